@@ -4,8 +4,11 @@ use crate::deciders::DeciderNames;
 use crate::journal::ledger::{go_on_from, ledger_of};
 use crate::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
 use crate::registry::Registry;
+use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::Time;
 use serde_json::Value;
 use std::io::BufRead;
@@ -91,78 +94,140 @@ pub enum ReplayError {
     },
 }
 
+/// Somebody who follows a replay instant by instant, while other policies look on.
+pub trait ReplayFollower {
+    /// The policies that look on ([`Core::look_on`]), made anew.
+    ///
+    /// # Errors
+    /// Names that mean nothing here, in words.
+    fn onlookers(&self) -> Result<Vec<Box<dyn Policy>>, String>;
+
+    /// A job is to arrive under this name.
+    fn job(&mut self, job: JobId, name: &str);
+
+    /// This was entered and ordered, as recorded; [`Core::sight`] says what policies saw and wanted.
+    fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command], core: &Core);
+}
+
 /// Feeds the facts of a journal through a fresh core that begins as the master's did, and compares the orders up to the
-/// first that differs.
+/// first that differs. If somebody follows, they are told of what agrees.
 ///
 /// # Errors
 /// What cannot be read, names that mean nothing here, and facts that no master enters.
-pub fn replay<R: BufRead>(
-    registry: &Registry,
+pub fn replay<'a, R: BufRead>(
+    registry: &'a Registry,
     journal: &mut JournalReader<R>,
+    follower: Option<&'a mut dyn ReplayFollower>,
 ) -> Result<Replayed, ReplayError> {
-    let mut core = core_of(registry, journal.header())?;
     let header = journal.header();
-    let mut names = DeciderNames {
+    let names = DeciderNames {
         policy: header.policy.clone(),
         placement: header.placement.clone(),
         estimator: header.estimator.clone(),
     };
-    let mut replayed = Replayed::default();
-    let mut commands = Vec::new();
+    let core = core_of(registry, header)?;
+    let mut replay =
+        Replay { registry, core, names, follower, commands: Vec::new(), replayed: Replayed::default() };
+    replay.look_on(1)?;
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
-        let line = journal.line();
+        replay.enter(journal.line(), record)?;
+        if replay.replayed.difference.is_some() {
+            return Ok(replay.replayed);
+        }
+    }
+    Ok(Replayed { torn: journal.torn(), ..replay.replayed })
+}
+
+/// A replay under way.
+struct Replay<'a> {
+    registry: &'a Registry,
+    core: Core,
+    names: DeciderNames,
+    follower: Option<&'a mut dyn ReplayFollower>,
+    /// Of the last instant.
+    commands: Vec<Command>,
+    replayed: Replayed,
+}
+
+impl Replay<'_> {
+    fn enter(&mut self, line: u64, record: JournalRecord) -> Result<(), ReplayError> {
+        let name = |reason| ReplayError::Name { line, reason };
         match record {
             JournalRecord::Instant { at, facts, orders, shuffle } => {
-                commands.clear();
-                let before = core.shuffle_revision();
-                enter(&mut core, at, &facts, &mut commands)
-                    .map_err(|words| ReplayError::Impossible { line, words })?;
-                let again: Result<Vec<Value>, _> = commands.iter().map(serde_json::to_value).collect();
-                let again = again.map_err(|source| ReplayError::Orders { line, source })?;
-                if let Some(order) = first_difference(&orders, &again) {
-                    let (recorded, again) = (orders.get(order).cloned(), again.get(order).cloned());
-                    let order = Some(order + 1);
-                    replayed.difference =
-                        Some(ReplayDifference { line, at, order, recorded, replayed: again });
-                    return Ok(replayed);
-                }
-                let again =
-                    (before != core.shuffle_revision()).then(|| serde_json::to_value(core.shuffle_order()));
-                let again = again.transpose().map_err(|source| ReplayError::Orders { line, source })?;
-                if shuffle != again {
-                    replayed.difference =
-                        Some(ReplayDifference { line, at, order: None, recorded: shuffle, replayed: again });
-                    return Ok(replayed);
-                }
-                replayed.shuffles += u64::from(shuffle.is_some());
-                replayed.instants += 1;
-                replayed.facts += facts.len() as u64;
-                replayed.orders += orders.len() as u64;
+                self.instant(line, (at, &facts), &orders, shuffle.as_ref())?;
             }
             JournalRecord::DecideBy { policy, placement, .. } => {
-                let name = |reason| ReplayError::Name { line, reason };
-                let made = registry.make_policy(&policy).map_err(name)?;
-                core.decide_by(made, registry.make_placement(&placement).map_err(name)?);
-                (names.policy, names.placement) = (policy, placement);
-                replayed.changes += 1;
+                let made = self.registry.make_policy(&policy).map_err(name)?;
+                self.core.decide_by(made, self.registry.make_placement(&placement).map_err(name)?);
+                (self.names.policy, self.names.placement) = (policy, placement);
+                self.replayed.changes += 1;
             }
             JournalRecord::Ledger { ledger, .. } => {
                 // One that begins with it has nothing to compare.
-                if 0 < replayed.instants && ledger_of(&core).as_ref() != Some(&ledger) {
+                if 0 < self.replayed.instants && ledger_of(&self.core).as_ref() != Some(&ledger) {
                     return Err(ReplayError::Ledger { line });
                 }
-                core = go_on_from(&core, &ledger, &names, registry)
-                    .map_err(|reason| ReplayError::Name { line, reason })?;
+                self.core = go_on_from(&self.core, &ledger, &self.names, self.registry).map_err(name)?;
+                self.look_on(line)?;
             }
-            JournalRecord::Memory { memory, .. } => {
-                core.restore_memory(&memory).map_err(|reason| ReplayError::Name { line, reason })?;
+            JournalRecord::Memory { memory, .. } => self.core.restore_memory(&memory).map_err(name)?,
+            JournalRecord::End => self.replayed.ended = true,
+            JournalRecord::Job { job, name, .. } => {
+                if let Some(follower) = &mut self.follower {
+                    follower.job(job, &name);
+                }
             }
-            JournalRecord::End => replayed.ended = true,
-            JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
+            JournalRecord::Worker { .. } => {}
         }
+        Ok(())
     }
-    replayed.torn = journal.torn();
-    Ok(replayed)
+
+    /// Has the follower's policies look on.
+    fn look_on(&mut self, line: u64) -> Result<(), ReplayError> {
+        if let Some(follower) = &self.follower {
+            self.core.look_on(follower.onlookers().map_err(|reason| ReplayError::Name { line, reason })?);
+        }
+        Ok(())
+    }
+
+    fn instant(
+        &mut self,
+        line: u64,
+        (at, facts): (Time, &[Event]),
+        recorded: &[Value],
+        shuffle: Option<&Value>,
+    ) -> Result<(), ReplayError> {
+        self.commands.clear();
+        let before = self.core.shuffle_revision();
+        enter(&mut self.core, at, facts, &mut self.commands)
+            .map_err(|words| ReplayError::Impossible { line, words })?;
+        let unwritten = |source| ReplayError::Orders { line, source };
+        let again: Result<Vec<Value>, _> = self.commands.iter().map(serde_json::to_value).collect();
+        let again = again.map_err(unwritten)?;
+        let mut differs = |order, recorded: Option<&Value>, replayed| {
+            let recorded = recorded.cloned();
+            self.replayed.difference = Some(ReplayDifference { line, at, order, recorded, replayed });
+        };
+        if let Some(order) = first_difference(recorded, &again) {
+            differs(Some(order + 1), recorded.get(order), again.get(order).cloned());
+            return Ok(());
+        }
+        let moved = before != self.core.shuffle_revision();
+        let again =
+            moved.then(|| serde_json::to_value(self.core.shuffle_order())).transpose().map_err(unwritten)?;
+        if shuffle != again.as_ref() {
+            differs(None, shuffle, again);
+            return Ok(());
+        }
+        if let Some(follower) = &mut self.follower {
+            follower.instant(at, facts, &self.commands, &self.core);
+        }
+        self.replayed.shuffles += u64::from(shuffle.is_some());
+        self.replayed.instants += 1;
+        self.replayed.facts += facts.len() as u64;
+        self.replayed.orders += recorded.len() as u64;
+        Ok(())
+    }
 }
 
 /// A core as the master began with.
@@ -178,12 +243,7 @@ fn core_of(registry: &Registry, header: &JournalHeader) -> Result<Core, ReplayEr
 
 /// Enters the facts of an instant. The core stops at facts that only a bug can produce; a file can hold them all the
 /// same, and the core is not used after that.
-fn enter(
-    core: &mut Core,
-    at: Time,
-    facts: &[Event],
-    commands: &mut Vec<gristmill_scheduler::command::Command>,
-) -> Result<(), String> {
+fn enter(core: &mut Core, at: Time, facts: &[Event], commands: &mut Vec<Command>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| core.handle(at, facts, commands))).map_err(|panic| {
         let words = panic.downcast_ref::<String>().map(String::as_str);
         words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words").to_owned()

@@ -149,7 +149,8 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     if first {
         blocks.push(StepBlock::words(
             "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
-             compete; `gristmill compare` runs the same jobs under several.",
+             compete: `gristmill replay JOURNAL --narrate --beside fifo,max-srpt` tells each decision of a master's \
+             journal, and `gristmill compare` runs the same jobs under several.",
         ));
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };

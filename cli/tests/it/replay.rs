@@ -1,6 +1,6 @@
 //! Journals of real runs: they replay to identical orders whatever happened, and the simulator replays their jobs.
 
-use crate::support::standing::Standing;
+use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Sandbox, data::Random};
 use serde_json::Value;
 use std::fs;
@@ -119,4 +119,68 @@ fn journal_that_was_changed_cut_off_or_is_none_is_told_from_a_good_one() {
     }
     let misspelt = sandbox.gristmill(["whatif", &journal, "--policy", "fifa"]).finish();
     misspelt.expect_code(2).expect_words(&["did you mean `fifo`"]);
+}
+
+#[test]
+fn decisions_are_told_with_what_other_policies_would_have_done() {
+    let sandbox = Sandbox::new();
+    let journal = sandbox.text("journal");
+    let master = sandbox.gristmill(["master", "--policy", "max-srpt", "--journal", &journal]).start();
+    let join = await_join_line(&master);
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start();
+    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    standing.await_workers(1);
+    let input = sandbox.write("text", "a b\nc\nd e\nf\n");
+    sandbox.arm("map");
+    let submit = |split: &str, priority: &str, name: &str| {
+        let fixed =
+            ["submit", "wordcount", &input, "--reduces", "1", "--detach", "--output", &sandbox.text(name)];
+        let job = sandbox
+            .gristmill([&fixed[..], &["--split-size", split, "--priority", priority]].concat())
+            .finish();
+        job.expect_code(0).stdout_text().trim().to_owned()
+    };
+    // The first map stands until the second job is in line behind the first one's other maps.
+    let first = submit("2B", "0", "first");
+    sandbox.stopped_at("map");
+    let second = submit("1KiB", "5", "second");
+    sandbox.go_on("map");
+    for job in [&first, &second] {
+        sandbox.gristmill(["wait", job.as_str()]).finish().expect_code(0);
+    }
+    standing.end();
+
+    let arguments = ["replay", &journal, "--narrate", "--beside", "fifo,max-srpt"];
+    let told = sandbox.gristmill(arguments).finish().expect_code(0).stdout_text();
+    let of = |policy: &str| -> u64 {
+        let begin = format!("beside      {policy} would have served other jobs in ");
+        told.lines()
+            .find_map(|line| line.strip_prefix(&begin))
+            .unwrap_or_else(|| panic!("{told}"))
+            .parse()
+            .unwrap()
+    };
+    assert_eq!(of("max-srpt"), 0, "it decided: {told}");
+    // It goes by priority, and the first job has little left by what its maps took.
+    assert!(0 < of("fifo"), "{told}");
+    let differs = told.lines().filter(|line| line.ends_with("<- others")).count() as u64;
+    assert_eq!(differs, of("fifo"), "{told}");
+    for words in [
+        "job-2 (wordcount) arrives: 1 map, 1 reduce",
+        "because its job is the oldest that could use the slot",
+        "every order is the recorded one",
+        "gave slots",
+    ] {
+        assert!(told.contains(words), "no {words:?} in {told}");
+    }
+    let launched = fs::read_to_string(sandbox.path("journal")).unwrap().matches("{\"launch\"").count();
+    assert_eq!(told.matches(" starts at worker-").count(), launched, "{told}");
+
+    let unknown = sandbox.gristmill(["replay", &journal, "--narrate", "--beside", "fofi"]).finish();
+    unknown.expect_code(2).expect_words(&["fofi", "fifo"]);
+    sandbox
+        .gristmill(["replay", &journal, "--beside", "fifo"])
+        .finish()
+        .expect_code(2)
+        .expect_words(&["--narrate"]);
 }

@@ -91,8 +91,7 @@ impl Core {
             }
         }
         let rows = &rows[..];
-        let mut listing =
-            UnlimitedSlots { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() };
+        let mut listing = UnlimitedSlots::new(rows, unified);
         let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
         let mut plan = Plan::new(&mut listing);
         self.policy.plan(view, &mut plan);
@@ -253,20 +252,27 @@ impl Core {
 }
 
 /// One stretch of slots that a policy gave a job.
-struct Stretch {
-    job: Handle,
-    station: Station,
-    slots: u32,
-    reason: Reason,
+pub(super) struct Stretch {
+    pub(super) job: Handle,
+    pub(super) station: Station,
+    pub(super) slots: u32,
+    pub(super) reason: Reason,
 }
 
 /// Slots without end, given away on paper.
-struct UnlimitedSlots<'a> {
+pub(super) struct UnlimitedSlots<'a> {
     rows: &'a [Row],
     unified: bool,
     given: BTreeMap<(Handle, Station), u32>,
     total: u32,
-    turns: Vec<Stretch>,
+    /// Who got them, one after the other.
+    pub(super) turns: Vec<Stretch>,
+}
+
+impl<'a> UnlimitedSlots<'a> {
+    pub(super) fn new(rows: &'a [Row], unified: bool) -> Self {
+        Self { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() }
+    }
 }
 
 impl SlotFloor for UnlimitedSlots<'_> {

@@ -12,6 +12,7 @@ mod execute;
 mod explain;
 mod fetches;
 mod guarded;
+mod onlookers;
 mod preempt;
 mod queries;
 mod rehome;
@@ -21,6 +22,7 @@ mod standing;
 
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
+pub use onlookers::{SeenJob, Sight, Turn, Wish};
 pub use saved::{CoreToSave, SavedCore};
 pub use standing::StandingHome;
 
@@ -42,6 +44,7 @@ use crate::units::Time;
 use crate::view::{Row, View};
 use execute::Executor;
 use guarded::Guarded;
+use onlookers::Watch;
 
 /// Most entries of the standing shuffle order: workers choose locally among the first few, so more would
 /// only make the order long.
@@ -62,6 +65,7 @@ pub struct ShuffleOrder {
 pub struct Core {
     ledger: Ledger,
     policy: Guarded,
+    watch: Option<Watch>,
     placement: Box<dyn Placement>,
     estimator: Option<Box<dyn Estimator>>,
     /// By handle.
@@ -93,6 +97,7 @@ impl Core {
         Self {
             ledger,
             policy: Guarded::new(policy),
+            watch: None,
             placement,
             estimator: None,
             rows: Vec::new(),
@@ -169,6 +174,7 @@ impl Core {
         self.settle(commands);
         self.leave_slow_homes(commands);
         self.observe(ticked);
+        self.look();
         let taken = self.take_back(commands);
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);

@@ -47,15 +47,22 @@ impl Core {
         for id in self.ledger.jobs.keys().copied().collect::<Vec<_>>() {
             if self.ledger.jobs[&id].handle.is_some() {
                 let handle = self.count(id);
-                self.tell(&[handle], Change::Arrived(handle));
+                self.tell_decider(&[handle], Change::Arrived(handle));
             }
         }
     }
 
+    /// Tells the deciding policy and those that look on.
     fn tell(&mut self, touched: &[Handle], change: Change) {
-        let ledger = &self.ledger;
-        let (now, cap, unified) = (ledger.now, Self::capacity(ledger), !ledger.workers.pooled);
-        self.policy.observe(View { now, rows: &self.rows, touched, cap, unified, runs: &self.runs }, change);
+        self.tell_decider(touched, change);
+        let view = view_of(&self.ledger, (&self.rows, &self.runs), touched);
+        for onlooker in self.watch.iter_mut().flat_map(|watch| &mut watch.onlookers) {
+            onlooker.observe(view, change);
+        }
+    }
+
+    fn tell_decider(&mut self, touched: &[Handle], change: Change) {
+        self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 
     /// A job is over: the estimator may learn from it, and the policy sees it leave.
@@ -152,6 +159,16 @@ impl Core {
         self.next_seq += 1;
         self.count(id)
     }
+}
+
+/// What policies see of a ledger and the rows of its jobs.
+pub(super) fn view_of<'a>(
+    ledger: &Ledger,
+    (rows, runs): (&'a [Row], &'a [Vec<Time>]),
+    touched: &'a [Handle],
+) -> View<'a> {
+    let (now, cap, unified) = (ledger.now, Core::capacity(ledger), !ledger.workers.pooled);
+    View { now, rows, touched, cap, unified, runs }
 }
 
 /// What estimators see of a job.

@@ -9,6 +9,7 @@ mod driver;
 mod ends;
 mod explain;
 mod failures;
+mod onlookers;
 mod outputs;
 mod placing;
 mod pools;

@@ -1,28 +1,42 @@
-//! `replay`: does a journal's core still order what it ordered?
+//! `replay`: does a journal's core still order what it ordered, and why did it?
+
+mod decisions;
 
 use crate::files::InputFileError;
 use crate::terminal::{stdout_line, stdout_text};
+use crate::usage::usage;
 use clap::Args;
+use decisions::Decisions;
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::replay::{ReplayDifference, ReplayError, Replayed, replay};
+use gristmill_runtime::replay::{ReplayDifference, ReplayError, ReplayFollower, Replayed, replay};
+use gristmill_scheduler::catalogue::split_list;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Feed a journal through the scheduler again and compare the orders
 ///
-/// Exits with 1 if any order differs, and shows the first that does.
+/// Exits with 1 if any order differs, and shows the first that does. With --narrate, each decision is told: what had
+/// happened, who waited, whom the policy wanted to serve and why, and what came of it.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   gristmill run --journal run.journal wordcount book.txt
-  gristmill replay run.journal")]
+  gristmill replay run.journal
+  gristmill replay run.journal --narrate --beside fifo,max-srpt")]
 pub struct ReplayCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
+    /// Tell each decision
+    #[arg(long, conflicts_with = "json")]
+    narrate: bool,
+    /// With --narrate, say of each decision whom these policies would have served instead, asked on the spot: NAME or
+    /// NAME:PARAMETER=VALUE,..., with commas between
+    #[arg(long, value_name = "LIST", requires = "narrate")]
+    beside: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -33,11 +47,20 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     let unreadable =
         |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
     let mut journal = JournalReader::open(&flags.journal).map_err(|error| unreadable(&error))?;
-    let replayed = match replay(registry, &mut journal) {
+    let beside = flags.beside.as_deref().map(split_list).unwrap_or_default();
+    for policy in &beside {
+        registry.make_policy(policy).map_err(usage)?;
+    }
+    let mut decisions = flags.narrate.then(|| Decisions::new(registry, beside));
+    let follower = decisions.as_mut().map(|decisions| decisions as &mut dyn ReplayFollower);
+    let replayed = match replay(registry, &mut journal, follower) {
         Ok(replayed) => replayed,
         Err(ReplayError::Read { source }) => return Err(unreadable(&source).into()),
         Err(error) => return Err(unreadable(&error).into()),
     };
+    if let Some(failed) = decisions.as_mut().and_then(|decisions| decisions.failed.take()) {
+        return Err(failed);
+    }
     if journal.header().version != env!("CARGO_PKG_VERSION") {
         say!("the journal was written by gristmill {}", journal.header().version);
     }
@@ -54,7 +77,8 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
                 "{} / {} / {}, gristmill {}",
                 header.policy, header.placement, header.estimator, header.version
             );
-            stdout_text(&as_text(&who, &replayed))?;
+            let decisions = decisions.map_or_else(String::new, |decisions| decisions.summary());
+            stdout_text(&format!("{}{decisions}", as_text(&who, &replayed)))?;
         }
     }
     Ok(if replayed.difference.is_some() { exit::FAILED } else { exit::OK })
