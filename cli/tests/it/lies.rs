@@ -364,7 +364,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
 // To a master.
 
 /// Bytes of a long text in a frame: one that is taken, as its length goes.
-const TEXT_BYTES: usize = 15 << 20;
+const TEXT_BYTES: usize = 11 << 20;
 
 /// Frames of a lie that comes in bulk: of [`TEXT_BYTES`] each, 300 MB.
 const FRAMES: usize = 20;
@@ -373,7 +373,7 @@ const FRAMES: usize = 20;
 const LIST_FRAMES: usize = 4;
 
 /// Memory that lists take which a frame may just have.
-const LIST_BYTES: usize = 15 << 20;
+const LIST_BYTES: usize = 11 << 20;
 
 /// A connection to a master with the token of a worker, before anything has been said.
 async fn connect(line: &JoinLine) -> Line {

@@ -42,8 +42,9 @@ pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Slots of one worker, of one kind.
 pub const SLOTS_MAX: u32 = 1000;
 
-/// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are a third of it.
-pub const WORKER_FRAME_BYTES_MAX: usize = 16 << 20;
+/// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are less than half of it. A master
+/// may have one as it came and three that are decoded in memory, of each worker that lies.
+pub const WORKER_FRAME_BYTES_MAX: usize = 12 << 20;
 
 /// Memory that the lists of a worker's frame may take, bytes: no frame of a worker that is right has lists that are
 /// much larger than they are encoded, and several frames of one that lies are in a master's memory at once.
