@@ -297,6 +297,8 @@ fn printed_output_of_a_submit_that_was_killed_is_removed_by_the_next_one() {
 fn spill_folders_of_workers_that_all_died_are_removed_by_a_worker_of_another_master() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
+    // A worker makes its folder when it has been greeted.
+    until("its folder", || (oracle::names(&sandbox.path("tmp")).len() == 1).then_some(()));
     kill_all_at_once(&sandbox);
     standing.master.finish();
     standing.workers.into_iter().for_each(|worker| drop(worker.finish()));

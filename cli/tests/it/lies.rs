@@ -366,7 +366,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
 /// Bytes of a long text in a frame: one that is taken, as its length goes.
 const TEXT_BYTES: usize = 11 << 20;
 
-/// Frames of a lie that comes in bulk: of [`TEXT_BYTES`] each, 300 MB.
+/// Frames of a lie that comes in bulk: of [`TEXT_BYTES`] each, 230 MB.
 const FRAMES: usize = 20;
 
 /// Frames with long lists, which take long to read: more than may be on their way at once.
