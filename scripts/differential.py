@@ -50,6 +50,7 @@ LEFT_OUT = {
     "--narrate": "prints a story in the place of the result",
     "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--recursive": "inputs are drawn without folders in folders",
+    "--resume": "only means something for programs of several jobs",
     "--ship": "the cluster's own program would only be sent to itself; the tests of the program ship others",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
@@ -68,7 +69,7 @@ def draw_general(draw, case: Case) -> None:
         ("--deadline", 0.05, ["1ms", "5min"]), ("--attempts", 0.05, ["1", "9"]), ("--max-record", 0.05, ["9", "30", "100000"]),
         ("--max-expansion", 0.05, ["1", "500"]), ("--hang-after", 0.05, ["20", "1000"]), ("--trace", 0.03, ["trace.json"]),
         ("--pool", 0.05, ["a", "b"]), ("--serve", 0.03, ["127.0.0.1"]), ("--skip-bad-records", 0.1, ["0", "7", "10000"]),
-        ("--settings", 0.03, ["settings.toml"]), ("--quiet", 0.9, [ON]),
+        ("--settings", 0.03, ["settings.toml"]), ("--quiet", 0.9, [ON]), ("--compress-output", 0.1, ["gzip", "zstd", "none"]),
     ):
         if chance() < share:
             general[flag] = draw.choice(values)
@@ -322,6 +323,10 @@ def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
     parts = [(out / name).read_bytes() for name in names]
     if [len(part) for part in parts] != [part["bytes"] for part in success["parts"]]:
         return "parts are not as long as _SUCCESS says", []
+    unpack = {".gz": ["gzip", "-dc"], ".zst": ["zstd", "-dcq"]}
+    for index, name in enumerate(names):
+        if tool := unpack.get(os.path.splitext(name)[1]):
+            parts[index] = subprocess.run(tool, input=parts[index], stdout=subprocess.PIPE, check=True).stdout
     return None, parts
 
 

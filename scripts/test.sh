@@ -28,8 +28,12 @@ fi
 cargo test --workspace "$@"
 # With the programs that the tests have built; not when only some tests are asked for.
 if ((! $#)); then
-    # The live page in a browser.
+    # The live page in a browser; how it looks with everything on it, first that a worse one would be noticed; under load for
+    # ten minutes it is tried by hand (scripts/page_load.py).
     scripts/page.py
+    scripts/page_looks.py --self-test
+    scripts/page_looks.py
+    scripts/page_load.py --self-test
     # The checks of a course's lab: first that each would notice what it looks for, then our own answers.
     scripts/conformance.py --self-test
     scripts/conformance.py scripts/conformance_adapters/gristmill.sh

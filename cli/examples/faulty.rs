@@ -32,6 +32,9 @@ struct Faulty {
     /// Stand still for ever at the other lines
     #[arg(long)]
     stall: bool,
+    /// Write lines with the word "odd" to an output of that name beside the main one
+    #[arg(long)]
+    aside: bool,
     /// Misbehave only if this file exists, and remove it first
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
@@ -148,8 +151,15 @@ impl Reducer for FaultyReducer {
         out: &mut Output,
     ) -> TaskResult {
         self.0.meet(key, true)?;
+        if self.0.aside {
+            out.sum("tenths", 0.1)?;
+            out.maximum("longest", key.len() as f64)?;
+        }
         while values.next()?.is_some() {
-            out.line(key);
+            match self.0.aside && key.windows(3).any(|word| word == b"odd") {
+                true => out.named("odd")?.line(key),
+                false => out.line(key),
+            }
         }
         Ok(())
     }

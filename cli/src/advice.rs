@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Jobs that take less are quick enough.
 pub const FLOW_MIN: Span = Span::whole_seconds(1);
 
-/// A partition with so many times the mean is skewed, if it also has so many bytes more.
+/// A partition with so many times the mean of the others is skewed, if it also has so many bytes more.
 const SKEW_MIN: f64 = 2.0;
 const SKEW_BYTES_MIN: f64 = (1 << 20) as f64;
 
@@ -92,15 +92,20 @@ fn skew(trace: &JobTrace) -> Option<String> {
     if read.len() < 2 || read.len() != trace.status.reduces.total as usize {
         return None;
     }
-    let mean = read.iter().map(|(_, bytes)| bytes).sum::<f64>() / read.len() as f64;
+    let all: f64 = read.iter().map(|(_, bytes)| bytes).sum();
+    let others = read.len() - 1;
     let (index, most) = read.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    // Of the others: with itself in the mean, one of two partitions could never be twice as large.
+    let mean = (all - most) / others as f64;
+    let more = match mean {
+        0.0 => "all that there was".to_owned(),
+        mean => format!("{:.1} times the mean of the other {others}", most / mean),
+    };
     (SKEW_MIN * mean <= most && SKEW_BYTES_MIN <= most - mean).then(|| {
         format!(
-            "reduce-{index} read {}, {:.1} times the mean of all {} reduces: look for a key that many records share; a \
-             combiner, or a key with a second component, spreads it",
+            "reduce-{index} read {}, {more}: look for a key that many records share; a combiner, or a key with a second \
+             component, spreads it",
             Bytes(most as u64),
-            most / mean,
-            trace.status.reduces.total
         )
     })
 }
@@ -134,12 +139,14 @@ fn straggler(trace: &JobTrace, kind: TaskKind) -> Option<String> {
 
 fn few_splits(trace: &JobTrace) -> Option<String> {
     let status = &trace.status;
-    (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= status.input_bytes).then(|| {
+    // Of compressed files each is one split, and tasks that make their own records have none: no size would help.
+    let cuttable = trace.cuttable_bytes?;
+    (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= cuttable).then(|| {
         format!(
             "{} split(s) for {} slots: the others had no map to run. --split-size {} would make one for each",
             status.maps.total,
             status.slots,
-            (status.input_bytes / u64::from(status.slots)).max(1)
+            (cuttable / u64::from(status.slots)).max(1)
         )
     })
 }
@@ -149,7 +156,8 @@ fn many_splits(trace: &JobTrace) -> Option<String> {
     let maps = winners(trace, TaskKind::Map);
     let worked: Vec<u64> = maps.values().filter_map(|record| worked_ns(record)).collect();
     let mean = worked.iter().sum::<u64>() / (worked.len() as u64).max(1);
-    (SHORT_MAPS_MIN <= status.maps.total && worked.len() == maps.len() && !maps.is_empty() && mean < SHORT_MAP.0).then(
+    // Without input there are no splits that could be larger.
+    (0 < status.input_bytes && SHORT_MAPS_MIN <= status.maps.total && worked.len() == maps.len() && !maps.is_empty() && mean < SHORT_MAP.0).then(
         || {
             format!(
                 "{} maps took {} each in the mean, of which starting them is a good part: larger splits (--split-size) make \
@@ -174,16 +182,20 @@ fn spills(trace: &JobTrace) -> Option<String> {
     })
 }
 
-/// Where pairs were merged at all there is a combiner.
 fn combiner(trace: &JobTrace) -> Option<String> {
     let totals = &trace.status.totals;
     let (emitted, left) = (totals.map_records_out, totals.reduce_records_in);
-    let merged = left < emitted && COMBINED_PAIRS_MIN <= emitted;
-    (0 < trace.status.reduces.total && merged && COMBINED_MAX < left as f64 / emitted as f64).then(|| {
+    // Where pairs were merged there is one, whoever says so.
+    let combines = trace.combines.unwrap_or(left < emitted) && left <= emitted;
+    let hardly = COMBINED_PAIRS_MIN <= emitted && COMBINED_MAX < left as f64 / emitted as f64;
+    (0 < trace.status.reduces.total && combines && hardly).then(|| {
+        let left = match left == emitted {
+            true => format!("merged none of {emitted} pairs"),
+            false => format!("left {left} of {emitted} pairs ({:.0} %)", 100.0 * left as f64 / emitted as f64),
+        };
         format!(
-            "the combiner left {left} of {emitted} pairs ({:.0} %): keys hardly repeat within a split, so it costs more than \
-             it saves; larger splits give it more to merge",
-            100.0 * left as f64 / emitted as f64
+            "the combiner {left}: keys hardly repeat within a split, so it costs more than it saves; leave it out, or give it \
+             more to merge with larger splits"
         )
     })
 }
@@ -268,7 +280,10 @@ mod tests {
             }, "counters": {}, "parts": [], "incidents": [], "incidents_omitted": 0, "failure": null, "remarks": [],
             "workers": 4, "slots": 4, "output": "/out",
         });
-        json!({"status": status, "attempts": maps.chain(reduces).collect::<Vec<_>>(), "fetches": [], "omitted": 0})
+        json!({
+            "status": status, "attempts": maps.chain(reduces).collect::<Vec<_>>(), "fetches": [], "omitted": 0,
+            "combines": false, "cuttable_bytes": 512 * MIB,
+        })
     }
 
     /// The advice about the calm job with one thing changed.
@@ -307,7 +322,22 @@ mod tests {
     fn skew_is_told_with_the_partition_and_how_far_it_is_from_the_mean() {
         let bytes =
             |mib: u64| move |trace: &mut Value| trace["attempts"][9]["report"]["bytes_in"] = json!(mib * MIB);
-        check("reduce-1 read 40.0 MiB, 2.5 times the mean", bytes(40), bytes(20));
+        check("reduce-1 read 40.0 MiB, 5.0 times the mean of the other 3", bytes(40), bytes(15));
+    }
+
+    #[test]
+    fn skew_of_one_of_two_partitions_is_told_by_the_other_one() {
+        let two = |mib: [u64; 2]| {
+            move |trace: &mut Value| {
+                trace["status"]["reduces"]["total"] = json!(2);
+                trace["attempts"].as_array_mut().unwrap().truncate(10);
+                for (at, mib) in (8_usize..).zip(mib) {
+                    trace["attempts"][at]["report"]["bytes_in"] = json!(mib * MIB);
+                }
+            }
+        };
+        check("reduce-0 read 30.0 MiB, 3.0 times the mean of the other 1", two([30, 10]), two([10, 10]));
+        check("reduce-1 read 30.0 MiB, all that there was", two([0, 30]), two([16, 30]));
     }
 
     #[test]
@@ -329,10 +359,16 @@ mod tests {
         let few = |bytes: u64| {
             move |trace: &mut Value| {
                 trace["status"]["maps"]["total"] = json!(3);
-                trace["status"]["input_bytes"] = json!(bytes);
+                trace["cuttable_bytes"] = json!(bytes);
             }
         };
         check("3 split(s) for 4 slots", few(100 * MIB), few(MIB));
+        assert_eq!(advice_with(few(0)), [""; 0], "no size cuts compressed files");
+        let unknown = |trace: &mut Value| {
+            few(100 * MIB)(trace);
+            trace["cuttable_bytes"] = json!(null);
+        };
+        assert_eq!(advice_with(unknown), [""; 0], "an older master did not tell");
         let short = |maps: u32, ms: u64| {
             move |trace: &mut Value| {
                 trace["status"]["maps"]["total"] = json!(maps);
@@ -342,6 +378,11 @@ mod tests {
             }
         };
         check("500 maps took 5.0 ms each", short(500, 5), short(500, 25));
+        let made_up = |trace: &mut Value| {
+            short(500, 5)(trace);
+            trace["status"]["input_bytes"] = json!(0);
+        };
+        assert_eq!(advice_with(made_up), [""; 0], "maps that make their own records have no splits");
     }
 
     #[test]
@@ -357,11 +398,17 @@ mod tests {
 
     #[test]
     fn combiner_that_leaves_nearly_all_pairs_is_told_and_no_combiner_is_none() {
-        let left = |pairs: u64| {
-            move |trace: &mut Value| trace["status"]["totals"]["reduce_records_in"] = json!(pairs)
+        let left = |pairs: u64, combines: Value| {
+            move |trace: &mut Value| {
+                trace["status"]["totals"]["reduce_records_in"] = json!(pairs);
+                trace["combines"] = combines;
+            }
         };
-        check("950000 of 1000000 pairs (95 %)", left(950_000), left(500_000));
-        assert_eq!(advice_with(left(1_000_000)), [""; 0], "nothing was merged: there may be no combiner");
+        let yes = || json!(true);
+        check("left 950000 of 1000000 pairs (95 %)", left(950_000, yes()), left(500_000, yes()));
+        check("merged none of 1000000 pairs", left(1_000_000, yes()), left(1_000_000, json!(false)));
+        // An older master did not tell; where pairs were merged there is one.
+        check("950000 of 1000000 pairs", left(950_000, json!(null)), left(1_000_000, json!(null)));
     }
 
     #[test]

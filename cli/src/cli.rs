@@ -4,9 +4,11 @@
 
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
+#[cfg(feature = "top")]
+use crate::top;
 use crate::{
     compare, doctor, explain, history, init, man, order, page, paper, policy, processes, query, queues,
-    replay, run, settings, sim, token, tools,
+    replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -21,6 +23,7 @@ use std::process::ExitCode;
 /// Commands whose flags do not depend on the registry.
 #[derive(Subcommand)]
 enum Fixed {
+    Streaming(Box<streaming::StreamingCommand>),
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
     /// Start a worker and join a master
@@ -31,6 +34,8 @@ enum Fixed {
     Policy(policy::PolicyCommand),
     Token(token::TokenCommand),
     Page(page::PageCommand),
+    #[cfg(feature = "top")]
+    Top(top::TopCommand),
     /// List jobs
     Jobs(query::JobsCommand),
     /// Wait until a job has ended
@@ -79,6 +84,10 @@ pub fn main(registry: Registry) -> ExitCode {
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     survive_file_limit();
     gristmill_worker::descriptors::raise();
+    if streaming::is_called_as_hadoop(&arguments) {
+        keep_memory_private();
+        return ExitCode::from(streaming::hadoop_main(&arguments));
+    }
     let typed = arguments.clone();
     let matches = match command(&registry).try_get_matches_from(arguments) {
         Ok(matches) => matches,
@@ -90,6 +99,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
             // Help into a closed pipe is no error.
             let _ = error.print();
+            if let Some(job) = job_without_run(&error, &registry) {
+                terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
+            }
             return ExitCode::from(code);
         }
     };
@@ -109,6 +121,14 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// The job whose name was typed where a command stands.
+fn job_without_run(error: &clap::Error, registry: &Registry) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let known = registry.find_job(typed).is_some() || registry.find_rounds(typed).is_some();
+    (error.kind() == ErrorKind::InvalidSubcommand && known).then(|| typed.clone())
 }
 
 /// Names the arguments that are no text.
@@ -181,12 +201,19 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
         Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
         _ => match Fixed::from_arg_matches(matches)? {
+            Fixed::Streaming(flags) => Ok(streaming::streaming(&settings, &flags)),
+            Fixed::Master(flags) if flags.takes_commands() => {
+                processes::master(&streaming::registered(registry), &settings, &flags)
+            }
             Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
-            Fixed::Worker(flags) => processes::worker(registry, &settings, &flags),
+            // It runs what its master has taken.
+            Fixed::Worker(flags) => processes::worker(streaming::registered(registry), &settings, &flags),
             Fixed::Status(flags) => query::status(&settings, &flags),
             Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
             Fixed::Token(flags) => token::token(&settings, &flags),
             Fixed::Page(flags) => page::page(&settings, &flags),
+            #[cfg(feature = "top")]
+            Fixed::Top(flags) => top::top(&settings, &flags),
             Fixed::Jobs(flags) => query::jobs(&settings, &flags),
             Fixed::Wait(flags) => query::wait(&settings, &flags),
             Fixed::Cancel(flags) => query::cancel(&settings, &flags),

@@ -248,12 +248,15 @@ mod run;
 mod settings;
 mod sim;
 mod state;
+mod streaming;
 mod summary;
 mod switches;
 mod terminal;
 mod text_table;
 mod token;
 mod tools;
+#[cfg(feature = "top")]
+mod top;
 mod trace;
 mod trusted;
 mod usage;

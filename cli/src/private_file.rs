@@ -38,5 +38,5 @@ pub fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         }
         file.write_all(bytes)
     };
-    write().with_context(|| format!("could not write {what} {}", path.display()))
+    write().with_context(|| format!("could not write {what} {}; name another place", path.display()))
 }

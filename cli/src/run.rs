@@ -10,17 +10,19 @@ use crate::usage::usage;
 use crate::{advice, page, printed, private_file, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::JobStatus;
-use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
+use gristmill_runtime::client::{AsyncClient, Client, ClientError, Earlier, JobReport, RoundReport};
 use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
 use gristmill_runtime::prepared::PreparedJob;
-use gristmill_runtime::registry::Registry;
+use gristmill_runtime::registry::{AnyRounds, Registry};
 use gristmill_runtime::scratch::ScratchFolder;
-use serde_json::json;
+use gristmill_worker::output::open_part;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// `gristmill run`: one subcommand for each job.
 pub fn run_command(registry: &Registry) -> Command {
@@ -84,6 +86,11 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
     let narrate = NarrateFlags::from_arg_matches(typed)?;
+    if job.report.trace.is_some() && job.report.trace == narrate.narrate_html {
+        return Err(usage(
+            "--trace and --narrate-html name the same file: give each a place of its own".to_owned(),
+        ));
+    }
     let mut config = cluster_flags.config(settings)?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
@@ -96,6 +103,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let narrator = JobNarrator::new(&narrate, &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
+    options.written.extend(narrate.narrate_html.clone());
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
@@ -116,12 +124,20 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
         say!("live page: {}", page::link(&cluster.join_line().endpoint, &client.page_code()?));
     }
     let result = work.carry_out(&mut client, &options, &job, shown);
-    if shows {
+    if shows && *ended.borrow() == 0 {
         say!("the page stays until you press Enter");
-        runtime.block_on(page::wait_for_enter(ended));
+        runtime.block_on(page::wait_for_enter(ended.clone()));
     }
     runtime.block_on(cluster.stop());
+    leave_threads(&runtime, &ended);
     result
+}
+
+/// After an interruption nobody waits for a thread that still plans: at the end of a runtime one would.
+fn leave_threads(runtime: &Arc<tokio::runtime::Runtime>, interrupted: &watch::Receiver<u32>) {
+    if 0 < *interrupted.borrow() {
+        std::mem::forget(runtime.clone());
+    }
 }
 
 /// `gristmill submit JOB`.
@@ -134,12 +150,25 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let line = master.join_line(settings)?;
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
+    let ended = interrupted.clone();
     let mut core = AsyncClient::new(&line);
     core.set_interrupted(interrupted);
     core.set_said(crate::terminal::stderr_line);
     core.set_permissions(listen.permissions(&master.plaintext));
     core.set_ships(typed.get_flag("ship"));
-    let mut client = Client::within(runtime, core);
+    let mut client = Client::within(runtime.clone(), core);
+    let result = submit_with(&mut client, (settings, name, typed), work, &job);
+    leave_threads(&runtime, &ended);
+    result
+}
+
+/// Submits and follows a job, unless it is to be left alone.
+fn submit_with(
+    client: &mut Client,
+    (settings, name, typed): (&Settings, &str, &ArgMatches),
+    work: PreparedWork,
+    job: &JobFlags,
+) -> anyhow::Result<u8> {
     if typed.get_flag("detach") {
         let PreparedWork::Job(prepared) = work else {
             return Err(usage(format!(
@@ -170,9 +199,9 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
     options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
     work.carry_out(
-        &mut client,
+        client,
         &options,
-        &job,
+        job,
         ResultView { print: printed.is_some(), cores: None, narrator: None },
     )
 }
@@ -191,12 +220,15 @@ struct ResultView<'a> {
 /// A job, or rounds of jobs, ready to go.
 enum PreparedWork {
     Job(Box<dyn PreparedJob>),
-    Rounds(Arc<dyn gristmill_runtime::registry::AnyRounds>, ArgMatches),
+    Rounds(Arc<dyn AnyRounds>, ArgMatches),
 }
 
 impl PreparedWork {
     fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
         if let Some(job) = registry.find_job(name) {
+            if flags.resume {
+                return Err(usage(format!("{name} is one job: --resume goes on with rounds of several")));
+            }
             return Ok(PreparedWork::Job(job.parse(typed)?));
         }
         let rounds = registry.find_rounds(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
@@ -217,20 +249,71 @@ impl PreparedWork {
     ) -> anyhow::Result<u8> {
         match self {
             PreparedWork::Job(job) => run_job(client, job, options, flags, shown),
-            PreparedWork::Rounds(rounds, typed) => {
-                fs::create_dir_all(&options.output)?;
-                client.set_options(options.clone());
-                if !flags.report.quiet {
-                    client.set_announce(|status| say!("{}", summary::line(status)));
-                }
-                let words = rounds.drive(&typed, client)?;
-                if !words.is_empty() {
-                    stdout_line(&words)?;
-                }
-                Ok(exit::OK)
-            }
+            PreparedWork::Rounds(rounds, typed) => run_rounds(client, (&*rounds, &typed), options, flags),
         }
     }
+}
+
+fn run_rounds(
+    client: &mut Client,
+    (rounds, typed): (&dyn AnyRounds, &ArgMatches),
+    options: &gristmill_runtime::submit::JobOptions,
+    flags: &JobFlags,
+) -> anyhow::Result<u8> {
+    fs::create_dir_all(&options.output)?;
+    client.set_options(options.clone());
+    let earlier = match (flags.resume, flags.overwrite) {
+        (true, _) => Earlier::Resume,
+        (false, true) => Earlier::Replace,
+        (false, false) => Earlier::Refuse,
+    };
+    client.record_rounds(rounds.call(typed), earlier)?;
+    if !flags.report.quiet {
+        client.set_announce(|status, resumed| {
+            let remark = if resumed { "; done before, not run again" } else { "" };
+            say!("{}{remark}", summary::line(status));
+        });
+    }
+    if flags.report.trace.is_some() {
+        client.keep_traces();
+    }
+    let result = rounds.drive(typed, client);
+    if let Some(path) = &flags.report.trace {
+        let trace = serde_json::to_vec(&trace::chrome_of_rounds(client.traces()))?;
+        private_file::write("the trace", path, &trace)?;
+    }
+    if flags.report.json {
+        stdout_line(&serde_json::to_string_pretty(&json_of_rounds(client, options, &result))?)?;
+    } else if let Ok(words) = &result
+        && !words.is_empty()
+    {
+        stdout_line(words)?;
+    }
+    result.map(|_| exit::OK)
+}
+
+/// What `--json` prints of rounds: those that are done, the one that failed, what the program says in the end.
+fn json_of_rounds(
+    client: &Client,
+    options: &gristmill_runtime::submit::JobOptions,
+    result: &anyhow::Result<String>,
+) -> Value {
+    let round = |round: &RoundReport| {
+        let RoundReport { name, resumed, report } = round;
+        json!({"name": name, "resumed": resumed, "output": report.output, "status": report.status})
+    };
+    let failed = result.as_ref().err().and_then(|error| match error.downcast_ref() {
+        Some(ClientError::Job { status }) => Some(status),
+        _ => None,
+    });
+    json!({
+        "schema": gristmill_runtime::api::SCHEMA,
+        "output": options.output,
+        "rounds": client.rounds().iter().map(round).collect::<Vec<_>>(),
+        "failed": failed,
+        "error": result.as_ref().err().map(|error| format!("{error:#}")),
+        "result": result.as_ref().ok(),
+    })
 }
 
 fn run_job(
@@ -304,7 +387,7 @@ fn finish(
     } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
         let mut out = io::stdout().lock();
         for part in report.parts() {
-            written(io::copy(&mut fs::File::open(part)?, &mut out))?;
+            written(io::copy(&mut open_part(&part)?, &mut out))?;
         }
         written(out.flush())?;
     }

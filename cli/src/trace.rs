@@ -1,6 +1,6 @@
-//! A job's trace in the format of Chrome and Perfetto: a row for each slot and lane of each worker.
+//! The trace of a job, or of several in a row, in the format of Chrome and Perfetto: a row for each slot and lane of each worker.
 //!
-//! Times are microseconds of the master's clock since the job arrived. Rows are assigned by first fit: an attempt
+//! Times are microseconds of the master's clock since the (first) job arrived. Rows are assigned by first fit: an attempt
 //! sits in the lowest row of its worker that is free for its whole length, which on real slots is the slot.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTrace};
@@ -14,23 +14,61 @@ pub const LANES_FROM: usize = 1000;
 /// The trace as JSON.
 pub fn chrome(trace: &JobTrace) -> Value {
     let clock = Clock { arrived_ns: trace.status.arrived_ns };
-    let end_ns = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
     let mut rows = Rows::default();
-    let mut events: Vec<Value> =
-        trace.attempts.iter().map(|record| attempt_event(record, end_ns, clock, &mut rows)).collect();
-    events.extend(trace.fetches.iter().map(|fetch| fetch_event(fetch, clock, &mut rows)));
+    let mut events = events(trace, clock, &mut rows);
     events.extend(rows.names());
     json!({
         "displayTimeUnit": "ms",
-        "otherData": {
-            "job": trace.status.job.to_string(),
-            "name": trace.status.name,
-            "omitted": trace.omitted,
-            "maps_done_us": trace.status.maps_done_ns.map(|ns| clock.us(ns)),
-            "ended_us": trace.status.ended_ns.map(|ns| clock.us(ns)),
-        },
+        "otherData": about(trace, clock),
         "traceEvents": events,
     })
+}
+
+/// The traces of jobs one after another on one master, as one; the names of their tasks begin with their jobs.
+pub fn chrome_of_rounds(traces: &[JobTrace]) -> Value {
+    let arrived_ns = traces.iter().map(|trace| trace.status.arrived_ns).min().unwrap_or(0);
+    let clock = Clock { arrived_ns };
+    let mut rows = Rows::default();
+    let mut all = Vec::new();
+    for trace in traces {
+        let mut events = events(trace, clock, &mut rows);
+        for event in &mut events {
+            let name = event["name"].as_str().unwrap_or_default();
+            event["name"] = json!(format!("{} {name}", trace.status.job));
+        }
+        all.append(&mut events);
+    }
+    all.extend(rows.names());
+    let rounds: Vec<Value> = traces.iter().map(|trace| about(trace, clock)).collect();
+    json!({
+        "displayTimeUnit": "ms",
+        "otherData": { "rounds": rounds },
+        "traceEvents": all,
+    })
+}
+
+/// What is said of a job as a whole.
+fn about(trace: &JobTrace, clock: Clock) -> Value {
+    json!({
+        "job": trace.status.job.to_string(),
+        "name": trace.status.name,
+        "omitted": trace.omitted,
+        "arrived_us": clock.us(trace.status.arrived_ns),
+        "maps_done_us": trace.status.maps_done_ns.map(|ns| clock.us(ns)),
+        "ended_us": trace.status.ended_ns.map(|ns| clock.us(ns)),
+        "counters": trace.status.counters,
+        "sums": trace.status.sums,
+        "maxima": trace.status.maxima,
+    })
+}
+
+/// Its attempts and fetches.
+fn events(trace: &JobTrace, clock: Clock, rows: &mut Rows) -> Vec<Value> {
+    let end_ns = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
+    let mut events: Vec<Value> =
+        trace.attempts.iter().map(|record| attempt_event(record, end_ns, clock, rows)).collect();
+    events.extend(trace.fetches.iter().map(|fetch| fetch_event(fetch, clock, rows)));
+    events
 }
 
 /// The trace's clock, which starts when the job arrives.
@@ -69,6 +107,9 @@ fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut R
             "bytes_in": report.map(|report| report.bytes_in),
             "records_in": report.map(|report| report.records_in),
             "bytes_out": report.map(|report| report.bytes_out),
+            "counters": report.map(|report| report.counters.iter().cloned().collect::<BTreeMap<_, _>>()),
+            "sums": report.map(|report| report.measures.values_of_sums()),
+            "maxima": report.map(|report| &report.measures.maxima),
             "cpu_us": report.map(|report| report.cpu_ns as f64 / 1e3),
             "paced_us": report.map(|report| report.paced_ns as f64 / 1e3),
             "suspended_us": report.map(|report| report.suspended_ns as f64 / 1e3),

@@ -7,7 +7,7 @@ use gristmill_lab::compare::file::FileError;
 use gristmill_lab::compare::store::StoreError;
 use gristmill_lab::paper;
 use gristmill_runtime::api::{ErrorCode, FailureCode};
-use gristmill_runtime::client::ClientError;
+use gristmill_runtime::client::{ClientError, ResumeError};
 use gristmill_runtime::cluster::ClusterError;
 use gristmill_runtime::exit;
 use gristmill_runtime::master::MasterError;
@@ -17,6 +17,7 @@ use gristmill_runtime::submit::SubmitError;
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileError, SecretError};
+use gristmill_worker::input::InputError;
 use gristmill_worker::task::Fault;
 
 /// The exit code of an error, and what to do next.
@@ -93,9 +94,10 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
         }
+        ClientError::Resume { source } => judge_resume(source),
         // The job itself went well.
         ClientError::Output { .. } => (exit::RESOURCES, None),
-        ClientError::Interrupted { .. } => (exit::INTERRUPTED, None),
+        ClientError::Interrupted { .. } | ClientError::InterruptedPlanning => (exit::INTERRUPTED, None),
         ClientError::Refused { error } => judge_refusal(&error.code),
         ClientError::OtherBuild { .. } => (
             exit::ENVIRONMENT,
@@ -109,16 +111,39 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
     }
 }
 
+/// Rounds that cannot go on where they were left.
+fn judge_resume(error: &ResumeError) -> (u8, Option<&'static str>) {
+    match error {
+        ResumeError::Unasked { .. } => (
+            exit::ENVIRONMENT,
+            Some("go on with them by --resume, begin anew by --overwrite, or choose another directory"),
+        ),
+        ResumeError::NoRecord { .. } => {
+            (exit::ENVIRONMENT, Some("is it the right directory? without --resume the rounds begin there"))
+        }
+        ResumeError::Input { .. } => {
+            (exit::INPUT, Some("to begin anew, say --overwrite in the place of --resume"))
+        }
+        ResumeError::Record { source, .. } if is_out_of_room(source) => {
+            (exit::RESOURCES, Some("free some space, or choose another directory"))
+        }
+        _ => (exit::ENVIRONMENT, Some("to begin anew, say --overwrite in the place of --resume")),
+    }
+}
+
 /// A job that did not come as far as the master.
 fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
     match error {
         SubmitError::Output { source } => judge_output(source),
         // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
         SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
-        SubmitError::Plan { source: PlanError::Input { .. } } | SubmitError::Input { .. } => {
-            (exit::INPUT, None)
+        SubmitError::Input { source } => (exit::INPUT, hint_of_input(source)),
+        SubmitError::Plan { source: PlanError::Input { .. } } => {
+            (exit::INPUT, Some("check the name of the file, and what it holds"))
         }
-        SubmitError::Plan { .. } | SubmitError::Settings { .. } => (exit::USAGE, None),
+        SubmitError::Plan { .. } | SubmitError::Settings { .. } | SubmitError::Overwritten { .. } => {
+            (exit::USAGE, None)
+        }
         SubmitError::Panicked => (exit::FAILED, None),
         SubmitError::Sample { source } => match source.class() {
             Fault::Input => (exit::INPUT, None),
@@ -130,11 +155,38 @@ fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
     }
 }
 
+/// What to do about input of which the error does not say so itself.
+fn hint_of_input(error: &InputError) -> Option<&'static str> {
+    match error {
+        InputError::Missing { .. } => Some(HINT_OF_MISSING),
+        InputError::Paths { first, .. }
+            if first.iter().all(|error| matches!(error, InputError::Missing { .. })) =>
+        {
+            Some(HINT_OF_MISSING)
+        }
+        InputError::Unreadable { .. } => {
+            Some("have its permissions changed, or name a copy that you may read")
+        }
+        _ => None,
+    }
+}
+
+const HINT_OF_MISSING: &str = "check the name; a path counts from the folder you are in, and worker-3:/path names a file on that worker";
+
 /// An output directory that cannot be claimed.
 fn judge_output(error: &OutputError) -> (u8, Option<&'static str>) {
     match error {
         OutputError::Io { source, .. } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
+        }
+        OutputError::Io { action: "create", source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            (
+                exit::ENVIRONMENT,
+                Some("the folder in which it is to lie must be there: make it first, as with `mkdir -p`"),
+            )
+        }
+        OutputError::Io { .. } => {
+            (exit::ENVIRONMENT, Some("name another directory with --output, in a folder that you may write"))
         }
         OutputError::Protected { .. } => (exit::USAGE, None),
         OutputError::NotEmpty { .. } => {
@@ -241,6 +293,10 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
                 "wait until jobs have ended, or have the master started with larger --shipped-programs and --shipped-bytes",
             ),
         ),
+        ErrorCode::Archive => (
+            exit::ENVIRONMENT,
+            Some("remove what is there where the master runs; how the job ended `gristmill history` tells"),
+        ),
         ErrorCode::Job => (exit::USAGE, Some("`gristmill jobs` lists them")),
         ErrorCode::Worker => (exit::USAGE, Some("`gristmill status` lists them")),
         ErrorCode::Route
@@ -316,7 +372,7 @@ mod tests {
     use gristmill_scheduler::ids::JobId;
     use gristmill_worker::api::TaskError;
     use gristmill_worker::http::Endpoint;
-    use gristmill_worker::input::{FilePath, InputError};
+    use gristmill_worker::input::FilePath;
     use gristmill_worker::task::TaskFailure;
     use hyper::Method;
     use serde_json::json;
@@ -401,6 +457,7 @@ mod tests {
         let parameter =
             || PlanError::Parameter { parameter: String::new(), value: String::new(), reason: String::new() };
         check(exit::USAGE, [plan(parameter()), submit(SubmitError::Settings { reason: TaskError::new("") })]);
+        check(exit::USAGE, [submit(SubmitError::Overwritten { written: path(), input: path() })]);
         check(
             exit::INPUT,
             [
@@ -438,6 +495,21 @@ mod tests {
     }
 
     #[test]
+    fn input_that_is_missing_and_output_that_cannot_be_made_come_with_a_next_step() {
+        let missing = || InputError::Missing { path: FilePath::new(*b"input") };
+        let both = InputError::Paths { first: vec![missing(), missing()], total: 2 };
+        for (error, expected) in [
+            (submit(SubmitError::Input { source: missing() }), "check the name"),
+            (submit(SubmitError::Input { source: both }), "check the name"),
+            (submit(SubmitError::Output { source: disk(io::ErrorKind::NotFound) }), "mkdir -p"),
+            (submit(SubmitError::Output { source: disk(io::ErrorKind::PermissionDenied) }), "--output"),
+        ] {
+            let (_, hint) = judge(&error);
+            assert!(hint.is_some_and(|hint| hint.contains(expected)), "{error:?}: {hint:?}");
+        }
+    }
+
+    #[test]
     fn other_errors_end_with_their_documented_codes() {
         check(exit::USAGE, [usage(String::new()), refused("policy"), refused("job")]);
         check(exit::ENVIRONMENT, [refused("build"), io::Error::from(io::ErrorKind::PermissionDenied).into()]);
@@ -449,6 +521,9 @@ mod tests {
         check(exit::UNAUTHORISED, [master(unauthorised)]);
         let plain = HttpError::Plaintext { peer: String::new() };
         check(exit::ENVIRONMENT, [master(plain), master(HttpError::Forwarded { peer: String::new() })]);
-        check(exit::INTERRUPTED, [ClientError::Interrupted { job: JobId(1) }.into()]);
+        check(
+            exit::INTERRUPTED,
+            [ClientError::Interrupted { job: JobId(1) }.into(), ClientError::InterruptedPlanning.into()],
+        );
     }
 }

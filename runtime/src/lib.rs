@@ -27,6 +27,7 @@ mod sample;
 pub mod scratch;
 pub mod size;
 mod standard_input;
+pub mod streaming;
 pub mod submit;
 mod submitter;
 pub mod testing;

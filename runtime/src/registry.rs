@@ -3,7 +3,7 @@
 //! A user's program registers its own and hands the registry to `cli::main` of the package `gristmill`; workers of its
 //! clusters are the same program, so they know the same names.
 
-use crate::client::Client;
+use crate::client::{Client, RoundsCall};
 use crate::prepared::PreparedJob;
 use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
 use gristmill_scheduler::estimate::{self, Estimator};
@@ -80,12 +80,20 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no program of several jobs",
+    note = "it implements `Rounds` and derives `clap::Args`; a single job is registered by `job`, or by `inner_job` if only rounds \
+            run it"
+)]
 pub trait Rounds: clap::Args + Send + Sync + 'static {
     /// The name people type.
     const NAME: &'static str;
 
-    /// Submits jobs through the client until done. What it returns is printed. Runs in the process that was started,
-    /// never on a worker.
+    /// Submits jobs through the client until done, by [`Client::round`]. What it returns is printed. Runs in the process that
+    /// was started, never on a worker.
+    ///
+    /// With `--resume` it runs from its beginning, and rounds that are done answer at once. So what it does must depend on
+    /// its flags and on what the rounds gave back alone, as a mapper must on its records.
     ///
     /// # Errors
     /// The first job that does not succeed, or anything of its own.
@@ -101,6 +109,8 @@ pub trait AnyRounds: Send + Sync {
     /// # Errors
     /// Theirs, and flags that are none of their own.
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;
+    /// How they were called.
+    fn call(&self, flags: &clap::ArgMatches) -> RoundsCall;
 }
 
 struct RegisteredRounds<R>(std::marker::PhantomData<fn() -> R>);
@@ -111,6 +121,15 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String> {
         R::from_arg_matches(flags)?.drive(client)
+    }
+    fn call(&self, flags: &clap::ArgMatches) -> RoundsCall {
+        let values = |argument: &clap::Arg| {
+            let values = flags.try_get_raw(argument.get_id().as_str()).ok()??;
+            let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
+            Some((argument.get_id().to_string(), values))
+        };
+        let arguments = self.command().get_arguments().filter_map(values).collect();
+        RoundsCall { program: R::NAME.to_owned(), arguments }
     }
 }
 

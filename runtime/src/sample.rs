@@ -129,7 +129,8 @@ fn skip(format: RecordFormat, piece: &Piece, wanted: u64) -> u64 {
 
 /// Whether records can be found from the beginning of the piece alone.
 fn cannot_skip(format: RecordFormat, piece: &Piece) -> bool {
-    piece.compression != Compression::None || matches!(format, RecordFormat::Csv { .. })
+    let found_from_anywhere = matches!(format, RecordFormat::Lines | RecordFormat::Fixed { .. });
+    piece.compression != Compression::None || !found_from_anywhere
 }
 
 /// The first block of a split and no other.

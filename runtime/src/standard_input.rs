@@ -1,7 +1,7 @@
 //! Standard input as the input of a job: kept in a file until the job has ended, since tasks read it in pieces and again.
 
 use gristmill_worker::input::{FilePath, InputError};
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -46,5 +46,12 @@ impl StandardInput {
         let path = FilePath::from(path.as_path());
         *kept = Some(path.clone());
         Ok(path)
+    }
+
+    /// The regular file that it was read from; `None` if nobody has read it, or it was none.
+    pub(crate) fn source(&self) -> Option<Metadata> {
+        let was_read = self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let found = was_read.then(|| fs::metadata("/dev/stdin")).and_then(Result::ok);
+        found.filter(Metadata::is_file)
     }
 }

@@ -11,13 +11,16 @@ use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
 use gristmill_worker::http::{ListenAddress, Secret};
-use gristmill_worker::input::plan::{SplitRules, plan_side, plan_splits};
-use gristmill_worker::input::{FilePath, InputError, InputLimits, Place, Split};
+use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
+use gristmill_worker::input::{Compression, FilePath, InputError, InputLimits, Piece, Place, Split};
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::PARTITIONS_MAX;
 use gristmill_worker::task::TaskFailure;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How a job is to be run.
@@ -31,6 +34,8 @@ pub struct JobOptions {
     pub reduces: Option<u32>,
     /// Bytes of input of one map task.
     pub split_bytes: u64,
+    /// How files of lines are cut, for who must cut as another system does.
+    pub cuts: FileCuts,
     /// Share under a fair policy.
     pub weight: f64,
     /// Pool under a fair policy; `None`: a pool of its own.
@@ -45,6 +50,8 @@ pub struct JobOptions {
     pub exact: Option<ExactWork>,
     /// Charged failures of one task after which the job fails.
     pub attempts_max: u32,
+    /// How parts are compressed; `None`: as the job's plan says.
+    pub compress_output: Option<Compression>,
     /// Parts and `_SUCCESS` are synced to disk before they count.
     pub sync: bool,
     /// Longest record, bytes.
@@ -63,6 +70,8 @@ pub struct JobOptions {
     pub standard_input: Option<PathBuf>,
     /// Directories in those that are input are read too.
     pub recursive: bool,
+    /// Files that this process is going to write when the job has ended, such as a trace: none of them may be input.
+    pub written: Vec<PathBuf>,
 }
 
 impl JobOptions {
@@ -74,6 +83,7 @@ impl JobOptions {
             overwrite: false,
             reduces: None,
             split_bytes: SplitRules::default().split_bytes,
+            cuts: FileCuts::default(),
             weight: 1.0,
             pool: None,
             label: None,
@@ -81,6 +91,7 @@ impl JobOptions {
             deadline: None,
             exact: None,
             attempts_max: 4,
+            compress_output: None,
             sync: true,
             record_bytes_max: InputLimits::default().record_max,
             expansion_max: InputLimits::default().expansion_max,
@@ -89,6 +100,7 @@ impl JobOptions {
             serve: None,
             standard_input: None,
             recursive: false,
+            written: Vec::new(),
         }
     }
 }
@@ -125,6 +137,14 @@ pub enum SubmitError {
     /// The output directory cannot be used.
     #[error(transparent)]
     Output { source: OutputError },
+    /// A file that is to be written when the job has ended is input of it.
+    #[error(
+        "{written} would be written over input {input} of the same job; nothing was run, name another place"
+    )]
+    Overwritten { written: FilePath, input: FilePath },
+    /// Whoever planned it was interrupted.
+    #[error("the job was given up while it was planned")]
+    GivenUp,
     /// No secret could be made.
     #[error("no key could be made for the job")]
     Key {
@@ -141,6 +161,47 @@ pub(crate) struct Planned {
     pub output: OutputDirectory,
     /// Files that may be served to workers.
     pub files: BTreeSet<FilePath>,
+    /// The paths of all inputs, side inputs last, as the job names them.
+    pub paths: Vec<String>,
+}
+
+/// Whether a job that is being planned may still claim its output: who waits for it may have been interrupted, and nothing
+/// may be left behind then.
+#[derive(Default)]
+pub(crate) struct ClaimGate(Mutex<ClaimState>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum ClaimState {
+    #[default]
+    Open,
+    Passed,
+    Shut,
+}
+
+impl ClaimGate {
+    fn state(&self) -> MutexGuard<'_, ClaimState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody wants the job any more. `false`: too late, its output is claimed. Waits for a claim that is being made.
+    pub(crate) fn give_up(&self) -> bool {
+        let mut state = self.state();
+        if *state == ClaimState::Open {
+            *state = ClaimState::Shut;
+        }
+        *state == ClaimState::Shut
+    }
+
+    /// Claims, unless nobody wants that any more.
+    fn pass<T>(&self, claim: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, SubmitError> {
+        let mut state = self.state();
+        if *state == ClaimState::Shut {
+            return Err(SubmitError::GivenUp);
+        }
+        let claimed = claim()?;
+        *state = ClaimState::Passed;
+        Ok(claimed)
+    }
 }
 
 /// Plans a job and claims its output directory. Blocking.
@@ -148,7 +209,7 @@ pub(crate) fn plan(
     job: &mut dyn PreparedJob,
     options: &JobOptions,
     cluster: &ClusterView,
-    attached: bool,
+    (attached, gate): (bool, &ClaimGate),
 ) -> Result<Planned, SubmitError> {
     let limits = InputLimits {
         record_max: options.record_bytes_max,
@@ -180,13 +241,16 @@ pub(crate) fn plan(
         _ => Vec::new(),
     };
     let pieces = splits.iter().chain(&side).flat_map(|split| &split.pieces);
-    refuse_inputs(&options.output, pieces).map_err(|source| SubmitError::Output { source })?;
+    refuse_inputs(&options.output, pieces.clone()).map_err(|source| SubmitError::Output { source })?;
+    refuse_overwritten(&options.written, &pieces, cluster.standard_input.source().as_ref())?;
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
     let nonce = key.derive("output probe").to_text()[..16].to_owned();
-    let claimed = OutputDirectory::claim(&options.output, options.overwrite, options.sync, &nonce);
-    let output = claimed.map_err(|source| SubmitError::Output { source })?;
+    let output = gate.pass(|| {
+        OutputDirectory::claim(&options.output, options.overwrite, options.sync, &nonce)
+            .map_err(|source| SubmitError::Output { source })
+    })?;
     let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
     let files =
         files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
@@ -200,11 +264,13 @@ pub(crate) fn plan(
         label: options.label.clone(),
         splits,
         reduces,
+        combines: Some(plan.combines()),
         cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
         side,
         output: FilePath::from(output.path().as_path()),
         output_probe: output.probe().clone(),
         output_made: output.is_made(),
+        output_compression: options.compress_output.unwrap_or(plan.output_compression()),
         submitter: None,
         key: key.to_text().to_string(),
         permit_key: permit_key.to_text().to_string(),
@@ -223,7 +289,33 @@ pub(crate) fn plan(
         remarks: job.remarks(),
         columns: job.columns(),
     };
-    Ok(Planned { submission, key, permit_key, output, files })
+    let inputs = plan.inputs().iter().chain(plan.side_inputs());
+    let paths = inputs.flat_map(|input| input.paths.iter().cloned()).collect();
+    Ok(Planned { submission, key, permit_key, output, files, paths })
+}
+
+/// Refuses files to be written that are pieces of input, under whatever name, or what standard input was read from.
+fn refuse_overwritten<'a>(
+    written: &[PathBuf],
+    pieces: &(impl Iterator<Item = &'a Piece> + Clone),
+    standard_input: Option<&Metadata>,
+) -> Result<(), SubmitError> {
+    for path in written {
+        // One that is not there yet is nobody's input.
+        let Ok(there) = fs::metadata(path) else { continue };
+        let is_it = |found: &Metadata| (found.dev(), found.ino()) == (there.dev(), there.ino());
+        let is_read = |piece: &&Piece| {
+            piece.stamp.inode == there.ino()
+                && fs::metadata(piece.path.to_path()).is_ok_and(|found| is_it(&found))
+        };
+        let input = match pieces.clone().find(is_read) {
+            Some(piece) => piece.name.clone(),
+            None if standard_input.is_some_and(is_it) => FilePath::from("-"),
+            None => continue,
+        };
+        return Err(SubmitError::Overwritten { written: FilePath::from(path.as_path()), input });
+    }
+    Ok(())
 }
 
 /// Checks that work measured before is that of a job of so many tasks.
@@ -240,7 +332,7 @@ fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskE
 
 fn rules(options: &JobOptions, limits: InputLimits) -> SplitRules {
     let leaving_out = (0 < limits.bad_records_max).then_some(limits);
-    SplitRules { split_bytes: options.split_bytes, leaving_out, ..SplitRules::default() }
+    SplitRules { split_bytes: options.split_bytes, cuts: options.cuts, leaving_out, ..SplitRules::default() }
 }
 
 /// Adds the tasks without records, in the order of inputs. Side inputs are read by one task at least: what is wrong with
@@ -263,4 +355,20 @@ fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
 
 fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_claimed_or_given_up_and_never_both() {
+        let gate = ClaimGate::default();
+        assert!(gate.give_up());
+        assert!(matches!(gate.pass(|| -> Result<(), _> { unreachable!() }), Err(SubmitError::GivenUp)));
+        let gate = ClaimGate::default();
+        assert!(matches!(gate.pass(|| Err::<(), _>(SubmitError::Panicked)), Err(SubmitError::Panicked)));
+        gate.pass(|| Ok(())).unwrap();
+        assert!(!gate.give_up(), "whoever has claimed is waited for");
+    }
 }

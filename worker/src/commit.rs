@@ -4,6 +4,7 @@
 //! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
+use crate::input::Compression;
 use gristmill_scheduler::ids::AttemptId;
 
 /// Name of the folder inside the output directory in which parts are built.
@@ -13,12 +14,29 @@ pub const TEMPORARY: &str = "_temporary";
 const PART_DIGITS_MIN: usize = 5;
 
 /// The name of a part of so many: with as many digits as the last one needs, at least five, so that the order of names
-/// is that of parts however many there are.
+/// is that of parts however many there are. How it is compressed stands at its end.
 #[must_use]
-pub fn part_name(index: u32, parts: u32) -> String {
+pub fn part_name(index: u32, parts: u32, compression: Compression) -> String {
     let last = parts.saturating_sub(1).max(index);
     let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1).max(PART_DIGITS_MIN);
-    format!("part-{index:0digits$}")
+    format!("part-{index:0digits$}{}", compression.suffix())
+}
+
+/// Outputs beside the main one that a job may have.
+pub const NAMED_OUTPUTS_MAX: usize = 16;
+
+/// Whether an output beside the main one may be called like this: its parts lie in a folder of that name, in which nothing
+/// of ours lies otherwise.
+#[must_use]
+pub fn is_output_name(name: &PlainName) -> bool {
+    let name = name.as_str();
+    name.as_bytes()[0].is_ascii_alphanumeric() && !name.starts_with("part-") && !name.starts_with("arriving-")
+}
+
+/// The name of the file in [`TEMPORARY`] in which an attempt builds its part of a named output, beside that of its part.
+#[must_use]
+pub fn named_built_name(built: &str, output: &PlainName) -> String {
+    format!("{built}.{output}")
 }
 
 /// The name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job to job,
@@ -42,10 +60,14 @@ mod tests {
             let mut indices: Vec<u32> = around.filter(|index| *index < parts).collect();
             indices.sort_unstable();
             indices.dedup();
-            let names: Vec<String> = indices.iter().map(|index| part_name(*index, parts)).collect();
+            let names: Vec<String> =
+                indices.iter().map(|index| part_name(*index, parts, Compression::None)).collect();
             assert!(names.is_sorted(), "of {parts} parts: {names:?}");
         }
-        assert_eq!([part_name(0, 1), part_name(99_999, 100_000)], ["part-00000", "part-99999"]);
-        assert_eq!(part_name(7, 100_001), "part-000007");
+        let plain = |index, parts| part_name(index, parts, Compression::None);
+        assert_eq!([plain(0, 1), plain(99_999, 100_000)], ["part-00000", "part-99999"]);
+        assert_eq!(plain(7, 100_001), "part-000007");
+        assert_eq!(part_name(7, 9, Compression::Gzip), "part-00007.gz");
+        assert_eq!(part_name(7, 9, Compression::Zstd), "part-00007.zst");
     }
 }

@@ -4,9 +4,10 @@
 
 pub use crate::api::{
     Columns, Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError,
-    Reducer, Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal, parse,
+    Reducer, Reservoir, Submitter, Sum, TaskContext, TaskError, TaskResult, UniteSamples, WriteTotal, parse,
 };
 pub use crate::collect::Emitter;
+pub use crate::input::Compression;
 pub use crate::key::{ByteString, Key};
 pub use crate::key_newtype;
 pub use crate::merge::Values;

@@ -2,8 +2,8 @@
 //! there. No link at their place is followed.
 
 use std::fs::{self, File, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -56,6 +56,65 @@ pub fn create<E: From<io::Error>>(
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error.into()),
         _ => Ok(sync_name(path, promise)?),
     }
+}
+
+/// Why a file could not be read whole.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// What is there is no regular file.
+    #[error("it is {kind}, not a regular file")]
+    NotAFile {
+        /// What it is, with its article.
+        kind: &'static str,
+    },
+    /// It is longer than whoever reads it can use.
+    #[error("it has {bytes} bytes, more than the {bytes_max} that are read")]
+    TooLong {
+        /// Bytes of the file.
+        bytes: u64,
+        /// Bytes that are read.
+        bytes_max: u64,
+    },
+    /// The file system refuses.
+    #[error("it could not be read")]
+    Io {
+        /// Its error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Reads a regular file of at most so many bytes. Never waits for what is none, such as a pipe, and follows no link.
+///
+/// # Errors
+/// Something else in its place, a longer file, or what the file system says.
+pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    use rustix::fs::OFlags;
+    let failed = |source| ReadError::Io { source };
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|source| match rustix::io::Errno::from_io_error(&source) {
+        Some(rustix::io::Errno::LOOP) => ReadError::NotAFile { kind: "a link" },
+        // As the kernel answers for a socket.
+        Some(rustix::io::Errno::NXIO) => ReadError::NotAFile { kind: "a socket" },
+        _ => failed(source),
+    })?;
+    let metadata = file.metadata().map_err(failed)?;
+    let file_type = metadata.file_type();
+    if !file_type.is_file() {
+        let kinds = [(file_type.is_dir(), "a directory"), (file_type.is_fifo(), "a pipe")];
+        let kind = kinds.iter().find_map(|(is_it, kind)| is_it.then_some(*kind)).unwrap_or("a device");
+        return Err(ReadError::NotAFile { kind });
+    }
+    let mut bytes = Vec::new();
+    // One more: a file that grows meanwhile is too long, and not cut.
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    let length = (bytes.len() as u64).max(metadata.len());
+    if bytes_max < length {
+        return Err(ReadError::TooLong { bytes: length, bytes_max });
+    }
+    Ok(bytes)
 }
 
 /// Removes what processes that were killed while they wrote have left in a folder. For whoever is the only one that
@@ -141,6 +200,28 @@ mod tests {
         replace(&path, Promise::Plain, text("new")).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_or_too_long_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "12345").unwrap();
+        assert_eq!(read(&path("file"), 5).unwrap(), b"12345");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        symlink("file", path("link")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        for (name, expected) in [
+            ("file", "it has 5 bytes, more than the 4 that are read"),
+            ("pipe", "it is a pipe, not a regular file"),
+            ("link", "it is a link, not a regular file"),
+            ("folder", "it is a directory, not a regular file"),
+            ("socket", "it is a socket, not a regular file"),
+            ("missing", "it could not be read"),
+        ] {
+            assert_eq!(read(&path(name), 4).unwrap_err().to_string(), expected, "{name}");
+        }
     }
 
     #[test]

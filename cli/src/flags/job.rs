@@ -2,12 +2,13 @@
 
 use crate::settings::Settings;
 use crate::usage::usage;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gristmill_runtime::api::{BAD_RECORDS_MAX, ExactWork};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
 use gristmill_scheduler::units::Span;
 use gristmill_worker::http::ListenAddress;
+use gristmill_worker::input::Compression;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,12 @@ pub struct JobFlags {
     /// Replace an output directory that has something in it
     #[arg(long, global = true)]
     pub overwrite: bool,
+    /// Go on with the rounds of a program of several jobs after a failure: those in --output that are done are not run again
+    #[arg(long, global = true, conflicts_with = "overwrite")]
+    pub resume: bool,
+    /// Compress the parts: part-00000.gz or part-00000.zst [default: as the job says, usually not]
+    #[arg(long, global = true, value_name = "HOW")]
+    pub compress_output: Option<CompressOutput>,
     /// Number of parts [default: one for each slot]
     #[arg(long, global = true, value_name = "N")]
     pub reduces: Option<u32>,
@@ -59,6 +66,27 @@ pub struct JobFlags {
     /// 192.0.2.1, 192.0.2.1:7200-7209
     #[arg(long, global = true, value_name = "ADDR[:PORT-PORT]")]
     pub serve: Option<ListenAddress>,
+}
+
+/// How parts are compressed.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum CompressOutput {
+    /// With gzip, as its own level 6 does
+    Gzip,
+    /// With Zstandard, as its own level 3 does
+    Zstd,
+    /// Not at all, whatever the job says
+    None,
+}
+
+impl From<CompressOutput> for Compression {
+    fn from(how: CompressOutput) -> Self {
+        match how {
+            CompressOutput::Gzip => Compression::Gzip,
+            CompressOutput::Zstd => Compression::Zstd,
+            CompressOutput::None => Compression::None,
+        }
+    }
 }
 
 /// What policies and estimators go by.
@@ -112,6 +140,7 @@ impl JobFlags {
             options.split_bytes = size("--split-size", text)?;
         }
         options.overwrite = self.overwrite;
+        options.compress_output = self.compress_output.map(Compression::from);
         options.reduces = reduces;
         options.weight = self.rank.weight;
         options.pool = self.rank.pool.clone();
@@ -127,6 +156,7 @@ impl JobFlags {
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
         options.recursive = self.recursive;
+        options.written.extend(self.report.trace.clone());
         Ok(options)
     }
 

@@ -4,8 +4,8 @@ use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_scheduler::ids::{TaskKind, WorkerId};
 use gristmill_worker::narration::{MapStory, Narration, ReduceStory};
+use gristmill_worker::output::open_part;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -28,8 +28,10 @@ pub struct Facts {
 /// A part of the output.
 pub struct PartFacts {
     pub name: String,
-    /// Its bytes, at most [`PART_BYTES_MAX`] of them.
+    /// Its bytes, decompressed, at most [`PART_BYTES_MAX`] of them.
     pub bytes: Vec<u8>,
+    /// Whether there are more.
+    pub is_cut: bool,
 }
 
 impl Facts {
@@ -55,9 +57,11 @@ impl Facts {
         }
         for path in parts {
             let mut bytes = Vec::new();
-            File::open(path)?.take(PART_BYTES_MAX).read_to_end(&mut bytes)?;
+            open_part(path)?.take(PART_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            let is_cut = PART_BYTES_MAX < bytes.len() as u64;
+            bytes.truncate(PART_BYTES_MAX as usize);
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            facts.parts.push(PartFacts { name, bytes });
+            facts.parts.push(PartFacts { name, bytes, is_cut });
         }
         Ok(facts)
     }
@@ -83,6 +87,11 @@ impl Facts {
         let reduces = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Reduce);
         let there = reduces.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
         there.map(|((_, index), _)| *index).collect()
+    }
+
+    /// The partitions for which a map put out pairs; `None` if that was not kept.
+    pub fn filled(&self, map: u32) -> Option<Vec<u32>> {
+        self.maps.get(&map).map(|story| story.segments.iter().map(|(partition, _)| *partition).collect())
     }
 
     /// What this reducer wrote between two places of its part.

@@ -21,6 +21,20 @@ pub fn named(names: &[String]) -> String {
     }
 }
 
+/// Values of one key that are shown in a cell.
+pub const VALUES_SHOWN_MAX: usize = 200;
+
+/// The first values of a key one after another, and how many more there are; `omitted` were not even kept.
+pub fn values<'a>(kept: impl ExactSizeIterator<Item = &'a str>, omitted: u64) -> String {
+    let more = kept.len().saturating_sub(VALUES_SHOWN_MAX) as u64 + omitted;
+    let shown: Vec<&str> = kept.take(VALUES_SHOWN_MAX).collect();
+    match (shown.is_empty(), more) {
+        (_, 0) => shown.join(" "),
+        (true, more) => format!("… {more} values"),
+        (false, more) => format!("{} … and {more} more", shown.join(" ")),
+    }
+}
+
 /// The first rows of a table, and a remark if that is not all; `omitted` were not even kept.
 pub fn table(head: &[&'static str], mut rows: Vec<Vec<String>>, omitted: u64) -> Vec<StepBlock> {
     let more = rows.len().saturating_sub(SHOWN_MAX) as u64;
@@ -47,5 +61,23 @@ fn left_out(more: u64, omitted: u64) -> Option<StepBlock> {
              story is for little input.",
             Bytes(TEXT_BYTES_MAX as u64)
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_beyond_what_is_shown_or_kept_are_counted() {
+        let all = vec!["1"; VALUES_SHOWN_MAX + 2];
+        assert_eq!(values(all[..3].iter().copied(), 0), "1 1 1");
+        assert_eq!(values(all[..2].iter().copied(), 4), "1 1 … and 4 more");
+        assert_eq!(values(all[..0].iter().copied(), 4), "… 4 values");
+        let shown = values(all.iter().copied(), 5);
+        assert!(
+            shown.ends_with(" 1 … and 7 more") && shown.matches('1').count() == VALUES_SHOWN_MAX,
+            "{shown}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What a map did: its records, its pairs, what the combiner made of them, where each goes and why.
 
 use super::facts::Facts;
-use super::lists::{count, row, table};
+use super::lists::{count, row, table, values};
 use super::step::{Step, StepBlock, StepKind};
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_scheduler::units::{Bytes, Span};
@@ -89,8 +89,11 @@ fn placed(story: &MapStory, first: bool) -> Vec<StepBlock> {
     if first {
         blocks.extend([StepBlock::words(rule(story)), StepBlock::words(order)]);
     }
-    let values = values_by_key(story);
-    let rows = output.kept.iter().map(|pair| placed_row(story, pair, &values)).collect();
+    if story.combines && 0 < story.emitted.omitted {
+        blocks.push(StepBlock::words("Behind … there may be values of pairs that were not kept."));
+    }
+    let of_keys = values_by_key(story);
+    let rows = output.kept.iter().map(|pair| placed_row(story, pair, &of_keys)).collect();
     let mut head = vec!["partition", "key"];
     head.extend(story.combines.then_some("emitted values"));
     head.push(if story.combines { "combined" } else { "value" });
@@ -101,10 +104,11 @@ fn placed(story: &MapStory, first: bool) -> Vec<StepBlock> {
     blocks
 }
 
-fn placed_row(story: &MapStory, pair: &PlacedPair, values: &BTreeMap<&str, Vec<&str>>) -> Vec<String> {
+fn placed_row(story: &MapStory, pair: &PlacedPair, of_keys: &BTreeMap<u64, Vec<&str>>) -> Vec<String> {
     let mut cells = vec![pair.partition.to_string(), pair.key.clone()];
     if story.combines {
-        cells.push(values.get(pair.key.as_str()).map(|values| values.join(" ")).unwrap_or_default());
+        let of_key = of_keys.get(&pair.sum).map_or(&[][..], Vec::as_slice);
+        cells.push(values(of_key.iter().copied(), 0) + if story.emitted.omitted == 0 { "" } else { " …" });
     }
     cells.push(pair.value.clone());
     if let Some(hash) = pair.hash {
@@ -114,11 +118,11 @@ fn placed_row(story: &MapStory, pair: &PlacedPair, values: &BTreeMap<&str, Vec<&
     cells
 }
 
-/// The emitted values of each key, in order.
-fn values_by_key(story: &MapStory) -> BTreeMap<&str, Vec<&str>> {
-    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+/// The emitted values of each key, in order; by the keys' sums, as the words of long keys are cut.
+fn values_by_key(story: &MapStory) -> BTreeMap<u64, Vec<&str>> {
+    let mut values: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     for pair in &story.emitted.kept {
-        values.entry(&pair.key).or_default().push(&pair.value);
+        values.entry(pair.sum).or_default().push(&pair.value);
     }
     values
 }

@@ -1,7 +1,7 @@
 //! What a reduce did: its segments, the order in which it read them, its groups and what it wrote.
 
 use super::facts::Facts;
-use super::lists::{count, row, table};
+use super::lists::{count, row, table, values};
 use super::step::{Step, StepBlock, StepKind};
 use super::story::lines;
 use gristmill_runtime::api::AttemptRecord;
@@ -65,7 +65,7 @@ fn groups(facts: &Facts, partition: u32, story: &ReduceStory) -> Vec<StepBlock> 
             count(story.groups_before, "group", "groups")
         )));
     }
-    if story.groups.kept.is_empty() {
+    if story.groups.kept.is_empty() && story.groups.omitted == 0 {
         return blocks;
     }
     blocks.push(StepBlock::words(match story.combines {
@@ -74,13 +74,12 @@ fn groups(facts: &Facts, partition: u32, story: &ReduceStory) -> Vec<StepBlock> 
             "All values of a key are a group. The reducer was called once for each, in the order of keys:"
         }
     }));
-    let rows = story
-        .groups
-        .kept
-        .iter()
-        .map(|group| vec![group.key.clone(), group.values.join(" "), written(facts, partition, group)]);
-    let values = if story.combines { "total" } else { "values" };
-    blocks.extend(table(&["key", values, "what the reducer wrote"], rows.collect(), story.groups.omitted));
+    let rows = story.groups.kept.iter().map(|group| {
+        let told = values(group.values.iter().map(String::as_str), group.omitted);
+        vec![group.key.clone(), told, written(facts, partition, group)]
+    });
+    let head = if story.combines { "total" } else { "values" };
+    blocks.extend(table(&["key", head, "what the reducer wrote"], rows.collect(), story.groups.omitted));
     blocks
 }
 

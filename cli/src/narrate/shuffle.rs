@@ -23,10 +23,32 @@ pub fn name(number: usize) -> String {
 fn step(facts: &Facts, number: usize, fetch: &FetchRecord) -> Step {
     let map = fetch.map.task.index;
     let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
-    let reduces: Vec<String> =
-        facts.partitions_at(fetch.to).into_iter().map(|partition| format!("reduce-{partition}")).collect();
-    let segments = count(fetch.partitions.into(), "segment", "segments");
+    let at_home = facts.partitions_at(fetch.to);
+    let filled = facts.filled(map);
+    let has_pairs = |partition: &u32| filled.as_ref().is_none_or(|filled| filled.contains(partition));
+    // Of those that are gathered there: a map may have put out nothing for some of them.
+    let for_some = at_home.iter().any(has_pairs);
+    let told: Vec<String> = at_home
+        .iter()
+        .filter(|partition| !for_some || has_pairs(partition))
+        .map(|partition| format!("reduce-{partition}"))
+        .collect();
+    let reduces = match told.is_empty() {
+        // It moved, or its other attempt ended first.
+        true => vec!["a reduce that ended elsewhere".to_owned()],
+        false => told,
+    };
+    // Of partitions without pairs there is no segment, though they are asked for with the others.
+    let brought = if filled.is_some() && for_some { reduces.len() as u64 } else { fetch.partitions.into() };
+    let segments = count(brought, "segment", "segments");
     let what = match (fetch.from == fetch.to, fetch.bytes) {
+        _ if !at_home.is_empty() && !for_some => format!(
+            "The input of {} is gathered at {}. map-{map} put out no pairs for it, so there is nothing to read, and {} \
+             knows now that it need not wait for that map.",
+            named(&reduces),
+            fetch.to,
+            fetch.to
+        ),
         (true, 0) => format!(
             "{} ran map-{map} itself, and is where the input of {} is gathered: {segments} can be read in the memory where \
              the map left it. Nothing travels.",

@@ -129,16 +129,28 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
             count(waiting_reduces as u64, "reduce", "reduces")
         );
     }
+    // The master sends short maps ahead when no slot is free: a slot need not wait for its next order then.
+    let ahead = free == 0;
     let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, ""));
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
     let mut blocks = vec![
         StepBlock::Words(queue + "."),
-        StepBlock::words(format!(
-            "The policy `{}` gives {} a slot: {}.",
-            facts.deciders.policy,
-            status.job,
-            clean::message(grant)
-        )),
+        StepBlock::words(match ahead {
+            false => format!(
+                "The policy `{}` gives {} a slot: {}.",
+                facts.deciders.policy,
+                status.job,
+                clean::message(grant)
+            ),
+            true => format!(
+                "No slot is free, so this order is sent ahead: {task} begins when what runs on {} before it has ended. \
+                 The policy `{}` puts {} first: {}.",
+                record.worker,
+                facts.deciders.policy,
+                status.job,
+                clean::message(grant)
+            ),
+        }),
         StepBlock::words(format!(
             "The placement `{}` chooses {task} and {}: {}.",
             facts.deciders.placement,
@@ -157,7 +169,7 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     Step {
         at_ns: facts.since_arrival(now),
         kind: StepKind::Placement,
-        title: format!("{task} is sent to {}{again}", record.worker),
+        title: format!("{task} is sent {}to {}{again}", if ahead { "ahead " } else { "" }, record.worker),
         blocks,
         about: vec![record.attempt.file_name()],
     }
@@ -242,12 +254,18 @@ fn output(facts: &Facts) -> Step {
             count(entry.records, "record", "records"),
             Bytes(entry.bytes)
         )));
-        let more = entry.bytes.saturating_sub(part.bytes.len() as u64);
-        blocks.extend(row(lines(&part.bytes), 0));
-        if 0 < more {
+        let mut shown = lines(&part.bytes);
+        if part.is_cut
+            && let Some(last) = shown.last_mut()
+            && !last.ends_with('…')
+        {
+            last.push('…');
+        }
+        blocks.extend(row(shown, 0));
+        if part.is_cut {
             blocks.push(StepBlock::words(format!(
-                "… and {} more, for which --output DIR is the place.",
-                Bytes(more)
+                "These are its first {}; for the rest --output DIR is the place.",
+                Bytes(part.bytes.len() as u64)
             )));
         }
     }

@@ -71,6 +71,9 @@ pub struct MasterCommand {
     /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
     #[arg(long)]
     no_backup: bool,
+    /// Take jobs of Hadoop Streaming: whoever may submit can then run any command on the workers
+    #[arg(long)]
+    allow_commands: bool,
     #[command(flatten)]
     ship: ShipFlags,
     #[command(flatten)]
@@ -86,6 +89,13 @@ pub struct MasterCommand {
     /// For child processes of `run`: take settings from standard input
     #[arg(long, hide = true)]
     from_parent: bool,
+}
+
+impl MasterCommand {
+    /// Whether it takes jobs whose steps are commands. That of an embedded cluster has one user, who typed them.
+    pub fn takes_commands(&self) -> bool {
+        self.allow_commands || self.from_parent
+    }
 }
 
 /// `gristmill master`.

@@ -77,9 +77,9 @@ impl<'a> Decisions<'a> {
             let _ = writeln!(text, "             {what:<14} {words}");
         };
         line("line", &self.waiting(seen));
-        let own = served(seen.wishes.first()?, &given);
+        let own = served(seen.wishes.first()?, &given, seen.unified);
         for (place, wish) in seen.wishes.iter().enumerate() {
-            let others = served(wish, &given) != own;
+            let others = served(wish, &given, seen.unified) != own;
             line(&wish.policy, &format!("{}{}", self.wish(wish), if others { "   <- others" } else { "" }));
             if let Some(count) = place.checked_sub(1).and_then(|place| self.tally.others.get_mut(place)) {
                 *count += u64::from(others);
@@ -217,13 +217,19 @@ fn given(order: &Command) -> Option<Station> {
     }
 }
 
-/// How many of these slots each job would get by a wish.
-fn served(wish: &Wish, given: &[Station]) -> BTreeMap<JobId, u32> {
-    let mut left = given.len() as u32;
+/// How many of these slots each job would get by a wish: of slots of their own for maps and reduces, if they are not the
+/// same (`unified`), each kind goes to turns of that kind.
+fn served(wish: &Wish, given: &[Station], unified: bool) -> BTreeMap<JobId, u32> {
+    let pool = |station: Station| if unified { Station::Map } else { station };
+    let mut left: BTreeMap<Station, u32> = BTreeMap::new();
+    for &station in given {
+        *left.entry(pool(station)).or_default() += 1;
+    }
     let mut served = BTreeMap::new();
     for turn in &wish.turns {
-        let slots = turn.slots.min(left);
-        left -= slots;
+        let Some(left) = left.get_mut(&pool(turn.station)) else { continue };
+        let slots = turn.slots.min(*left);
+        *left -= slots;
         if 0 < slots {
             *served.entry(turn.job).or_default() += slots;
         }
@@ -258,9 +264,18 @@ mod tests {
     #[test]
     fn wishes_are_alike_if_the_slots_at_hand_go_to_the_same_jobs_in_any_order() {
         let given = [Station::Map; 3];
-        assert_eq!(served(&wish(&[(1, 2), (2, 5)]), &given), served(&wish(&[(2, 1), (1, 2)]), &given));
-        assert_ne!(served(&wish(&[(1, 2), (2, 5)]), &given), served(&wish(&[(2, 2), (1, 5)]), &given));
-        assert!(served(&wish(&[(1, 2)]), &[]).is_empty());
+        let of = |turns: &[(u32, u32)]| served(&wish(turns), &given, true);
+        assert_eq!(of(&[(1, 2), (2, 5)]), of(&[(2, 1), (1, 2)]));
+        assert_ne!(of(&[(1, 2), (2, 5)]), of(&[(2, 2), (1, 5)]));
+        assert!(served(&wish(&[(1, 2)]), &[], true).is_empty());
+    }
+
+    #[test]
+    fn slots_for_reduces_are_no_turn_of_maps_unless_both_draw_on_the_same() {
+        let maps_first = wish(&[(1, 2), (2, 5)]);
+        let given = [Station::Reduce, Station::Map];
+        assert_eq!(served(&maps_first, &given, true), BTreeMap::from([(JobId(1), 2)]));
+        assert_eq!(served(&maps_first, &given, false), BTreeMap::from([(JobId(1), 1)]));
     }
 
     #[test]

@@ -59,9 +59,19 @@ fn help_of_every_command_fits_80_columns() {
     for job in JOBS {
         commands.extend([vec!["run", job], vec!["submit", job]]);
     }
-    for command in
-        ["master", "worker", "status", "jobs", "wait", "cancel", "logs", "gen", "verify-sort", "completions"]
-    {
+    for command in [
+        "master",
+        "worker",
+        "status",
+        "top",
+        "jobs",
+        "wait",
+        "cancel",
+        "logs",
+        "gen",
+        "verify-sort",
+        "completions",
+    ] {
         commands.push(vec![command]);
     }
     for command in commands {

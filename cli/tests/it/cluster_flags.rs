@@ -175,7 +175,9 @@ fn shuffle_of_a_worker_keeps_to_the_rate_of_its_network() {
         "--reduce-time",
         "0ms",
     ];
-    let cluster = ["--workers", "2", "--nic-rate", "2MB/s"];
+    // Over HTTP a home is sent the segments of all maps, wherever these ran: of which a worker has run few, or many, is
+    // chance. What it reads where it lies is not paced, and may be nearly all.
+    let cluster = ["--workers", "2", "--nic-rate", "2MB/s", "--shuffle", "http"];
     let (_, events) = traced(&sandbox, &[&job[..], &cluster].concat());
     let mut by_worker: BTreeMap<u64, (f64, f64, f64)> = BTreeMap::new();
     for event in events.iter().filter(|event| event["cat"] == "fetch") {
@@ -184,10 +186,12 @@ fn shuffle_of_a_worker_keeps_to_the_rate_of_its_network() {
         let seen = by_worker.entry(event["pid"].as_u64().unwrap()).or_insert((f64::INFINITY, 0.0, 0.0));
         *seen = (seen.0.min(from), seen.1.max(from + length), seen.2 + bytes);
     }
-    assert!(!by_worker.is_empty(), "nothing was fetched");
-    for (worker, (from, to, bytes)) in by_worker {
+    // Both homes may be one worker, but a home has gathered 8 times 250,000 bytes.
+    let enough = by_worker.into_iter().filter(|(_, (_, _, bytes))| RATE * 0.9 < *bytes);
+    let judged: Vec<_> = enough.collect();
+    assert!(!judged.is_empty(), "no worker fetched a partition");
+    for (worker, (from, to, bytes)) in judged {
         let rate = (bytes - BURST_BYTES) / (to - from);
-        assert!(RATE * 0.25 < bytes, "worker-{worker} fetched {bytes} bytes, too few to tell");
         assert!(rate < RATE * (1.0 + TOLERANCE), "worker-{worker} fetched {rate} bytes in a second");
     }
 }

@@ -144,6 +144,27 @@ fn standard_input_is_read_by_run_and_by_an_attached_submit_and_refused_where_nob
 }
 
 #[test]
+fn stumbles_come_with_a_next_step() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let check = |arguments: &[&str], code: i32, words: &[&str]| {
+        sandbox.run(arguments).expect_code(code).expect_words(words);
+    };
+    let run = "`wordcount` is a job: gristmill run wordcount";
+    check(&["wordcount", &input], 2, &["unrecognized subcommand 'wordcount'", run]);
+    check(&["run", "wordcount", "texd"], 4, &["input texd does not exist", "hint: check the name"]);
+    let table = ["run", "join", "--left", "lefd", "--right", &input, "--on", "a=a"];
+    check(&table, 4, &["lefd does not exist", "hint: check the name of the file"]);
+    let into = ["run", "wordcount", &input, "--output", "not/there"];
+    check(&into, 3, &["could not create ", "not/there", "No such file", "hint:", "mkdir -p"]);
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    let report = sandbox.gristmill(["report", "job-1", "--output", "not/there.html"]).finish();
+    report.expect_code(3).expect_words(&["could not write the report not/there.html; name another place"]);
+    standing.end();
+}
+
+#[test]
 fn init_writes_settings_that_change_nothing_and_never_over_others() {
     let sandbox = Sandbox::new();
     sandbox.run_well(["init"]);

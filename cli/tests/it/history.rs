@@ -1,8 +1,9 @@
 //! `history`, `trace` and `report` of jobs that a master has ended, asked of the next one in its state folder.
 
 use crate::support::Sandbox;
-use crate::support::standing::Standing;
+use crate::support::standing::{Standing, await_join_line};
 use crate::support::until;
+use crate::user_code::faulty_program;
 use serde_json::Value;
 
 #[test]
@@ -15,6 +16,10 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
     let job = sandbox.gristmill(submit).finish().expect_code(0).stdout_text().trim().to_owned();
     sandbox.gristmill(["wait", &job, "--quiet"]).finish().expect_code(0);
     let live = trace(&sandbox, &job);
+    let told = [job.clone(), format!("{job}/map-0"), format!("{job}/reduce-1")].map(|what| {
+        let words = sandbox.gristmill(["explain", &what]).finish().expect_code(0).stdout_text();
+        (what, words)
+    });
     let kept = sandbox.path(&format!("state/ended-jobs/{job}.json"));
     until("the job to be kept", || kept.exists().then_some(()));
     standing.end();
@@ -25,6 +30,13 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
         "{jobs}"
     );
     let again = trace(&sandbox, &job);
+    for (what, words) in told {
+        let now = sandbox.gristmill(["explain", &what]).finish().expect_code(0).stdout_text();
+        // Whose worker's number it was the next master does not know.
+        assert_eq!(now, without_hosts(&words), "{what}");
+    }
+    let beyond = sandbox.gristmill(["explain", &format!("{job}/map-7")]).finish().expect_code(2);
+    beyond.expect_words(&["has no task `map-7`"]);
     assert_eq!(again["traceEvents"], live["traceEvents"]);
     let attempts = again["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
     assert!(3 <= attempts.count(), "a map and two reduces: {again}");
@@ -37,6 +49,67 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
         "it stands alone"
     );
     sandbox.gristmill(["trace", "job-77"]).finish().expect_code(2).expect_words(&["there is no job-77"]);
+    standing.end();
+}
+
+#[test]
+fn what_the_code_of_a_job_printed_is_told_by_the_next_master() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "good\nbad\n");
+    let program = faulty_program();
+    let gristmill = |arguments: &[&str]| sandbox.program(&program, arguments);
+    let start = || {
+        let master = gristmill(&["master"]).start();
+        let join = await_join_line(&master);
+        let worker = gristmill(&["worker", "--workers", "1", "--slots", "1"]).start();
+        let standing = Standing::of(&sandbox, master, vec![worker], join);
+        standing.await_workers(1);
+        standing
+    };
+    let standing = start();
+    let out = sandbox.text("out");
+    let submit = ["submit", "faulty", &input, "--how", "print", "--output", &out, "--quiet"];
+    gristmill(&submit).finish().expect_code(0);
+    let logs = || gristmill(&["logs", "job-1"]).finish().expect_code(0).stdout_text();
+    let live = logs();
+    assert!(live.contains("of a mapper that talks too much"), "{live}");
+    let kept = sandbox.path("state/ended-jobs/job-1.json");
+    until("the job to be kept", || kept.exists().then_some(()));
+    standing.end();
+    let standing = start();
+    assert_eq!(logs(), live);
+    standing.end();
+}
+
+/// Sentences without what stands in brackets behind the names of workers.
+fn without_hosts(words: &str) -> String {
+    regex::Regex::new(r"(worker-\d+) \([^)]*\)").unwrap().replace_all(words, "$1").into_owned()
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_history_is_named_and_the_master_goes_on_and_ends_when_asked() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "b a\na\n");
+    let standing = Standing::start(&sandbox, 1);
+    for job in ["job-1", "job-2"] {
+        sandbox
+            .gristmill(["submit", "wordcount", &input, "--output", &sandbox.text(job)])
+            .finish()
+            .expect_code(0);
+        let kept = sandbox.path(&format!("state/ended-jobs/{job}.json"));
+        until("the job to be kept", || kept.exists().then_some(()));
+    }
+    standing.end();
+    let kept = |job: &str| sandbox.path(&format!("state/ended-jobs/{job}.json"));
+    std::fs::write(kept("job-1"), "{\"status\":").unwrap();
+    std::fs::remove_file(kept("job-2")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, kept("job-2"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let standing = Standing::start(&sandbox, 0);
+    for (job, words) in [("job-1", "it is damaged"), ("job-2", "it is a pipe, not a regular file")] {
+        let told = sandbox.gristmill(["trace", job]).finish().expect_code(3);
+        told.expect_words(&[words, &format!("ended-jobs/{job}.json"), "hint:"]);
+    }
+    sandbox.gristmill(["history"]).finish().expect_code(0);
     standing.end();
 }
 

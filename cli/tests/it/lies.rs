@@ -13,7 +13,7 @@ use gristmill::worker::http::{
     self, Access, Bind, Body, Connection, Duplex, Endpoint, JoinLine, Key, Plaintext, RouteAuth, Secret,
     ServerConfig, Timeouts, Token, Transport,
 };
-use gristmill::worker::input::{FilePath, FilePlace, FileStamp};
+use gristmill::worker::input::{Compression, FilePath, FilePlace, FileStamp};
 use gristmill::worker::protocol::{
     AttemptProgress, AttemptReport, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass,
     FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
@@ -267,6 +267,7 @@ fn order(job: JobId, key: &Secret) -> JobOrder {
         key: key.clone(),
         output: FilePath::from("output"),
         output_probe: "probe".parse::<PlainName>().unwrap(),
+        output_compression: Compression::None,
         side: Vec::new(),
         submitter: None,
         peers: Vec::new(),

@@ -8,8 +8,9 @@
 //!   away, `drain` lets workers leave, `backups` is about slow ones; `limits` takes means of the operating system away,
 //!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
-//! - The command line: `cli`, `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
+//! - The command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; `narrate` tells a job pair by pair, `history` those that have ended; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
+//! - `streaming`: commands of Hadoop Streaming, and the program under Hadoop's names.
 //! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
 //!   frames, `paths` submits what reaches beyond its own files, `trust` is about files whose content is believed, `network`
@@ -50,6 +51,7 @@ mod output;
 mod page;
 mod paper;
 mod paths;
+mod planning;
 mod quotas;
 mod replay;
 mod restart;
@@ -57,11 +59,14 @@ mod security;
 mod ship;
 mod shuffle;
 mod sim;
+mod streaming;
 mod support;
 mod suspend;
 mod tokens;
+mod top;
 mod trust;
 mod user_code;
 mod verify;
 mod walls;
 mod words;
+mod written;

@@ -1,5 +1,6 @@
 //! The output directory: what is refused before a task starts, what is published, what comes back after a failure.
 
+use crate::support::data::{Random, tool};
 use crate::support::{Finished, Sandbox, oracle};
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,132 @@ fn directory_with_files_is_refused_and_left_alone() {
     refused(&sandbox, &sandbox.text("out"), &["out exists and is not empty", "hint: ", "--overwrite"]);
     assert_eq!(oracle::names(&sandbox.path("out")), ["mine"]);
     assert_eq!(fs::read(sandbox.path("out/mine")).unwrap(), b"precious");
+}
+
+#[test]
+fn compressed_parts_hold_the_same_bytes_for_their_own_tools_and_for_later_jobs() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", Random::seeded(72).text(60_000, &[" ", "\n"]));
+    for (job, given) in [("sort", vec![&*input]), ("wordcount", vec![&input]), ("grep", vec!["a", &input])] {
+        let run = |flags: &[&str]| {
+            let shape = ["--split-size", "9KiB", "--reduces", "3", "--quiet", "--no-sync"];
+            sandbox.run_well([&["run", job], &*given, &shape, flags].concat())
+        };
+        let plain_out = sandbox.text(&format!("{job}-plain"));
+        run(&["--output", &plain_out]);
+        let plain = oracle::parts(plain_out.as_ref());
+        for (how, end) in [("gzip", "gz"), ("zstd", "zst")] {
+            let out = sandbox.text(&format!("{job}-{how}"));
+            run(&["--compress-output", how, "--output", &out]);
+            let names = oracle::part_names(out.as_ref());
+            let expected: Vec<String> =
+                (0..plain.len()).map(|part| format!("part-{part:05}.{end}")).collect();
+            assert_eq!(names, expected, "{job}");
+            let success = oracle::success(out.as_ref());
+            for (part, said) in oracle::parts(out.as_ref()).iter().zip(success["parts"].as_array().unwrap()) {
+                assert_eq!(said["bytes"], part.len(), "{job}: as they lie on disk");
+            }
+            // By each of several readers that share no code with the writer, or none with the part's tool.
+            if tool(how, "compressed output") {
+                for (name, plain) in names.iter().zip(&plain) {
+                    let unpacked = oracle::shell(r#"$1 -dc < "$2""#, &[how, &format!("{out}/{name}")]);
+                    assert!(unpacked == *plain, "{job}: {name}");
+                }
+            }
+            let again = sandbox.run_well(["run", "grep", "", &out, "--quiet"]).stdout;
+            assert!(again == plain.concat(), "{job}: read by a later job");
+            assert!(run(&["--compress-output", how]).stdout == plain.concat(), "{job}: printed as it is");
+        }
+    }
+    for how in ["gzip", "zstd"] {
+        sandbox.run_well(["verify-sort", &sandbox.text(&format!("sort-{how}"))]);
+    }
+}
+
+#[test]
+fn compressed_output_of_a_job_that_fails_is_not_there_and_what_was_overwritten_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("out/part-00000.gz", "old");
+    let input = sandbox.write("bad", "good\n".repeat(1000) + "bad\n");
+    let arguments = ["run", "faulty", &input, "--how", "error", "--overwrite", "--compress-output", "gzip"];
+    let out = sandbox.text("out");
+    let faulty = crate::user_code::faulty_program();
+    sandbox.program(&faulty, arguments.iter().chain(&["--output", &out])).finish().expect_code(1);
+    sandbox.assert_nothing_left();
+    assert_eq!(oracle::names(out.as_ref()), ["part-00000.gz"]);
+    assert_eq!(fs::read(sandbox.path("out/part-00000.gz")).unwrap(), b"old");
+}
+
+/// Runs the job that writes odd lines beside the others, into `out`.
+fn run_aside(sandbox: &Sandbox, input: &str, flags: &[&str]) -> Finished {
+    let out = sandbox.text("out");
+    let shape =
+        ["run", "faulty", input, "--how", "error", "--in-reduce", "--reduces", "3", "--split-size", "4KiB"];
+    let arguments = [&shape[..], &["--workers", "2", "--output", &out, "--quiet"], flags].concat();
+    let finished = sandbox.program(&crate::user_code::faulty_program(), arguments).finish();
+    sandbox.assert_nothing_left();
+    finished
+}
+
+/// Files of an output, those of its named output too, with what is in them.
+fn whole_tree(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut names = oracle::names(out);
+    if out.join("odd").is_dir() {
+        names.retain(|name| name != "odd");
+        names.extend(oracle::names(&out.join("odd")).iter().map(|name| format!("odd/{name}")));
+    }
+    names.into_iter().map(|name| (name.clone(), fs::read(out.join(&name)).unwrap())).collect()
+}
+
+#[test]
+fn named_output_lies_beside_the_main_one_and_comes_with_it_or_not_at_all() {
+    let sandbox = Sandbox::new();
+    let lines = |odd: bool| -> Vec<String> {
+        let mut lines: Vec<String> = (0..2000)
+            .filter(|number| (number % 7 == 0) == odd)
+            .map(|number| format!("{} {number}", if odd { "odd" } else { "line" }))
+            .collect();
+        lines.sort_unstable();
+        lines
+    };
+    let sorted = |bytes: &[u8]| -> Vec<String> {
+        let mut lines: Vec<String> = String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let text = [lines(true), lines(false)].concat().join("\n");
+    let input = sandbox.write("text", &text);
+    let (out, odd) = (sandbox.path("out"), sandbox.path("out/odd"));
+    run_aside(&sandbox, &input, &["--aside"]).expect_code(0);
+    assert_eq!(oracle::names(&out), ["_SUCCESS", "odd", "part-00000", "part-00001", "part-00002"]);
+    assert_eq!(oracle::names(&odd), ["part-00000", "part-00001", "part-00002"]);
+    assert_eq!(sorted(&oracle::whole(&out)), lines(false));
+    assert_eq!(sorted(&oracle::whole(&odd)), lines(true));
+    let said = oracle::success(&out);
+    for (part, said) in oracle::parts(&odd).iter().zip(said["parts"].as_array().unwrap()) {
+        assert_eq!(
+            (&said["named"][0]["output"], &said["named"][0]["bytes"]),
+            (&"odd".into(), &part.len().into())
+        );
+    }
+    assert_eq!(said["records"], 2000);
+    // Two thousand tenths, whose sum by plain addition is another one for each order.
+    assert_eq!((&said["sums"]["tenths"], &said["maxima"]["longest"]), (&200.0.into(), &9.0.into()));
+    let read =
+        |input: &Path| sandbox.run_well(["run", "grep", "", input.to_str().unwrap(), "--quiet"]).stdout;
+    assert_eq!(sorted(&read(&out)), lines(false), "a later job reads the main output");
+    assert_eq!(sorted(&read(&odd)), lines(true));
+
+    // One task fails when others have built all of theirs.
+    let before = whole_tree(&out);
+    let bad = sandbox.write("bad", text + "\nbad\n");
+    run_aside(&sandbox, &bad, &["--aside", "--overwrite"]).expect_code(1);
+    assert!(whole_tree(&out) == before, "what was there is there again");
+    run_aside(&sandbox, &input, &["--aside", "--overwrite", "--compress-output", "gzip"]).expect_code(0);
+    assert_eq!(oracle::part_names(&odd), ["part-00000.gz", "part-00001.gz", "part-00002.gz"]);
+    assert_eq!(sorted(&read(&odd)), lines(true));
+    run_aside(&sandbox, &input, &["--overwrite"]).expect_code(0);
+    assert!(!odd.exists());
 }
 
 #[test]

@@ -111,6 +111,23 @@ fn changed_program_is_refused_then_shipped_then_right() {
 }
 
 #[test]
+fn shipped_job_has_compressed_parts_and_an_output_beside_the_main_one() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 2, &["--allow-ship"]);
+    let (input, out) = (sandbox.write("text", "odd one\ntwo\nodd three\n"), sandbox.text("out"));
+    let job =
+        ["submit", "--ship", "faulty", &input, "--how", "error", "--aside", "--reduces", "1", "--quiet"];
+    let flags = ["--compress-output", "gzip", "--output", &out];
+    sandbox.program(&faulty_program(), [&job[..], &flags].concat()).finish().expect_code(0);
+    for (input, expected) in [(out.clone(), "two\n"), (format!("{out}/odd"), "odd one\nodd three\n")] {
+        assert_eq!(oracle::part_names(Path::new(&input)), ["part-00000.gz"]);
+        let read = sandbox.gristmill(["submit", "grep", "", &input, "--quiet"]).finish().expect_code(0);
+        assert_eq!(read.stdout_text(), expected);
+    }
+    standing.end();
+}
+
+#[test]
 fn master_takes_programs_only_if_it_was_told_to() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);

@@ -50,14 +50,14 @@ impl Rounds for PageRank {
             let step = Step { inputs, damping: self.damping, lost_each: lost / pages };
             let after = client.round(&format!("round-{round}"), step)?;
             // What the next round does not read is in the way.
-            fs::remove_dir_all(&before.output)?;
+            client.discard(&before)?;
             before = after;
             if (before.counter("change") as f64) < self.tolerance * UNITS_PER_RANK {
                 break;
             }
         }
         let ranking = client.round("ranking", Ranking { inputs: directory(&before) })?;
-        fs::remove_dir_all(&before.output)?;
+        client.discard(&before)?;
         let mut best = Vec::new();
         for part in ranking.parts() {
             // Parts are in order: the first pages of the first parts are the best.

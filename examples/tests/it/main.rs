@@ -8,6 +8,7 @@ mod inverted_index;
 mod own_partitioner;
 mod own_policy;
 mod pagerank;
+mod rounds;
 mod secondary_sort;
 mod stage;
 

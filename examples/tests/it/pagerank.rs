@@ -68,8 +68,10 @@ fn pagerank_gives_the_same_ranks_to_the_last_bit_for_any_cluster_and_any_number_
         let printed = stage.run(PROGRAM, shape, &arguments);
         assert_eq!(stage.parts(&format!("{output}/ranking")).concat(), expected, "{shape:?}");
         assert_eq!(printed.lines().collect::<Vec<_>>(), expected.lines().take(7).collect::<Vec<_>>());
-        // Only what the user wants is left of all the rounds.
-        assert_eq!(fs::read_dir(stage.path(&output)).unwrap().count(), 1);
+        // Only what the user wants is left of all the rounds, and the record by which they could have gone on.
+        assert_eq!(fs::read_dir(stage.path(&output)).unwrap().count(), 2);
+        let again = stage.run(PROGRAM, shape, &format!("{arguments} --resume"));
+        assert_eq!(again, printed, "nothing is run again, though outputs of rounds are gone");
     }
 }
 

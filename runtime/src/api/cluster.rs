@@ -52,7 +52,7 @@ pub struct ClusterStatus {
 }
 
 /// A worker as the master sees it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// Its number.
     pub worker: WorkerId,

@@ -64,6 +64,8 @@ pub enum ErrorCode {
     JobForgotten,
     /// The job was run by an earlier master.
     JobPast,
+    /// What the master keeps of the job cannot be read.
+    Archive,
     /// The job has no such task.
     Task,
     /// There is no such worker.

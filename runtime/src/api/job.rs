@@ -206,6 +206,12 @@ pub struct JobStatus {
     pub attempts: AttemptCounts,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
+    /// Float sums of user code, exact until they were rounded for this.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sums: BTreeMap<String, f64>,
+    /// Greatest numbers that user code said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub maxima: BTreeMap<String, f64>,
     /// Published parts in order; while a job is followed, only once it has ended.
     pub parts: Vec<Part>,
     /// Where each of the parts was built, for whoever publishes them; nobody else is told.
@@ -244,6 +250,19 @@ pub struct JobStatus {
     /// Whether that looked feasible when it arrived, in words, with what it needs.
     #[serde(default)]
     pub deadline_outlook: Option<DeadlineOutlook>,
+    /// How much work it looks to be, until it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkLeft>,
+}
+
+/// How much work a job looks to be, by the master's estimator: slot-seconds of maps, seconds of the network, slot-seconds of
+/// reduces. Without an estimator tasks and segments.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkLeft {
+    /// All of it.
+    pub whole: [f64; 3],
+    /// What is left.
+    pub left: [f64; 3],
 }
 
 /// A bad record.

@@ -18,10 +18,10 @@ pub use self::cluster::{
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{
     AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals,
-    NamedBadRecord, TaskCounts,
+    NamedBadRecord, TaskCounts, WorkLeft,
 };
-pub use self::page::PageCode;
-pub(crate) use self::page::{EnterPage, FeedAttempt, FeedEnd, FeedFetch, FeedLine};
+pub(crate) use self::page::EnterPage;
+pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, PageCode};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, JobAttended, OutputClosed, Submission};
 pub use self::tokens::{JobOwner, MadeToken, NewToken, Quota, RevokeToken, RotateTokens};

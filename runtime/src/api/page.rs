@@ -1,6 +1,7 @@
-//! What the live page is told: the code that opens it, and what has changed since it last looked.
+//! What the live page and `top` are told: the code that opens the page, and what has changed since somebody last looked.
 
-use super::{JobStatus, MasterStatus};
+use super::{JobStatus, MasterStatus, WorkerStatus};
+use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
 /// Opens the page once. Answer of `POST /api/v1/page`; the page is `/#CODE` of the master.
@@ -18,56 +19,55 @@ pub(crate) struct EnterPage {
 }
 
 /// What has changed since the last line of a feed. Answer of `GET /api/v1/feed`, a line of JSON each.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct FeedLine {
-    /// The master and its workers.
-    pub(crate) master: MasterStatus,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FeedLine {
+    /// The master; its workers are told apart from it, below.
+    pub master: MasterStatus,
+    /// Workers that have joined since, or whose state has changed, whole.
+    pub workers: Vec<WorkerStatus>,
+    /// What other workers do by now, of those where that has changed.
+    pub loads: Vec<FeedLoad>,
+    /// Workers that have gone since.
+    pub left: Vec<WorkerId>,
     /// Jobs that are new, that have got on, or that have ended since.
-    pub(crate) jobs: Vec<JobStatus>,
+    pub jobs: Vec<JobStatus>,
     /// Attempts that were launched, suspended, resumed or have ended.
-    pub(crate) attempts: Vec<FeedAttempt>,
+    pub attempts: Vec<FeedAttempt>,
     /// Transfers that have ended.
-    pub(crate) fetches: Vec<FeedFetch>,
+    pub fetches: Vec<FeedFetch>,
     /// Whether more has changed than the line has room for: the rest comes with the next one.
-    pub(crate) more: bool,
+    pub more: bool,
 }
+
+/// What a worker does as few numbers: worker, attempts that it runs, memory in use and free disk, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedLoad(pub u32, pub u32, pub u64, pub u64);
 
 /// An attempt as few numbers: job, kind (0 map, 1 reduce), index, epoch, worker, when it was launched, began and ended
 /// (master's clock, ns; 0 while not), how it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FeedAttempt(
-    pub(crate) u32,
-    pub(crate) u8,
-    pub(crate) u32,
-    pub(crate) u32,
-    pub(crate) u32,
-    pub(crate) u64,
-    pub(crate) u64,
-    pub(crate) u64,
-    pub(crate) FeedEnd,
-);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedAttempt(pub u32, pub u8, pub u32, pub u32, pub u32, pub u64, pub u64, pub u64, pub FeedEnd);
 
 /// How an attempt stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FeedEnd {
+pub enum FeedEnd {
+    /// It runs, or waits behind others of its worker.
     Running,
+    /// It has left its slot for a while.
     Suspended,
+    /// It ended well.
     Succeeded,
+    /// Another worker goes on with it.
     HandedOver,
+    /// It came back before it had begun.
     Returned,
+    /// It failed, or was told to stop.
     Failed,
+    /// It was lost with its worker.
     Lost,
 }
 
 /// A transfer as few numbers: job, map, from and to which worker, bytes, when it began and ended (master's clock, ns).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct FeedFetch(
-    pub(crate) u32,
-    pub(crate) u32,
-    pub(crate) u32,
-    pub(crate) u32,
-    pub(crate) u64,
-    pub(crate) u64,
-    pub(crate) u64,
-);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedFetch(pub u32, pub u32, pub u32, pub u32, pub u64, pub u64, pub u64);

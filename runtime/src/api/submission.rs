@@ -4,7 +4,7 @@ use super::JobOwner;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::input::{FilePath, FileStamp, Split};
+use gristmill_worker::input::{Compression, FilePath, FileStamp, Split};
 use gristmill_worker::protocol::ShippedProgram;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,9 @@ pub struct Submission {
     pub splits: Vec<Split>,
     /// Number of parts; 0 for a map-only job.
     pub reduces: u32,
+    /// Whether values of equal keys are merged before they travel; `None` if the client does not say.
+    #[serde(default)]
+    pub combines: Option<bool>,
     /// Ends of ranges for a totally ordered job, as hexadecimal text.
     pub cuts: Vec<String>,
     /// Side inputs.
@@ -51,6 +54,9 @@ pub struct Submission {
     pub output_probe: PlainName,
     /// The directory was made for this job.
     pub output_made: bool,
+    /// How parts are compressed.
+    #[serde(default)]
+    pub output_compression: Compression,
     /// Where the submitter serves its files and takes parts.
     pub submitter: Option<Endpoint>,
     /// What opens the job's segments and files, as text; made by the submitter because it serves files too.

@@ -19,6 +19,12 @@ pub struct JobTrace {
     pub estimates: Vec<EstimateRecord>,
     /// Records left out because there were too many.
     pub omitted: u64,
+    /// Whether the job has a combiner; `None` if its master did not know.
+    #[serde(default)]
+    pub combines: Option<bool>,
+    /// Bytes of its input that could be cut into more splits, which compressed files cannot; `None` likewise.
+    #[serde(default)]
+    pub cuttable_bytes: Option<u64>,
 }
 
 /// One attempt, for the trace.

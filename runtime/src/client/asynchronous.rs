@@ -4,35 +4,37 @@
 //! It needs a tokio runtime around it, with time and network. Not here: blocking, and what one program lets its user
 //! see (`client`).
 
+use super::feed::Feed;
 use super::finding_again::{self, Again};
 use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
+use super::rounds::{InputFile, RoundInputs};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
     JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, Quota, ROOT,
     RevokeToken, Role, RotateTokens, Submission,
 };
-use crate::cluster_view::{ClusterView, unseen};
+use crate::cluster_view::{ClusterListing, ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
 use crate::prepared::PreparedJob;
 use crate::standard_input::StandardInput;
-use crate::submit::{JobOptions, Planned, SubmitError, plan};
+use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::agent::check::{CHECK_ROUTE, CheckRequest, WorkerCheck};
 use gristmill_worker::agent::files::Served;
-use gristmill_worker::api::Job;
+use gristmill_worker::api::{Input, Job};
 use gristmill_worker::fault;
 use gristmill_worker::http::{
     Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Key, ListenAddress, Permissions, Pool,
     Secret, Timeouts, Token, Transport, full,
 };
 use gristmill_worker::input::FilePath;
-use gristmill_worker::input::list::Subdirectories;
+use gristmill_worker::input::list::{Subdirectories, list_input};
 use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +71,14 @@ impl AsyncClient {
     /// A client of the master of this join line, which is not asked yet.
     #[must_use]
     pub fn new(master: &JoinLine) -> Self {
+        Self::with_silence(master, fault::span("client.silence", SILENCE_MAX))
+    }
+
+    /// As [`AsyncClient::new`], of a master that is taken for gone once it has been silent for this long.
+    #[must_use]
+    pub fn with_silence(master: &JoinLine, silence: Duration) -> Self {
         let timeouts = Timeouts {
-            stall: fault::span("client.silence", SILENCE_MAX),
+            stall: silence,
             // Who follows a job hears little while nothing happens.
             steady: false,
             ..Timeouts::default()
@@ -139,6 +147,20 @@ impl AsyncClient {
     pub async fn page_code(&self) -> Result<String, ClientError> {
         let made: PageCode = parsed(&self.change(Method::POST, "page", &()).await?)?;
         Ok(made.code)
+    }
+
+    /// Follows what changes at the master, as its live page does.
+    ///
+    /// # Errors
+    /// A token of ours that may not look, or a master that cannot be reached.
+    pub async fn feed(&self) -> Result<Feed<'_>, ClientError> {
+        Ok(Feed::new(self, self.send(Method::GET, &format!("{ROOT}/feed"), full(Vec::new())).await?))
+    }
+
+    /// The name of the token that is shown to the master: its role, a label if it has one, and its generation.
+    #[must_use]
+    pub fn token_name(&self) -> &str {
+        self.token.name()
     }
 
     /// Lets the token of this name open nothing any more. Workers that joined with it are lost.
@@ -410,7 +432,14 @@ impl AsyncClient {
     ) -> Result<Ready, ClientError> {
         let (planned, cluster) = self.plan(job, options, false).await?;
         let (submission, output) = (planned.submission, planned.output);
-        let unseen = if checked { unseen(Arc::new(cluster), &submission).await } else { None };
+        let look = async { if checked { unseen(Arc::new(cluster), &submission).await } else { None } };
+        let unseen = tokio::select! {
+            unseen = look => unseen,
+            () = self.interruption() => {
+                output.abandon();
+                return Err(ClientError::InterruptedPlanning);
+            }
+        };
         if let Some((worker, path)) = unseen {
             output.abandon();
             return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
@@ -438,6 +467,8 @@ impl AsyncClient {
         }
     }
 
+    /// Plans a job on a thread of its own. An interruption does not wait for that thread, which may be held up by a
+    /// slow disk or a job's own code: it claims nothing any more.
     async fn plan(
         &self,
         mut job: Box<dyn PreparedJob>,
@@ -445,31 +476,58 @@ impl AsyncClient {
         attached: bool,
     ) -> Result<(Planned, ClusterView), ClientError> {
         let (wanted, options) = (options, options.clone());
+        let gate = Arc::new(ClaimGate::default());
         // Its thread starts while the master is asked.
         let (known, cluster) = tokio::sync::oneshot::channel::<ClusterView>();
+        let claiming = gate.clone();
         let planning = tokio::task::spawn_blocking(move || {
             let cluster = cluster.blocking_recv().ok()?;
-            let planned = plan(&mut *job, &options, &cluster, attached);
+            let planned = plan(&mut *job, &options, &cluster, (attached, &claiming));
             Some((planned, cluster))
         });
-        let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
-        let program = if self.ships { Some(self.ship().await?) } else { None };
-        let build = gristmill_worker::build_id();
-        if program.is_none() && master.build != build {
-            // The master would refuse it too, but not before all of it is planned.
-            return Err(ClientError::OtherBuild { own: build, cluster: master.build });
-        }
-        let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
-        match planning.await {
-            Ok(Some((planned, cluster))) => {
-                let mut planned =
-                    planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?;
-                planned.submission.program = program;
-                Ok((planned, cluster))
+        let whole = async {
+            let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+            let program = if self.ships { Some(self.ship().await?) } else { None };
+            let build = gristmill_worker::build_id();
+            if program.is_none() && master.build != build {
+                // The master would refuse it too, but not before all of it is planned.
+                return Err(ClientError::OtherBuild { own: build, cluster: master.build });
             }
-            // The panic hook has printed the message.
-            Ok(None) | Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),
+            let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
+            match planning.await {
+                Ok(Some((planned, cluster))) => {
+                    let mut planned =
+                        planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?;
+                    planned.submission.program = program;
+                    Ok((planned, cluster))
+                }
+                // The panic hook has printed the message.
+                Ok(None) | Err(_) => Err(ClientError::Submit { source: Box::new(SubmitError::Panicked) }),
+            }
+        };
+        tokio::pin!(whole);
+        tokio::select! {
+            biased;
+            planned = &mut whole => return planned,
+            () = self.interruption() => {}
         }
+        if !gate.give_up() {
+            // The output is claimed, and little is left to be done.
+            if let Ok((planned, _)) = whole.await {
+                planned.output.abandon();
+            }
+        }
+        Err(ClientError::InterruptedPlanning)
+    }
+
+    /// Waits until the user interrupts.
+    async fn interruption(&self) {
+        if let Some(mut count) = self.interrupted.clone()
+            && count.wait_for(|count| 0 < *count).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 
     /// As [`AsyncClient::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
@@ -482,7 +540,51 @@ impl AsyncClient {
         options: &JobOptions,
         seen: &mut dyn FnMut(&JobStatus),
     ) -> Result<JobReport, ClientError> {
+        let (planned, cluster) = self.plan(job, options, true).await?;
+        self.run_planned(planned, &cluster, options, seen).await
+    }
+
+    /// As [`AsyncClient::run_prepared`]; answers what the job has read, too.
+    pub(super) async fn run_listed(
+        &self,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<(JobReport, RoundInputs), ClientError> {
         let (mut planned, cluster) = self.plan(job, options, true).await?;
+        let paths = std::mem::take(&mut planned.paths);
+        let (files, cluster) = match list_files(paths.clone(), cluster).await {
+            Ok(listed) => listed,
+            Err(error) => {
+                planned.output.abandon();
+                return Err(error);
+            }
+        };
+        let report = self.run_planned(planned, &cluster, options, seen).await?;
+        Ok((report, RoundInputs { paths, files }))
+    }
+
+    /// The files of these inputs as they are now.
+    ///
+    /// # Errors
+    /// Paths that cannot be used, or a master that cannot be reached.
+    pub(super) async fn input_files(
+        &self,
+        paths: &[String],
+        options: &JobOptions,
+    ) -> Result<BTreeSet<InputFile>, ClientError> {
+        let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+        let cluster = self.cluster_view(master, &list_keys, (options, true));
+        Ok(list_files(paths.to_vec(), cluster).await?.0)
+    }
+
+    async fn run_planned(
+        &self,
+        mut planned: Planned,
+        cluster: &ClusterView,
+        options: &JobOptions,
+        seen: &mut dyn FnMut(&JobStatus),
+    ) -> Result<JobReport, ClientError> {
         let patience = if cluster.master_returns { self.patience } else { Duration::ZERO };
         let serving = match self.serve(&mut planned, options).await {
             Ok(serving) => serving,
@@ -627,6 +729,19 @@ impl AsyncClient {
             }
         }
     }
+}
+
+/// Lists the files of these paths, off this thread, which drives what asks workers.
+async fn list_files(
+    paths: Vec<String>,
+    cluster: ClusterView,
+) -> Result<(BTreeSet<InputFile>, ClusterView), ClientError> {
+    let listing = tokio::task::spawn_blocking(move || {
+        let pieces = list_input(&Input::lines(paths), &ClusterListing(&cluster))?;
+        Ok((InputFile::of(&pieces), cluster))
+    });
+    let listed = listing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    listed.map_err(|source| ClientError::Submit { source: Box::new(SubmitError::Input { source }) })
 }
 
 /// Asks one worker how it is.

@@ -115,11 +115,17 @@ mod tests {
     use crate::master::status_of;
     use gristmill_scheduler::ids::{JobId, TaskId};
     use gristmill_worker::commit::part_name;
-    use gristmill_worker::input::FileStamp;
+    use gristmill_worker::input::{Compression, FileStamp};
 
     fn status(count: u32) -> JobStatus {
         let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
-        let part = |index| Part { name: part_name(index, count), bytes: u64::MAX, records: 2, crc32c: index };
+        let part = |index| Part {
+            name: part_name(index, count, Compression::None),
+            bytes: u64::MAX,
+            records: 2,
+            crc32c: index,
+            named: Vec::new(),
+        };
         let built = |index| BuiltPart { attempt: TaskId::reduce(JobId(1), index).attempt(0), stamp };
         let (parts, built) = ((0..count).map(part).collect(), (0..count).map(built).collect());
         JobStatus { parts, built, ..status_of(JobId(1)) }

@@ -4,32 +4,42 @@
 //! client's own, which also serves files to workers while a job runs. Not here: starting a cluster (`cluster`).
 
 mod asynchronous;
+mod feed;
 mod finding_again;
 mod joining;
 mod lines;
 mod outcome;
 mod result;
+mod rounds;
 mod shipping;
 
 use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role};
+use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
-use crate::submit::JobOptions;
+use crate::submit::{JobOptions, SubmitError};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::agent::check::WorkerCheck;
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{HttpError, JoinLine, Token};
+use rounds::{RoundsRecord, WantedRound};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use asynchronous::{AsyncClient, Ready};
+pub use feed::Feed;
 pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;
+pub use rounds::{Earlier, ROUNDS, ResumeError, RoundReport, RoundsCall};
 
 /// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
 /// take their time to start.
 const JOIN_PATIENCE: Duration = Duration::from_secs(1);
 const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
+
+fn resume(source: ResumeError) -> ClientError {
+    ClientError::Resume { source: Box::new(source) }
+}
 
 /// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
 /// line that `master` prints:
@@ -52,8 +62,14 @@ pub struct Client {
     core: AsyncClient,
     /// Options of the jobs of several rounds; their output directory is the one all rounds share.
     options: JobOptions,
-    /// Told of each job that `run` has run.
-    announce: Option<fn(&JobStatus)>,
+    /// What rounds of this program have done, if somebody may want to go on with them.
+    record: Option<RoundsRecord>,
+    /// Rounds that are done.
+    done: Vec<RoundReport>,
+    /// What happened to each of them that was run, if somebody wants to know.
+    traces: Option<Vec<JobTrace>>,
+    /// Told of each job that `run` has run, and of each round that was done before.
+    announce: Option<fn(&JobStatus, bool)>,
 }
 
 impl Client {
@@ -72,7 +88,8 @@ impl Client {
     /// A client that blocks on this runtime.
     #[must_use]
     pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
-        Self { runtime, core, options: JobOptions::new("output"), announce: None }
+        let options = JobOptions::new("output");
+        Self { runtime, core, options, record: None, done: Vec::new(), traces: None, announce: None }
     }
 
     /// The options from which [`Client::options`] makes those of each round.
@@ -80,8 +97,35 @@ impl Client {
         self.options = options;
     }
 
-    /// Tells of each job that [`Client::run`] has run.
-    pub fn set_announce(&mut self, announce: fn(&JobStatus)) {
+    /// Records what rounds do in the output directory of [`Client::set_options`], which must be there.
+    ///
+    /// # Errors
+    /// Rounds of before that are in the way, or are not those that are to be gone on with.
+    pub fn record_rounds(&mut self, call: RoundsCall, earlier: Earlier) -> Result<(), ClientError> {
+        let record = RoundsRecord::begin(&self.options.output, call, earlier, self.options.sync);
+        self.record = Some(record.map_err(resume)?);
+        Ok(())
+    }
+
+    /// Keeps the traces of rounds from now on.
+    pub fn keep_traces(&mut self) {
+        self.traces = Some(Vec::new());
+    }
+
+    /// What happened to the rounds that were run, also to one that failed; empty without [`Client::keep_traces`].
+    #[must_use]
+    pub fn traces(&self) -> &[JobTrace] {
+        self.traces.as_deref().unwrap_or_default()
+    }
+
+    /// The rounds that are done, in the order in which they were asked for.
+    #[must_use]
+    pub fn rounds(&self) -> &[RoundReport] {
+        &self.done
+    }
+
+    /// Tells of each job that [`Client::run`] has run, and of each round that was done before, with `true`.
+    pub fn set_announce(&mut self, announce: fn(&JobStatus, bool)) {
         self.announce = Some(announce);
     }
 
@@ -108,13 +152,80 @@ impl Client {
     }
 
     /// Runs one of several jobs to its end: [`Client::run`] with the [`Client::options`] of this name, the name of its
-    /// directory in the output directory.
+    /// directory in the output directory. With `--resume` a round that is done already is not run again, if its
+    /// parameters and what it reads are as they were.
     ///
     /// # Errors
-    /// As those of [`Client::run`].
+    /// As those of [`Client::run`], and a round that was done before and was not this one.
     pub fn round<J: Job>(&mut self, name: &str, job: J) -> Result<JobReport, ClientError> {
-        let options = self.options(name);
-        self.run(job, &options)
+        let job: Box<dyn PreparedJob> = Box::new(job);
+        let plan = |source| ClientError::Submit { source: Box::new(SubmitError::Plan { source }) };
+        let parameters = job.parameters().map_err(plan)?;
+        let wanted = WantedRound { name, job: J::NAME, parameters: &parameters };
+        let mut options = self.options(name);
+        let (report, resumed) = match self.done_before(&wanted, &options)? {
+            Some(report) => (report, true),
+            None => {
+                options.overwrite |=
+                    self.record.as_ref().is_some_and(|record| record.left_unentered(&wanted));
+                (self.run_round(&wanted, job, &options)?, false)
+            }
+        };
+        if let Some(announce) = self.announce {
+            announce(&report.status, resumed);
+        }
+        self.done.push(RoundReport { name: name.to_owned(), resumed, report: report.clone() });
+        Ok(report)
+    }
+
+    /// The report of a round that was done before.
+    fn done_before(
+        &mut self,
+        wanted: &WantedRound<'_>,
+        options: &JobOptions,
+    ) -> Result<Option<JobReport>, ClientError> {
+        let Some(record) = &mut self.record else { return Ok(None) };
+        let Some(paths) = record.inputs_of(wanted).map_err(resume)? else { return Ok(None) };
+        let files = self.runtime.block_on(self.core.input_files(paths, options))?;
+        record.take(wanted.name, &files).map_err(resume)
+    }
+
+    /// Runs a round and enters it.
+    fn run_round(
+        &mut self,
+        wanted: &WantedRound<'_>,
+        job: Box<dyn PreparedJob>,
+        options: &JobOptions,
+    ) -> Result<JobReport, ClientError> {
+        let mut seen = None;
+        let mut note = |status: &JobStatus| seen = Some(status.job);
+        let ran = self.runtime.block_on(self.core.run_listed(job, options, &mut note));
+        if let (Some(traces), Some(job)) = (&mut self.traces, seen) {
+            // What cannot be had of the master any more is missing from the trace, and the round is done all the same.
+            traces.extend(self.runtime.block_on(self.core.trace(job)));
+        }
+        let (report, inputs) = ran?;
+        if let Some(record) = &mut self.record {
+            record.enter(wanted, inputs, &report.status).map_err(resume)?;
+        }
+        Ok(report)
+    }
+
+    /// Removes the output of a round that nobody reads any more. With `--resume` the round counts as done all the same.
+    ///
+    /// # Errors
+    /// Files that cannot be removed.
+    pub fn discard(&mut self, round: &JobReport) -> Result<(), ClientError> {
+        if let Some(record) = &mut self.record {
+            record.discard(&round.output).map_err(resume)?;
+        }
+        match std::fs::remove_dir_all(&round.output) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                let (action, path) = ("remove", round.output.clone());
+                Err(ClientError::Output { source: OutputError::Io { action, path, source } })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs a job to its end. It is cancelled if this process ends before.
@@ -124,7 +235,7 @@ impl Client {
     pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
         let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
         if let Some(announce) = self.announce {
-            announce(&report.status);
+            announce(&report.status, false);
         }
         Ok(report)
     }

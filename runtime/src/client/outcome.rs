@@ -2,11 +2,13 @@
 //!
 //! Not here: which exit code an error has (`cli`).
 
+use super::rounds::ResumeError;
 use crate::api::{ApiError, JobState, JobStatus};
 use crate::output_dir::OutputError;
 use crate::submit::SubmitError;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::http::{BindError, Endpoint, HttpError, IdentityError, Phase};
+use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -84,12 +86,21 @@ pub enum ClientError {
         /// Why.
         source: OutputError,
     },
+    /// Rounds cannot go on where they were left.
+    #[error(transparent)]
+    Resume {
+        /// Why.
+        source: Box<ResumeError>,
+    },
     /// The user interrupted.
     #[error("interrupted; {job} was cancelled")]
     Interrupted {
         /// The job that ran.
         job: JobId,
     },
+    /// The user interrupted before the job was handed to the master.
+    #[error("interrupted while the job was planned; nothing of it has run")]
+    InterruptedPlanning,
     /// Files cannot be served to workers.
     #[error("the submitter cannot serve its files")]
     Serve {
@@ -174,10 +185,36 @@ impl JobReport {
         self.status.counters.get(name).copied().unwrap_or(0)
     }
 
+    /// A float sum of user code; 0 if nobody added to it.
+    #[must_use]
+    pub fn sum(&self, name: &str) -> f64 {
+        self.status.sums.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// The greatest number that user code said; `None` if it said none.
+    #[must_use]
+    pub fn maximum(&self, name: &str) -> Option<f64> {
+        self.status.maxima.get(name).copied()
+    }
+
     /// The output directory as the input of another job.
     #[must_use]
     pub fn as_input(&self) -> String {
         self.output.to_string_lossy().into_owned()
+    }
+
+    /// The parts of an output beside the main one as the input of another job; there is none if no task wrote to it.
+    #[must_use]
+    pub fn named_as_input(&self, output: &str) -> String {
+        self.output.join(output).to_string_lossy().into_owned()
+    }
+
+    /// The paths of the parts of an output beside the main one, in order; a task that wrote nothing to it has none.
+    #[must_use]
+    pub fn named_parts(&self, output: &str) -> Vec<PathBuf> {
+        let has = |part: &&Part| part.named.iter().any(|named| named.output.as_str() == output);
+        let parts = self.status.parts.iter().filter(has);
+        parts.map(|part| self.output.join(output).join(&part.name)).collect()
     }
 
     /// The paths of the parts, in order.

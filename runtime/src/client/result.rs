@@ -1,9 +1,9 @@
-//! Reading what a job wrote: its lines, the pairs on them, or values.
+//! Reading what a job wrote, compressed or not: its lines, the pairs on them, or values.
 
 use super::outcome::JobReport;
+use gristmill_worker::output::open_part;
 use serde::de::DeserializeOwned;
 use std::any::type_name;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -40,6 +40,14 @@ impl JobReport {
         self.read(|line| Some(line.to_owned()), || "text".to_owned())
     }
 
+    /// The lines of an output beside the main one, as [`JobReport::lines`]; none if no task wrote to it.
+    ///
+    /// # Errors
+    /// A part that cannot be read.
+    pub fn named_lines(&self, output: &str) -> Result<Vec<String>, ResultError> {
+        read(self.named_parts(output), |line| Some(line.to_owned()), || "text".to_owned())
+    }
+
     /// The pairs that [`Output::pair`](gristmill_worker::output::Output::pair) wrote, in order, all in memory: what stands
     /// before the first tab of each line and what stands behind it, as values of these types.
     ///
@@ -66,21 +74,30 @@ impl JobReport {
         value: impl Fn(&str) -> Option<T>,
         expected: impl Fn() -> String,
     ) -> Result<Vec<T>, ResultError> {
-        let mut values = Vec::new();
-        for path in self.parts() {
-            let failed = |source| ResultError::Part { path: path.clone(), source };
-            let part = BufReader::new(File::open(&path).map_err(failed)?);
-            for (index, line) in part.split(b'\n').enumerate() {
-                let line = line.map_err(failed)?;
-                let line = String::from_utf8_lossy(&line);
-                values.push(value(&line).ok_or_else(|| ResultError::Line {
-                    path: path.clone(),
-                    number: index + 1,
-                    line: line.clone().into_owned(),
-                    expected: expected(),
-                })?);
-            }
-        }
-        Ok(values)
+        read(self.parts(), value, expected)
     }
+}
+
+/// Reads the lines of these files.
+fn read<T>(
+    paths: Vec<PathBuf>,
+    value: impl Fn(&str) -> Option<T>,
+    expected: impl Fn() -> String,
+) -> Result<Vec<T>, ResultError> {
+    let mut values = Vec::new();
+    for path in paths {
+        let failed = |source| ResultError::Part { path: path.clone(), source };
+        let part = BufReader::new(open_part(&path).map_err(failed)?);
+        for (index, line) in part.split(b'\n').enumerate() {
+            let line = line.map_err(failed)?;
+            let line = String::from_utf8_lossy(&line);
+            values.push(value(&line).ok_or_else(|| ResultError::Line {
+                path: path.clone(),
+                number: index + 1,
+                line: line.clone().into_owned(),
+                expected: expected(),
+            })?);
+        }
+    }
+    Ok(values)
 }

@@ -10,6 +10,7 @@ use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -103,6 +104,43 @@ impl RunnerStarter for ShippedPrograms {
         // What user code writes goes where that of this worker goes: into the file that catches it.
         command.args(["worker", "--runner"]).stdin(socket).process_group(0).spawn()
     }
+}
+
+/// A command of user code: what it is, and all that it gets.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandStart<'a> {
+    /// Its file.
+    pub program: &'a Path,
+    /// What stands behind its name.
+    pub arguments: &'a [String],
+    /// Where it works.
+    pub directory: &'a Path,
+    /// Its variables; it gets no others.
+    pub environment: &'a BTreeMap<OsString, OsString>,
+}
+
+/// Starts a command with pipes for all that it reads and writes, in a process group of its own, without any shell. It is
+/// killed when the thread that starts it ends, and gains no rights by what it executes.
+///
+/// # Errors
+/// A program that cannot be executed.
+pub fn start_command(start: &CommandStart<'_>) -> io::Result<std::process::Child> {
+    let mut command = std::process::Command::new(start.program);
+    command.args(start.arguments).current_dir(start.directory).env_clear().envs(start.environment);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let parent = rustix::process::getpid();
+    let bind_to_parent = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        rustix::thread::set_no_new_privs(true)?;
+        // It may have died before the kernel was told to watch it.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    // Invariant: what runs between fork and exec makes system calls alone; it allocates nothing and takes no lock.
+    #[allow(unsafe_code, reason = "the compiler does not know what may run between fork and exec")]
+    unsafe {
+        command.pre_exec(bind_to_parent);
+    }
+    command.spawn()
 }
 
 /// Tells a child what it needs. The pipe is to be kept: its end is the child's end.

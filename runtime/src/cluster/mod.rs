@@ -8,7 +8,9 @@ mod folders;
 mod worker_slot;
 mod workers;
 
-pub use child::{ChildConfig, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild};
+pub use child::{
+    ChildConfig, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild, start_command,
+};
 pub use folders::{leave_folders, remove_folders};
 pub use workers::WorkerProcesses;
 

@@ -1,15 +1,15 @@
-//! Jobs that have ended, each with what its trace and report are made of, in files that outlive the master.
+//! Jobs that have ended, each with what its trace, report, explanations and logs are made of, in files that outlive the master.
 //!
 //! One file for each job, written off the event loop when the job has ended. There are only so many, of so many bytes
 //! together: the oldest go. A job that cannot be written is told of in the log, and is a pity. The master of a `run`
 //! has no archive. Not here: how jobs ended in a line (`register`).
 
-use crate::api::JobTrace;
+use super::kept_job::KeptJob;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::whole_file::{self, Promise};
+use gristmill_worker::whole_file::{self, Promise, ReadError};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,30 @@ const BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes of one; of a job with more, how it ended is kept without its attempts and transfers.
 const JOB_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of a file that is read. One that is written is shorter: what is not attempts or transfers takes much less.
+const FILE_BYTES_MAX: u64 = 2 * JOB_BYTES_MAX as u64;
+
+/// Why nothing can be told of a job whose file is there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchiveError {
+    /// It cannot be read.
+    #[error("could not read {}, where the history of {job} is kept", path.display())]
+    Read {
+        job: JobId,
+        path: PathBuf,
+        #[source]
+        source: ReadError,
+    },
+    /// It is not what was written.
+    #[error("could not read {}, where the history of {job} is kept: it is damaged", path.display())]
+    Damaged {
+        job: JobId,
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+}
 
 /// A folder of ended jobs.
 pub(crate) struct Archive {
@@ -67,14 +91,15 @@ impl Archive {
     }
 
     /// Keeps a job. Blocking.
-    pub(crate) fn keep(&self, mut trace: JobTrace) {
-        let job = trace.status.job;
-        let encoded = serde_json::to_vec(&trace).and_then(|text| match text.len() <= JOB_BYTES_MAX {
+    pub(crate) fn keep(&self, mut kept: KeptJob) {
+        let job = kept.trace.status.job;
+        let encoded = kept.to_text().and_then(|text| match text.len() <= JOB_BYTES_MAX {
             true => Ok(text),
             false => {
+                let trace = &mut kept.trace;
                 trace.omitted += (trace.attempts.len() + trace.fetches.len()) as u64;
                 (trace.attempts, trace.fetches) = (Vec::new(), Vec::new());
-                serde_json::to_vec(&trace)
+                kept.to_text()
             }
         });
         let result = encoded.map_err(io::Error::from).and_then(|text| {
@@ -92,22 +117,23 @@ impl Archive {
     }
 
     /// What is kept of a job; `None` if nothing is. Blocking.
-    pub(crate) fn find(&self, job: JobId) -> Option<JobTrace> {
+    ///
+    /// # Errors
+    /// What is there cannot be read, or is not what was written.
+    pub(crate) fn find(&self, job: JobId) -> Result<Option<KeptJob>, ArchiveError> {
         if !self.kept().contains_key(&job) {
-            return None;
+            return Ok(None);
         }
-        let read = || {
-            let mut text = Vec::new();
-            File::open(self.path(job))?.take(2 * JOB_BYTES_MAX as u64).read_to_end(&mut text)?;
-            Ok::<_, io::Error>(serde_json::from_slice(&text)?)
-        };
-        match read() {
-            Ok(trace) => Some(trace),
-            Err(error) => {
-                tracing::warn!(%job, %error, "the history of a job could not be read");
-                None
-            }
-        }
+        let path = self.path(job);
+        let read = whole_file::read(&path, FILE_BYTES_MAX).map_err(|source| ArchiveError::Read {
+            job,
+            path: path.clone(),
+            source,
+        });
+        let found = read.and_then(|text| {
+            KeptJob::of_text(&text).map_err(|source| ArchiveError::Damaged { job, path, source })
+        });
+        found.map(Some).inspect_err(|error| tracing::warn!(error = crate::chain(error), "no history"))
     }
 
     /// Lets the oldest go until the rest is few and small enough.
@@ -135,15 +161,27 @@ fn job_of(name: &str) -> Option<JobId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::{JobTrace, LogEntry};
+    use gristmill_scheduler::ids::WorkerId;
 
-    fn trace(job: u32, name: &str) -> JobTrace {
+    fn trace(job: u32, name: &str) -> KeptJob {
         let mut status = crate::master::state::tests::status_of(JobId(job));
         name.clone_into(&mut status.name);
-        JobTrace { status, attempts: Vec::new(), fetches: Vec::new(), estimates: Vec::new(), omitted: 0 }
+        let trace = JobTrace {
+            status,
+            attempts: Vec::new(),
+            fetches: Vec::new(),
+            estimates: Vec::new(),
+            omitted: 0,
+            combines: None,
+            cuttable_bytes: None,
+        };
+        let text = "printed\n".to_owned();
+        KeptJob::new(trace, vec![LogEntry { attempt: None, worker: WorkerId(1), text, omitted_bytes: 0 }])
     }
 
     fn names(archive: &Archive) -> Vec<Option<String>> {
-        (1..=4).map(|job| archive.find(JobId(job)).map(|trace| trace.status.name)).collect()
+        (1..=4).map(|job| archive.find(JobId(job)).unwrap().map(|kept| kept.trace.status.name)).collect()
     }
 
     #[test]
@@ -179,10 +217,32 @@ mod tests {
     }
 
     #[test]
-    fn damaged_file_is_no_job() {
+    fn logs_are_found_again_and_a_file_of_before_has_none() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("job-1.json"), "{").unwrap();
         let archive = Archive::open(folder.path()).unwrap();
-        assert_eq!(names(&archive), [None, None, None, None]);
+        archive.keep(trace(1, "a"));
+        let logs = |job: u32| archive.find(JobId(job)).unwrap().unwrap().logs;
+        assert_eq!(logs(1).unwrap()[0].text, "printed\n");
+        archive.keep(KeptJob { logs: None, ..trace(2, "b") });
+        assert!(logs(2).is_none());
+        let path = archive.path(JobId(1));
+        fs::write(&path, [&fs::read(&path).unwrap()[..], b"[]"].concat()).unwrap();
+        assert!(archive.find(JobId(1)).is_err(), "something follows the logs");
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_history_is_said_and_never_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("job-1.json"), "{").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("job-2.json"), rustix::fs::Mode::from_raw_mode(0o600))
+            .unwrap();
+        fs::create_dir(path("job-3.json")).unwrap();
+        let archive = Archive::open(folder.path()).unwrap();
+        for (job, expected) in [(1, "it is damaged: EOF"), (2, "it is a pipe"), (3, "it is a directory")] {
+            let said = crate::chain(&archive.find(JobId(job)).unwrap_err());
+            assert!(said.contains(expected) && said.contains(&format!("job-{job}.json")), "{said}");
+        }
+        assert!(archive.find(JobId(4)).unwrap().is_none());
     }
 }

@@ -188,9 +188,9 @@ impl Master {
 
     /// Jobs that have ended are written down, off this loop likewise.
     fn keep_ended(&mut self) {
-        for trace in self.state.pending.archived.drain(..) {
+        for job in self.state.pending.archived.drain(..) {
             if let Some(archive) = self.kept.archive.clone() {
-                tokio::task::spawn_blocking(move || archive.keep(trace));
+                tokio::task::spawn_blocking(move || archive.keep(job));
             }
         }
     }

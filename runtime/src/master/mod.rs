@@ -13,6 +13,7 @@ mod event_loop;
 mod gauges;
 mod history;
 mod input;
+mod kept_job;
 mod page;
 mod programs;
 mod recovery;

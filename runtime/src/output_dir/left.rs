@@ -3,13 +3,14 @@
 //! Whoever comes here is the one that closes this output now: the master of a job, in the place of the one that died, or
 //! for a client that died.
 
-use super::publish::check_part;
+use super::publish::{check_named, check_part};
 use super::undo::{Published, RetiredClaim};
 use super::{OutputDirectory, OutputError, RETIRED, SUCCESS, Success, claim, nonce_of};
 use crate::api::{BuiltPart, Submission};
-use gristmill_worker::commit::{TEMPORARY, built_name};
+use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name};
 use gristmill_worker::folder::Folder;
 use gristmill_worker::protocol::Part;
+use std::collections::BTreeMap;
 use std::io;
 
 /// The claim of an output that was being closed.
@@ -94,10 +95,22 @@ impl OutputDirectory {
     }
 
     /// Publishes the parts that are not where they belong.
-    fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+    pub(super) fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
+        let mut folders = BTreeMap::new();
         for (part, built) in parts.iter().zip(built) {
             let from = built_name(&self.probe, built.attempt);
+            for named in &part.named {
+                let folder = self.folder_of(&named.output, &mut folders)?;
+                let from = named_built_name(&from, &named.output);
+                if check_named(part, named, folder, &part.name).is_ok() {
+                    let _ = self.temporary.remove_file(&from);
+                    continue;
+                }
+                check_named(part, named, &self.temporary, &from)?;
+                let published = self.temporary.publish(&from, folder, &part.name);
+                published.map_err(OutputError::io("publish", &folder.path(&part.name)))?;
+            }
             if check_part(part, &self.folder, &part.name, built.stamp).is_ok() {
                 // Where there is no rename that does not replace, it may have two names.
                 let _ = self.temporary.remove_file(&from);

@@ -1,16 +1,17 @@
 //! How an output is finished: parts are checked and published, then `_SUCCESS`.
 
-use super::undo::{Published, RetiredClaim};
+use super::undo::{Published, PublishedFile, RetiredClaim};
 use super::{BAD_RECORDS, OutputDirectory, OutputError, SUCCESS, Success, claim};
 use crate::api::BuiltPart;
-use gristmill_worker::commit::{built_name, part_name};
+use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, built_name, is_output_name, named_built_name, part_name};
 use gristmill_worker::fault;
-use gristmill_worker::folder::Folder;
-use gristmill_worker::input::FileStamp;
-use gristmill_worker::protocol::Part;
+use gristmill_worker::folder::{Folder, PlainName};
+use gristmill_worker::input::{Compression, FileStamp};
+use gristmill_worker::protocol::{NamedPart, Part};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl OutputDirectory {
@@ -46,24 +47,60 @@ impl OutputDirectory {
         &self,
         parts: &'a [Part],
         built: &[BuiltPart],
-        published: &mut Vec<&'a str>,
+        published: &mut Vec<PublishedFile<'a>>,
     ) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
         for (part, built) in parts.iter().zip(built) {
-            check_part(part, &self.temporary, &built_name(&self.probe, built.attempt), built.stamp)?;
+            let from = built_name(&self.probe, built.attempt);
+            for named in &part.named {
+                check_named(part, named, &self.temporary, &named_built_name(&from, &named.output))?;
+            }
+            check_part(part, &self.temporary, &from, built.stamp)?;
         }
+        let mut folders = BTreeMap::new();
         for (part, built) in parts.iter().zip(built) {
             let from = built_name(&self.probe, built.attempt);
+            for named in &part.named {
+                let folder = self.folder_of(&named.output, &mut folders)?;
+                let from = named_built_name(&from, &named.output);
+                retried(|| self.temporary.publish(&from, folder, &part.name))
+                    .map_err(OutputError::io("publish", &folder.path(&part.name)))?;
+                published.push((Some(&named.output), &part.name));
+                fault::place("output.renamed");
+            }
             retried(|| {
                 fault::error("output.rename")?;
                 self.temporary.publish(&from, &self.folder, &part.name)
             })
             .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
-            published.push(&part.name);
+            published.push((None, &part.name));
             fault::place("output.renamed");
         }
         fault::place("output.all-renamed");
         Ok(())
+    }
+
+    /// The folder of a named output, made if it is not there yet.
+    pub(super) fn folder_of<'f>(
+        &self,
+        output: &PlainName,
+        folders: &'f mut BTreeMap<PlainName, Folder>,
+    ) -> Result<&'f Folder, OutputError> {
+        if !folders.contains_key(output) {
+            let path = self.folder.path(output.as_str());
+            let folder = match self.folder.make_shared_folder(output.as_str()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.folder.folder(output.as_str())
+                }
+                made => made,
+            };
+            let folder = folder.and_then(|folder| {
+                folder.refuse_foreign(false)?;
+                Ok(folder)
+            });
+            folders.insert(output.clone(), folder.map_err(OutputError::io("create", &path))?);
+        }
+        Ok(&folders[output])
     }
 
     /// Whoever says what is published does not say where.
@@ -74,10 +111,19 @@ impl OutputDirectory {
             return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
         }
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let compression =
+            parts.first().map_or(Compression::None, |part| Compression::of_name(&part.name.as_str().into()));
         for (part, index) in parts.iter().zip(0..count) {
-            let name = part_name(index, count);
+            let name = part_name(index, count, compression);
             if part.name != name {
                 let why = format!("it is called {:?}", part.name);
+                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
+            }
+            let outputs: Vec<&PlainName> = part.named.iter().map(|named| &named.output).collect();
+            let good =
+                outputs.iter().all(|output| is_output_name(output)) && outputs.is_sorted_by(|a, b| a < b);
+            if !good || NAMED_OUTPUTS_MAX < outputs.len() {
+                let why = format!("its task has outputs that it cannot have: {outputs:?}");
                 return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
             }
         }
@@ -89,7 +135,7 @@ impl OutputDirectory {
         &self,
         success: &Success,
         sync: bool,
-        published: &mut Vec<&str>,
+        published: &mut Vec<PublishedFile<'_>>,
     ) -> Result<(), OutputError> {
         if success.bad_records.is_empty() {
             return Ok(());
@@ -104,14 +150,14 @@ impl OutputDirectory {
         name: &'a str,
         text: &[u8],
         sync: bool,
-        published: &mut Vec<&'a str>,
+        published: &mut Vec<PublishedFile<'a>>,
     ) -> Result<(), OutputError> {
         retried(|| write_new(&self.temporary, name, text, sync))
             .map_err(OutputError::io("write", &self.temporary.path(name)))?;
         self.sync_names(sync)?;
         retried(|| self.temporary.publish(name, &self.folder, name))
             .map_err(OutputError::io("publish", &self.folder.path(name)))?;
-        published.push(name);
+        published.push((None, name));
         Ok(())
     }
 
@@ -119,12 +165,13 @@ impl OutputDirectory {
         &self,
         success: &Success,
         sync: bool,
-        published: &mut Vec<&str>,
+        published: &mut Vec<PublishedFile<'_>>,
     ) -> Result<(), OutputError> {
         let built = self.temporary.path(SUCCESS);
         let mut text = serde_json::to_vec_pretty(success)
             .map_err(|error| OutputError::io("write", &built)(io::Error::other(error)))?;
         text.push(b'\n');
+        self.sync_named(&success.parts, sync)?;
         self.write_beside(SUCCESS, &text, sync, published)?;
         self.sync_names(sync)?;
         let path = self.path();
@@ -136,6 +183,16 @@ impl OutputDirectory {
             });
             synced.map_err(OutputError::io("sync", parent))
         })
+    }
+
+    fn sync_named(&self, parts: &[Part], sync: bool) -> Result<(), OutputError> {
+        let named = parts.iter().flat_map(|part| &part.named).filter(|_| sync);
+        let outputs: BTreeSet<&PlainName> = named.map(|named| &named.output).collect();
+        for output in outputs {
+            let synced = retried(|| self.folder.folder(output.as_str())?.sync());
+            synced.map_err(OutputError::io("sync", &self.folder.path(output.as_str())))?;
+        }
+        Ok(())
     }
 
     fn sync_names(&self, sync: bool) -> Result<(), OutputError> {
@@ -232,17 +289,27 @@ pub(super) fn check_part(
     if found == stamp && found.size == part.bytes {
         return Ok(());
     }
+    check_sum(part.name.clone(), path, file, (part.bytes, part.crc32c))
+}
+
+/// Checks that the file of a named output is what its attempt reported. It is read for that, once.
+pub(super) fn check_named(
+    part: &Part,
+    named: &NamedPart,
+    folder: &Folder,
+    name: &str,
+) -> Result<(), OutputError> {
+    let path = folder.path(name);
+    let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
+    check_sum(format!("{}/{}", named.output, part.name), path, file, (named.bytes, named.crc32c))
+}
+
+fn check_sum(part: String, path: PathBuf, file: File, expected: (u64, u32)) -> Result<(), OutputError> {
     let (bytes, crc32c) = sum(file).map_err(OutputError::io("read the part", &path))?;
-    if (bytes, crc32c) == (part.bytes, part.crc32c) {
+    if (bytes, crc32c) == expected {
         return Ok(());
     }
-    Err(OutputError::Changed {
-        part: part.name.clone(),
-        path,
-        bytes,
-        crc32c,
-        expected: (part.bytes, part.crc32c),
-    })
+    Err(OutputError::Changed { part, path, bytes, crc32c, expected })
 }
 
 /// Bytes that are read at once to be summed up.

@@ -33,6 +33,12 @@ pub struct Success {
     pub bytes: u64,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
+    /// Float sums of user code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sums: BTreeMap<String, f64>,
+    /// Greatest numbers that user code said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub maxima: BTreeMap<String, f64>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
     /// Records of the input that were left out; they stand in [`BAD_RECORDS`].
@@ -53,6 +59,8 @@ impl Success {
             records: status.totals.records_out,
             bytes: status.totals.bytes_out,
             counters: status.counters.clone(),
+            sums: status.sums.clone(),
+            maxima: status.maxima.clone(),
             remarks: status.remarks.clone(),
             bad_records: status.bad_records.clone(),
         }

@@ -4,8 +4,8 @@ use super::*;
 use crate::api::{BuiltPart, SCHEMA};
 use gristmill_scheduler::ids::{JobId, TaskId};
 use gristmill_worker::commit::{built_name, part_name};
-use gristmill_worker::input::FileStamp;
-use gristmill_worker::protocol::Part;
+use gristmill_worker::input::{Compression, FileStamp};
+use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::BTreeMap;
 
 fn success() -> Success {
@@ -18,6 +18,8 @@ fn success() -> Success {
         records: 0,
         bytes: 0,
         counters: BTreeMap::new(),
+        sums: BTreeMap::new(),
+        maxima: BTreeMap::new(),
         remarks: Vec::new(),
         bad_records: Vec::new(),
     }
@@ -97,7 +99,7 @@ fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
     fs::write(&path, content).unwrap();
     let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
     let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
-    let part = Part { name: "part-00000".to_owned(), bytes, records: 1, crc32c };
+    let part = Part { name: "part-00000".to_owned(), bytes, records: 1, crc32c, named: Vec::new() };
     (part, BuiltPart { attempt, stamp }, path)
 }
 
@@ -155,8 +157,13 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
             let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
             fs::write(&path, "it").unwrap();
             let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
-            let part =
-                Part { name: part_name(index, 2), bytes: 2, records: 1, crc32c: crc32c::crc32c(b"it") };
+            let part = Part {
+                name: part_name(index, 2, Compression::None),
+                bytes: 2,
+                records: 1,
+                crc32c: crc32c::crc32c(b"it"),
+                named: Vec::new(),
+            };
             (part, BuiltPart { attempt, stamp })
         };
         let (parts, built): (Vec<_>, Vec<_>) = (0..2).map(of).unzip();
@@ -170,6 +177,109 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
         expected.sort_unstable();
         assert_eq!(names(&out), expected);
         assert_eq!(fs::read_to_string(out.join(foreign)).unwrap(), "of others");
+    }
+}
+
+fn named(output: &str, content: &str) -> NamedPart {
+    let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
+    NamedPart { output: output.parse().unwrap(), bytes, records: 1, crc32c }
+}
+
+#[test]
+fn finish_publishes_named_parts_with_the_main_one_or_neither() {
+    for (outputs, content, good) in [
+        (&["a", "errors"][..], "this", true),
+        (&["a", "errors"], "that", false),
+        (&["a", "errors"], "", false),
+        (&["errors", "a"], "this", false),
+        (&["a", "a"], "this", false),
+        (&["_temporary"], "this", false),
+        (&["part-00001"], "this", false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let (part, built, path) = built(&out, "it");
+        for output in outputs {
+            let content = if *output == "a" { "this" } else { content };
+            fs::write(format!("{}.{output}", path.display()), content).unwrap();
+        }
+        let named = outputs.iter().map(|output| named(output, "this")).collect();
+        let success = Success { parts: vec![Part { named, ..part }], ..success() };
+        let finished = claimed.finish(&success, &[built], true);
+        assert_eq!(finished.is_ok(), good, "{outputs:?}");
+        drop(finished);
+        if good {
+            assert_eq!(names(&out), ["_SUCCESS", "a", "errors", "part-00000"]);
+            assert_eq!(fs::read_to_string(out.join("errors/part-00000")).unwrap(), "this");
+        } else {
+            assert!(!out.exists(), "{outputs:?}: no output is left");
+        }
+    }
+}
+
+#[test]
+fn named_parts_that_were_published_when_their_closer_died_go_or_are_completed() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let dead = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    dead.take_claim(claim::CLOSING).unwrap();
+    fs::create_dir(out.join("errors")).unwrap();
+    fs::write(out.join("errors/part-00000"), "this").unwrap();
+    dies(dead);
+    let next = OutputDirectory::claim(&out, false, false, "1").unwrap();
+    assert_eq!(names(&out), [TEMPORARY], "the next job finds nothing");
+    // This one dies too, and its parts are completed by whoever closes the output in its place.
+    let (part, built, path) = built(&out, "it");
+    let part = Part { named: vec![named("a", "that"), named("errors", "this")], ..part };
+    fs::write(format!("{}.a", path.display()), "that").unwrap();
+    fs::create_dir(out.join("errors")).unwrap();
+    fs::write(out.join("errors/part-00000"), "this").unwrap();
+    next.publish_rest(std::slice::from_ref(&part), &[built]).unwrap();
+    assert_eq!(fs::read_to_string(out.join("a/part-00000")).unwrap(), "that");
+    assert_eq!(fs::read_to_string(out.join("errors/part-00000")).unwrap(), "this");
+    let parts = [part];
+    next.undo(&Published::These(vec![
+        (parts[0].named.first().map(|named| &named.output), &parts[0].name),
+        (parts[0].named.last().map(|named| &named.output), &parts[0].name),
+        (None, &parts[0].name),
+    ]));
+    assert!(!out.exists(), "and undone by name");
+}
+
+#[test]
+fn finish_publishes_compressed_parts_and_no_mix_of_them() {
+    for (names_of_parts, good) in [
+        (["part-00000.gz", "part-00001.gz"], true),
+        (["part-00000.zst", "part-00001.zst"], true),
+        (["part-00000.gz", "part-00001.zst"], false),
+        (["part-00000.gz", "part-00001"], false),
+        (["part-00000.GZ", "part-00001.GZ"], false),
+        (["part-00000.zstd", "part-00001.zstd"], false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let of = |(index, name): (u32, &str)| {
+            let attempt = TaskId::reduce(JobId(1), index).attempt(0);
+            let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
+            fs::write(&path, "it").unwrap();
+            let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+            let crc32c = crc32c::crc32c(b"it");
+            (
+                Part { name: name.to_owned(), bytes: 2, records: 1, crc32c, named: Vec::new() },
+                BuiltPart { attempt, stamp },
+            )
+        };
+        let (parts, built): (Vec<_>, Vec<_>) = (0..).zip(names_of_parts).map(of).unzip();
+        let finished = claimed.finish(&Success { parts, ..success() }, &built, false);
+        assert_eq!(finished.is_ok(), good, "{names_of_parts:?}");
+        drop(finished);
+        if good {
+            assert_eq!(names(&out), ["_SUCCESS", names_of_parts[0], names_of_parts[1]]);
+        } else {
+            assert!(!out.exists(), "{names_of_parts:?}: no output is left");
+        }
     }
 }
 
@@ -248,12 +358,14 @@ fn directory_that_the_dead_had_made_is_made_anew() {
 
 #[test]
 fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes() {
-    for complete in [true, false] {
+    for (complete, part) in
+        [(true, "part-00000"), (false, "part-00000"), (false, "part-00000.gz"), (false, "part-000000.zst")]
+    {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
         let dead = OutputDirectory::claim(&out, false, false, "1").unwrap();
         dead.take_claim(claim::CLOSING).unwrap();
-        fs::write(out.join("part-00000"), "new").unwrap();
+        fs::write(out.join(part), "new").unwrap();
         if complete {
             fs::write(out.join(SUCCESS), "{}").unwrap();
         }
@@ -261,7 +373,7 @@ fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes(
         let claimed = OutputDirectory::claim(&out, false, false, "2");
         assert_eq!(matches!(claimed, Err(OutputError::NotEmpty { .. })), complete, "{claimed:?}");
         drop(claimed);
-        assert_eq!(out.join("part-00000").exists(), complete);
+        assert_eq!(out.join(part).exists(), complete);
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::{OutputDirectory, SUCCESS, claim};
 use crate::removal::remove_retrying;
-use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::commit::{TEMPORARY, is_output_name};
+use gristmill_worker::folder::PlainName;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 
 impl OutputDirectory {
@@ -58,15 +61,33 @@ impl OutputDirectory {
             Published::Nothing => return,
             // The last one first: a directory with `_SUCCESS` is complete.
             Published::These(names) => {
-                for name in names.iter().rev() {
-                    let _ = self.folder.remove_file(name);
+                for (output, name) in names.iter().rev() {
+                    let _ = match output {
+                        None => self.folder.remove_file(name),
+                        Some(output) => {
+                            let folder = self.folder.folder(output.as_str());
+                            folder.and_then(|folder| folder.remove_file(name))
+                        }
+                    };
+                }
+                // Only an empty folder goes.
+                for output in names.iter().filter_map(|(output, _)| *output).collect::<BTreeSet<_>>() {
+                    let _ = self.folder.remove_folder(output.as_str());
                 }
             }
             Published::Unknown => {
                 let _ = self.folder.remove_file(SUCCESS);
                 let names = self.folder.names().into_iter().flatten();
-                for name in names.filter(|name| is_part(&name.to_string_lossy())) {
-                    let _ = self.folder.remove_file(name);
+                for name in names {
+                    if is_part(&name.to_string_lossy()) {
+                        let _ = self.folder.remove_file(name);
+                    } else if name
+                        .to_str()
+                        .and_then(|name| name.parse().ok())
+                        .is_some_and(|name| is_output_name(&name))
+                    {
+                        self.unpublish_named(&name);
+                    }
                 }
             }
         }
@@ -75,6 +96,16 @@ impl OutputDirectory {
         if let Err(error) = self.temporary.rename(&closing, &self.temporary, abandoning) {
             tracing::warn!(path = %self.temporary.path(closing).display(), %error, "could not be renamed");
         }
+    }
+
+    /// Removes the parts in a folder that may be that of a named output, and the folder if nothing else is in it.
+    fn unpublish_named(&self, name: &OsStr) {
+        let Ok(folder) = self.folder.folder(name) else { return };
+        let names = folder.names().into_iter().flatten();
+        for part in names.filter(|name| is_part(&name.to_string_lossy())) {
+            let _ = folder.remove_file(part);
+        }
+        let _ = self.folder.remove_folder(name);
     }
 
     /// Brings back what was moved aside.
@@ -89,12 +120,15 @@ impl OutputDirectory {
     }
 }
 
+/// The named output, if it is not the main one, and the name of a file.
+pub(super) type PublishedFile<'a> = (Option<&'a PlainName>, &'a str);
+
 /// What a job has published of its output.
 pub(super) enum Published<'a> {
     /// It had not begun to.
     Nothing,
-    /// Files of these names, in this order.
-    These(Vec<&'a str>),
+    /// These files, in this order.
+    These(Vec<PublishedFile<'a>>),
     /// A process died while it published: all parts that there are count.
     Unknown,
 }
@@ -114,6 +148,7 @@ impl Drop for RetiredClaim {
 
 /// Whether a file name is that of a part.
 fn is_part(name: &str) -> bool {
+    let name = [".gz", ".zst"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     name.strip_prefix("part-")
         .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

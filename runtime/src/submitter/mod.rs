@@ -6,6 +6,7 @@
 
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
+use gristmill_worker::commit::is_output_name;
 use gristmill_worker::fault;
 use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::http::limits::STALL_TIME;
@@ -94,11 +95,12 @@ async fn respond(files: Served, parts: Parts, request: Request<Incoming>) -> Res
     }
 }
 
-/// `/parts/ATTEMPT/BYTES/CRC`
+/// `/parts/ATTEMPT/BYTES/CRC`, and the name of the output if it is not the main one.
 struct PutPart {
     attempt: String,
     bytes: u64,
     crc32c: u32,
+    output: Option<PlainName>,
 }
 
 impl PutPart {
@@ -107,11 +109,15 @@ impl PutPart {
         let attempt = fields.next()?.to_owned();
         let bytes = fields.next()?.parse().ok()?;
         let crc32c = u32::from_str_radix(fields.next()?, 16).ok()?;
+        let output = match fields.next() {
+            Some(name) => Some(name.parse().ok().filter(is_output_name)?),
+            None => None,
+        };
         // It becomes part of a file name: nothing but what a worker of ours would send.
         let plain =
             attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
         let safe = plain && attempt.starts_with(|c: char| c.is_ascii_lowercase());
-        (safe && fields.next().is_none()).then_some(Self { attempt, bytes, crc32c })
+        (safe && fields.next().is_none()).then_some(Self { attempt, bytes, crc32c, output })
     }
 }
 
@@ -135,7 +141,8 @@ async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
 }
 
 async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileStamp, Refusal> {
-    let named = |end: &str| format!("{}-{}{end}", parts.name, put.attempt);
+    let output = put.output.as_ref().map_or_else(String::new, |output| format!(".{output}"));
+    let named = |end: &str| format!("{}-{}{output}{end}", parts.name, put.attempt);
     let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
     let result = async {
         let file = parts.folder.create(&arriving).map_err(Refusal::Disk)?;

@@ -95,14 +95,36 @@ async fn part_of_an_earlier_attempt_is_beside_that_of_the_later_and_each_is_sent
     assert_eq!(names.count(), 2, "nothing is left of what was refused");
 }
 
+#[tokio::test]
+async fn part_of_a_named_output_lies_beside_that_of_the_main_one() {
+    let stand = Stand::start().await;
+    let permit = stand.permit(attempt(0));
+    let path = format!("/parts/reduce-0.0/4/{:08x}/errors", crc32c::crc32c(b"some"));
+    let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
+    let put = pool.request(&stand.endpoint, Some(&permit), Method::PUT, &path, http::full("some")).await;
+    put.unwrap();
+    stand.put(attempt(0), "main", &permit).await.unwrap();
+    let built = stand.built(attempt(0));
+    assert_eq!(fs::read_to_string(&built).unwrap(), "main");
+    assert_eq!(fs::read_to_string(format!("{}.errors", built.display())).unwrap(), "some");
+}
+
 #[test]
 fn part_paths_that_name_other_files_are_refused() {
-    assert!(PutPart::parse("/parts/reduce-0.0/12/0000beef").is_some());
+    assert!(PutPart::parse("/parts/reduce-0.0/12/0000beef").is_some_and(|put| put.output.is_none()));
+    let named = PutPart::parse("/parts/reduce-0.0/12/0000beef/errors").unwrap();
+    assert_eq!(named.output.unwrap().as_str(), "errors");
     for path in [
         "/parts/../12/0",
         "/parts/.hidden/12/0",
         "/parts//12/0",
-        "/parts/reduce-0.0/12/0/more",
+        "/parts/reduce-0.0/12/0/one/more",
+        "/parts/reduce-0.0/12/0/",
+        "/parts/reduce-0.0/12/0/..",
+        "/parts/reduce-0.0/12/0/_temporary",
+        "/parts/reduce-0.0/12/0/-",
+        "/parts/reduce-0.0/12/0/part-00000",
+        "/parts/reduce-0.0/12/0/arriving-1",
         "/parts/%2e%2e/12/0",
         "/parts/reduce-0.0/-1/0",
         "/parts/reduce-0.0/12/xyz",

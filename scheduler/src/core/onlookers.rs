@@ -22,6 +22,8 @@ pub(super) struct Watch {
 /// What policies saw in one instant before its plan, and what each of them wanted.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sight {
+    /// Whether maps and reduces draw on the same slots.
+    pub unified: bool,
     /// Free slots for maps and for reduces; the same number twice where both draw on the same slots.
     pub free: PerStation<u32>,
     /// The live jobs, in the order of arrival.
@@ -79,6 +81,7 @@ impl Core {
     pub(super) fn look(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let free = |kind| self.ledger.workers.free_of(kind);
+        watch.seen.unified = !self.ledger.workers.pooled;
         watch.seen.free = PerStation::new(free(TaskKind::Map), 0, free(TaskKind::Reduce));
         watch.seen.jobs.clear();
         for job in self.ledger.jobs.values() {

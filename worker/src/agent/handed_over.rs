@@ -7,14 +7,14 @@ use super::publish::Built;
 use super::slots::{Failed, SlotSetting, failed};
 use crate::answer;
 use crate::clean::message as clean;
-use crate::http::{self, Body, HttpError, Secret};
-use crate::output::Output;
-use crate::protocol::{Continuation, FailureClass};
+use crate::http::{self, Body, HttpError};
+use crate::output::{Output, unpacking};
+use crate::protocol::{Continuation, FailureClass, JobOrder};
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use hyper::{Method, Response, StatusCode};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -84,7 +84,31 @@ impl HandoverStore {
     }
 }
 
-/// Writes into `output`, which is empty, what an earlier attempt had written, checked.
+/// What is taken over on its way into an output: never more than there is to come.
+struct TakenOver<'a> {
+    output: &'a mut Output,
+    progress: &'a Progress,
+    /// Bytes that may still come.
+    left: u64,
+}
+
+impl Write for TakenOver<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or_else(|| io::Error::other("it is longer than it was"))?;
+        // Written to disk on this thread, which is the slot's own.
+        self.output.write(bytes);
+        self.progress.bytes_out.store(self.output.bytes(), Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes into `output`, which is empty, what an earlier attempt had written, checked. What is compressed is unpacked and
+/// compressed anew, so that the part is the same bytes as if one attempt had written all of it.
 ///
 /// # Errors
 /// Bytes that cannot be had or are not those that were written: of class `Fetch`, so that the task starts from its
@@ -93,7 +117,7 @@ pub(super) fn take_over(
     from: &Continuation,
     output: &mut Output,
     progress: &Progress,
-    key: &Secret,
+    order: &JobOrder,
     setting: &SlotSetting,
 ) -> Result<(), Failed> {
     let (attempt, endpoint, state) = (from.attempt, &from.endpoint, &from.state);
@@ -102,22 +126,20 @@ pub(super) fn take_over(
         message: clean(&format!("could not take over what {attempt} had written from {endpoint}: {why}")),
     };
     let http_failed = |source: HttpError| fetch_failed(&super::chain(&source));
+    let unpack_failed = |source: io::Error| fetch_failed(&super::chain(&source));
     let path = route(attempt);
     setting.runtime.block_on(async {
-        let request = setting.pool.request(endpoint, Some(key), Method::GET, &path, http::empty());
+        let request = setting.pool.request(endpoint, Some(&order.key), Method::GET, &path, http::empty());
         let mut response = request.await.map_err(http_failed)?;
+        let taken = TakenOver { output: &mut *output, progress, left: state.bytes };
+        let mut unpacked = unpacking(taken, order.output_compression).map_err(unpack_failed)?;
         while let Some(chunk) = response.body_mut().chunk().await.map_err(http_failed)? {
-            if state.bytes < output.bytes() + chunk.len() as u64 {
-                return Err(fetch_failed("it is longer than it was"));
-            }
             progress.check().map_err(|failure| failed(&failure))?;
-            // Written to disk on this thread, which is the slot's own.
-            output.write(&chunk);
-            progress.bytes_out.store(output.bytes(), Ordering::Relaxed);
+            unpacked.write_all(&chunk).map_err(unpack_failed)?;
         }
-        Ok(())
+        unpacked.flush().map_err(unpack_failed)
     })?;
-    let sum = output.write_out().map_err(|failure| failed(&failure))?;
+    let sum = output.written().map_err(|failure| failed(&failure))?;
     if (sum.bytes, sum.crc32c) != (state.bytes, state.crc32c) {
         return Err(fetch_failed("its bytes are not those that were written"));
     }

@@ -8,6 +8,7 @@ use crate::attempt::{SideInputs, SlowPart};
 use crate::budget::Budget;
 use crate::clean::message as clean;
 use crate::collect::pair_bytes_max;
+use crate::folder::PlainName;
 use crate::http::Pool;
 use crate::input::InputLimits;
 use crate::narration::Narration;
@@ -16,8 +17,9 @@ use crate::recycle::Recycler;
 use crate::segment::{PARTITIONS_MAX, SpillDirs};
 use crate::task::{Parking, Progress, TaskSettings};
 use gristmill_scheduler::ids::WorkerId;
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where the functions of a job are.
 pub enum JobCode {
@@ -40,6 +42,8 @@ pub struct RunningJob {
     pub settings: TaskSettings,
     /// Where its parts go; found out by the first attempt that needs to know.
     pub destination: OnceLock<Destination>,
+    /// Outputs beside the main one that attempts have written to here: what an attempt leaves of them goes with its part.
+    pub named: Mutex<BTreeSet<PlainName>>,
 }
 
 /// What the jobs of a process share.
@@ -89,7 +93,12 @@ impl RunningJob {
         // Every task sees all of a side input, so a bad record of one is not left out.
         let whole = InputLimits { bad_records_max: 0, ..limits };
         let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), whole));
-        Self { order, code, files, side, settings, destination: OnceLock::new() }
+        Self { order, code, files, side, settings, destination: OnceLock::new(), named: Mutex::default() }
+    }
+
+    pub(super) fn named_outputs(&self) -> MutexGuard<'_, BTreeSet<PlainName>> {
+        // Every change is one insert.
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its functions, which are to be in this program.

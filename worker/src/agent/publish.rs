@@ -10,10 +10,10 @@ use crate::commit;
 use crate::descriptors;
 use crate::disk;
 use crate::fault;
-use crate::folder::Folder;
+use crate::folder::{Folder, PlainName};
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::{FilePath, FileStamp};
-use crate::output::Output;
+use crate::output::{OpenNamed, Output};
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
@@ -35,7 +35,7 @@ const PART_CHUNKS_AHEAD: usize = 2;
 fn part_name(assignment: &Assignment) -> String {
     let order = &assignment.job.order;
     let parts = if order.partitions == 0 { order.maps } else { order.partitions };
-    commit::part_name(assignment.attempt.task.index, parts)
+    commit::part_name(assignment.attempt.task.index, parts, order.output_compression)
 }
 
 fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
@@ -94,6 +94,11 @@ impl Built {
         Self { folder: Arc::new(folder), name: name.to_owned() }
     }
 
+    /// The file of the part of a named output beside it.
+    fn named(&self, output: &PlainName) -> Self {
+        Self { folder: self.folder.clone(), name: commit::named_built_name(&self.name, output) }
+    }
+
     /// Where it is, for messages.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path(&self.name)
@@ -115,12 +120,40 @@ impl Built {
     }
 }
 
-pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, Built), Failed> {
+/// Makes the empty file of a part.
+pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Result<(File, Built), Failed> {
     let built = Built::of(assignment, setting)?;
     // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
     let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
     let file = file.map_err(|source| output_failed(&built.path(), &source))?;
-    Ok((Output::new(built.path(), Box::new(file)), built))
+    Ok((file, built))
+}
+
+pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, Built), Failed> {
+    let (file, built) = make_built(assignment, setting)?;
+    let job = &assignment.job;
+    let mut output = Output::compressed(built.path(), Box::new(file), job.order.output_compression);
+    let (place, named) = (built.clone(), job.clone());
+    output.open_named_with(open_named(built.folder.clone(), &built.name, move |name| {
+        named.named_outputs().insert(name.clone());
+        place.named(name).remove();
+    }));
+    Ok((output, built))
+}
+
+/// Opens parts of named outputs beside the part of this name. `begin` hears of each before it is there.
+pub(super) fn open_named(
+    folder: Arc<Folder>,
+    built: &str,
+    begin: impl Fn(&PlainName) + Send + 'static,
+) -> OpenNamed {
+    let built = built.to_owned();
+    Box::new(move |output| {
+        begin(output);
+        let name = commit::named_built_name(&built, output);
+        let file = fault::error("part.write").and_then(|()| folder.create(&name));
+        (folder.path(&name), file.map(|file| Box::new(file) as Box<dyn io::Write + Send>))
+    })
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
@@ -139,14 +172,19 @@ pub(super) fn finish_part(
     built: &Built,
     stats: &mut TaskStats,
 ) -> Result<Done, Failed> {
-    *stats = done.stats;
+    *stats = done.stats.clone();
     let name = part_name(assignment);
-    let part = Part { name, bytes: done.bytes, records: done.records, crc32c: done.crc32c };
+    let PartDone { bytes, records, crc32c, named, .. } = done;
+    let part = Part { name, bytes, records, crc32c, named };
     let job = &assignment.job;
+    job.named_outputs().extend(part.named.iter().map(|named| named.output.clone()));
     let shared = matches!(destination(job)?, Destination::Shared(_));
     if job.order.sync && shared {
-        let sync = fault::error("part.sync").and_then(|()| built.open()?.sync_all());
-        sync.map_err(|source| output_failed(&built.path(), &source))?;
+        let named = part.named.iter().map(|named| built.named(&named.output));
+        for file in std::iter::once(built.clone()).chain(named) {
+            let sync = fault::error("part.sync").and_then(|()| file.open()?.sync_all());
+            sync.map_err(|source| output_failed(&file.path(), &source))?;
+        }
     }
     let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
     let cancelled =
@@ -163,15 +201,16 @@ pub(super) fn finish_part(
             (FileStamp::of(&metadata), false)
         }
         Destination::Submitter(endpoint) => {
-            (send_part(assignment, setting, endpoint, built, &part, &permit)?, true)
+            (send_parts(assignment, setting, endpoint, built, &part, &permit)?, true)
         }
     };
     fault::place("commit.after");
     Ok(Done::Part { part, stamp, sent })
 }
 
-/// Sends a part to the attached submitter, which will publish it. Answers what its file is like there.
-fn send_part(
+/// Sends a part to the attached submitter, which will publish it, and those of named outputs before it. Answers what its
+/// file is like there.
+fn send_parts(
     assignment: &Assignment,
     setting: &SlotSetting,
     endpoint: &Endpoint,
@@ -179,8 +218,22 @@ fn send_part(
     part: &Part,
     permit: &Secret,
 ) -> Result<FileStamp, Failed> {
-    let (attempt, bytes, crc) = (assignment.attempt, part.bytes, part.crc32c);
-    let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
+    let path = |bytes, crc: u32| format!("/parts/{}/{bytes}/{crc:08x}", assignment.attempt.file_name());
+    for named in &part.named {
+        let path = format!("{}/{}", path(named.bytes, named.crc32c), named.output);
+        send_file(setting, endpoint, &built.named(&named.output), (&part.name, &path), permit)?;
+    }
+    send_file(setting, endpoint, built, (&part.name, &path(part.bytes, part.crc32c)), permit)
+}
+
+/// Sends one file of a part of this name.
+fn send_file(
+    setting: &SlotSetting,
+    endpoint: &Endpoint,
+    built: &Built,
+    (part, path): (&str, &str),
+    permit: &Secret,
+) -> Result<FileStamp, Failed> {
     let file = built.open().map_err(|source| output_failed(&built.path(), &source))?;
     let fault = |message: String| Failed { class: FailureClass::Unreachable, message };
     setting.runtime.block_on(async {
@@ -196,7 +249,7 @@ fn send_part(
                 sender.send_blocking(chunk.into())?;
             }
         });
-        let response = setting.pool.request(endpoint, Some(permit), Method::PUT, &path, body).await;
+        let response = setting.pool.request(endpoint, Some(permit), Method::PUT, path, body).await;
         // Reading ends with the request; its own error shows as a body that breaks off.
         let read = reading.await;
         match response {
@@ -204,20 +257,16 @@ fn send_part(
                 let body = answer.body_mut().collect(STAMP_BYTES_MAX).await;
                 let body = body.map_err(|source| fault(super::chain(&source)))?;
                 serde_json::from_slice(&body).map_err(|error| {
-                    fault(format!(
-                        "the submitter at {endpoint} did not say what it made of {}: {error}",
-                        part.name
-                    ))
+                    fault(format!("the submitter at {endpoint} did not say what it made of {part}: {error}"))
                 })
             }
             Err(HttpError::Status { status: StatusCode::INSUFFICIENT_STORAGE, message, .. }) => Err(Failed {
                 class: FailureClass::Output,
-                message: format!("the submitter could not write {}: {message}", part.name),
+                message: format!("the submitter could not write {part}: {message}"),
             }),
             Err(source) => {
                 let local = read.ok().and_then(Result::err).map_or_else(String::new, |e| format!(" ({e})"));
-                let name = &part.name;
-                Err(fault(format!("could not send {name} to the submitter at {endpoint}: {source}{local}")))
+                Err(fault(format!("could not send {part} to the submitter at {endpoint}: {source}{local}")))
             }
         }
     })
@@ -227,6 +276,9 @@ pub(super) fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
         && let Ok(built) = Built::of(assignment, setting)
     {
+        for named in assignment.job.named_outputs().iter() {
+            built.named(named).remove();
+        }
         built.remove();
     }
 }

@@ -7,16 +7,16 @@ use crate::collect::Emitter;
 use crate::commit::{built_name, part_name};
 use crate::http::{Permissions, Secret};
 use crate::input::record::{Record, RecordFormat};
-use crate::input::{FilePath, FileStamp, Split};
+use crate::input::{Compression, FilePath, FileStamp, Split};
 use crate::merge::Values;
-use crate::output::Output;
+use crate::output::{Output, unpacking};
 use crate::protocol::{
     AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, Session, SlotCounts,
 };
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Bytes;
 use std::collections::VecDeque;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::sync::{Condvar, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel};
@@ -117,6 +117,7 @@ struct TestMaster {
     submitter: Option<Endpoint>,
     /// As many parts its jobs have, of which some are made.
     parts: u32,
+    compression: Compression,
     _stop: tokio::sync::watch::Sender<bool>,
     _spill: tempfile::TempDir,
 }
@@ -187,6 +188,7 @@ impl TestMaster {
             output,
             submitter: None,
             parts: PARTITIONS,
+            compression: Compression::None,
             _stop: stop,
             _spill: spill,
         }
@@ -237,6 +239,7 @@ impl TestMaster {
             key: Secret::from_bytes([9; 32]),
             output: FilePath::from(&*self.output),
             output_probe: format!("probe-{job}").parse().unwrap(),
+            output_compression: self.compression,
             side: Vec::new(),
             submitter: self.submitter.clone(),
             peers: Vec::new(),
@@ -286,13 +289,22 @@ impl TestMaster {
                 _ => None,
             })
             .await;
+        let stored = std::fs::read(self.built(attempt)).unwrap();
+        assert_eq!(stamp, FileStamp::of(&std::fs::metadata(self.built(attempt)).unwrap()));
+        assert_eq!(part.name, part_name(attempt.task.index, self.parts, self.compression));
+        assert_eq!((part.bytes, part.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
+        assert_eq!(report.bytes_out, part.bytes);
+        let mut text = Vec::new();
+        let mut unpacked = unpacking(&mut text, self.compression).unwrap();
+        unpacked.write_all(&stored).and_then(|()| unpacked.flush()).unwrap();
+        drop(unpacked);
+        (String::from_utf8(text).unwrap(), report)
+    }
+
+    /// The file in which an attempt builds its part.
+    fn built(&self, attempt: AttemptId) -> PathBuf {
         let built = built_name(&format!("probe-{}", attempt.task.job).parse().unwrap(), attempt);
-        let built = self.output.join("_temporary").join(built);
-        let text = std::fs::read_to_string(&built).unwrap();
-        assert_eq!(stamp, FileStamp::of(&std::fs::metadata(&built).unwrap()));
-        assert_eq!(part.name, part_name(attempt.task.index, self.parts));
-        assert_eq!((part.bytes, part.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
-        (text, report)
+        self.output.join("_temporary").join(built)
     }
 
     /// Suspends an attempt that has begun a group and is held up in it.
@@ -386,9 +398,16 @@ async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() 
 
 #[tokio::test]
 async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written() {
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+        goes_on_at_another_worker(compression).await;
+    }
+}
+
+async fn goes_on_at_another_worker(compression: Compression) {
     let output = output();
     let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     let mut other = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    (master.compression, other.compression) = (compression, compression);
     let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
     master.maps(job).await;
     master.gate.let_in(0, 6);
@@ -407,11 +426,14 @@ async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written()
     let wrong = HandOver { crc32c: !state.crc32c, ..state.clone() };
     let from = |state| Some(Continuation { attempt, endpoint: endpoint.clone(), state });
     let next = |epoch| attempt.task.attempt(epoch);
-    other.launches(next(1), from(wrong)).await;
-    let (class, message) = other.fails(next(1)).await;
-    assert_eq!(class, FailureClass::Fetch, "{message}: then the task starts from its inputs");
-    other.launches(next(2), from(state)).await;
-    let (part, report) = other.publishes(next(2)).await;
+    let shorter = HandOver { bytes: state.bytes - 1, ..state.clone() };
+    for (epoch, wrong) in [(1, wrong), (2, shorter)] {
+        other.launches(next(epoch), from(wrong)).await;
+        let (class, message) = other.fails(next(epoch)).await;
+        assert_eq!(class, FailureClass::Fetch, "{message}: then the task starts from its inputs");
+    }
+    other.launches(next(3), from(state)).await;
+    let (part, report) = other.publishes(next(3)).await;
     assert_eq!(counter(&report), [("parts".to_owned(), 1)], "counted once, as undisturbed");
 
     let again = JobId(2);
@@ -419,6 +441,8 @@ async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written()
     master.maps(again).await;
     master.launches(reduce(again, 0), None).await;
     assert_eq!(part, master.publishes(reduce(again, 0)).await.0);
+    let [moved, undisturbed] = [other.built(next(3)), master.built(reduce(again, 0))];
+    assert_eq!(std::fs::read(moved).unwrap(), std::fs::read(undisturbed).unwrap(), "{compression:?}");
 
     // What was handed over is kept as long as the job is known, and no longer.
     let built = output.path().join("_temporary").join(format!("probe-{job}-{}", attempt.file_name()));
@@ -511,7 +535,7 @@ async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digi
     let output = output();
     let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     master.parts = 100_001;
-    assert_eq!(part_name(0, master.parts), "part-000000");
+    assert_eq!(part_name(0, master.parts, Compression::None), "part-000000");
     master.maps(JobId(1)).await;
     for partition in 0..PARTITIONS {
         master.gate.let_in(partition, u32::MAX);

@@ -1,30 +1,65 @@
-//! What a task may know about itself: its number, counters, side inputs.
+//! What a task may know about itself: its number, counters, side inputs, what it reads.
 //!
-//! Not here: anything that differs between two attempts at the same task (worker, time), because output
-//! must not depend on it.
+//! What differs between two attempts at the same task ([`TaskContext::attempt`], [`TaskContext::folder`]) is for who
+//! starts something of its own beside the task, such as a process; output must not depend on it.
 
 use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskResult};
-use crate::input::Block;
-use gristmill_scheduler::ids::TaskId;
+use crate::input::{Block, Piece};
+use gristmill_scheduler::ids::{AttemptId, TaskId};
 use std::any::Any;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Handed to `setup`. Counters made here are summed over all tasks that succeed, so a retry never counts twice.
 /// They end up in the summary, in `_SUCCESS` and in the client's report.
 pub struct TaskContext {
-    task: TaskId,
+    attempt: AttemptId,
     partitions: u32,
     counters: Counters,
     side: Arc<SideInputs>,
     /// Who is informed when the task waits for something that is not its own code.
     progress: Option<Arc<Progress>>,
+    folder: Option<PathBuf>,
+    stretch: Option<InputStretch>,
+}
+
+/// What a map reads first: a stretch of one file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputStretch {
+    /// The file as the user named it.
+    pub path: String,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+impl From<&Piece> for InputStretch {
+    fn from(piece: &Piece) -> Self {
+        Self { path: piece.name.to_text(), offset: piece.offset, length: piece.length }
+    }
+}
+
+/// Shows whoever watches an attempt that it goes on, for code that waits for something of its own, such as a process,
+/// and has a limit of its own for that.
+#[derive(Clone, Debug, Default)]
+pub struct SignOfLife(Option<Arc<Progress>>);
+
+impl SignOfLife {
+    /// The attempt is well.
+    pub fn show(&self) {
+        if let Some(progress) = &self.0 {
+            progress.lives();
+        }
+    }
 }
 
 impl TaskContext {
     /// For whoever runs tasks (and for tests of mappers).
     #[must_use]
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
-        Self { task, partitions, counters, side, progress: None }
+        let attempt = task.attempt(0);
+        Self { attempt, partitions, counters, side, progress: None, folder: None, stretch: None }
     }
 
     /// Of an attempt that somebody watches.
@@ -32,13 +67,51 @@ impl TaskContext {
         let AttemptContext { attempt, side, settings, progress, .. } = context;
         let progress = Some(Arc::clone(progress));
         let counters = counters.clone();
-        Self { task: attempt.task, partitions: settings.partitions, counters, side: side.clone(), progress }
+        Self {
+            attempt: *attempt,
+            partitions: settings.partitions,
+            counters,
+            side: side.clone(),
+            progress,
+            folder: Some(settings.spill.first().to_owned()),
+            stretch: None,
+        }
+    }
+
+    /// With what its map reads first.
+    pub(crate) fn reading(self, stretch: Option<InputStretch>) -> Self {
+        Self { stretch, ..self }
     }
 
     /// The task: its kind and index. The same for every attempt.
     #[must_use]
     pub fn task(&self) -> TaskId {
-        self.task
+        self.attempt.task
+    }
+
+    /// The attempt at the task. Its number must not find its way into the output.
+    #[must_use]
+    pub fn attempt(&self) -> AttemptId {
+        self.attempt
+    }
+
+    /// A folder that belongs to this worker alone and goes with it, for what the task needs on disk; `None` in tests of
+    /// single functions. Whoever makes something there removes it.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The first stretch of what a map reads; `None` for a reduce, and for a map without files.
+    #[must_use]
+    pub fn stretch(&self) -> Option<&InputStretch> {
+        self.stretch.as_ref()
+    }
+
+    /// By which the task shows that it goes on while it neither reads nor writes.
+    #[must_use]
+    pub fn life(&self) -> SignOfLife {
+        SignOfLife(self.progress.clone())
     }
 
     /// How many partitions the job has; 0 if map-only.

@@ -13,6 +13,10 @@ use serde::de::DeserializeOwned;
 ///
 /// Derive `serde::Serialize` and `serde::Deserialize` for the travel and, to be run from the command line,
 /// `clap::Args` for the flags. Fields are flags; a doc comment on a field is its help.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job",
+    note = "a job implements `Job`, derives `Serialize` and `Deserialize` to travel, and `clap::Args` if it has flags of its own"
+)]
 pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name people type: lower case, digits and hyphens.
     const NAME: &'static str;

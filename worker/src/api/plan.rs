@@ -5,15 +5,16 @@
 //! everything is monomorphic, outside one virtual call per task starts it.
 
 use super::TaskContext;
-use super::each::{MapEach, MapOnlyEach};
+use super::each::{MapEach, MapJson, MapOnlyEach};
 use super::task::{MapOnly, Mapper};
 use super::work::MapReduceWork;
 use crate::attempt::{TaskFailure, TaskResult};
 use crate::collect::{CombineFactory, Combiner, Emitter, Partitioner};
-use crate::input::{Blocks, Input, Record};
+use crate::input::{Blocks, Compression, Input, Record};
 use crate::key::{GroupPrefix, Key};
 use crate::output::Output;
 use crate::value::Value;
+use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub struct JobPlan {
     pub(crate) work: JobFunctions,
     pub(crate) reduces: Option<u32>,
     pub(crate) order: KeyOrder,
+    pub(crate) output_compression: Compression,
 }
 
 /// The functions of a job with their types erased.
@@ -103,6 +105,30 @@ impl JobPlan {
         Self::map(input, move || MapEach(map.clone(), PhantomData))
     }
 
+    /// As [`JobPlan::map_each`] for lines that [`Output::json`] wrote: the function gets the value on each, as it was when an
+    /// earlier job wrote it. A line that is no such value fails the job.
+    ///
+    /// ```
+    /// # use gristmill_worker::prelude::*;
+    /// let by_count = |(word, count): (String, u64), out: &mut Emitter<u64, String>| {
+    ///     out.emit(count, word);
+    ///     Ok(())
+    /// };
+    /// let plan = JobPlan::map_json(Input::lines(["counts"]), by_count);
+    /// let plan = plan.reduce_each(|count, words, out| out.json(&(count, words.iter().collect::<Vec<String>>())));
+    /// # assert_eq!(plan.inputs().len(), 1);
+    /// ```
+    pub fn map_json<T, K, V, F>(input: Input, map: F) -> MapReducePlan<K, V>
+    where
+        T: DeserializeOwned + 'static,
+        K: Key,
+        V: Value,
+        F: Fn(T, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
+    {
+        let map = Arc::new(map);
+        Self::map(input, move || MapJson(map.clone(), PhantomData))
+    }
+
     /// A job without a reduce whose mapper is one function; see [`JobPlan::map_only`] and [`JobPlan::map_each`].
     pub fn map_only_each<F>(input: Input, map: F) -> Self
     where
@@ -141,6 +167,7 @@ impl JobPlan {
             work: JobFunctions::MapOnly(vec![Arc::new(move || Box::new(RunMapOnly(mapper())))]),
             reduces: Some(0),
             order: KeyOrder::EachPart,
+            output_compression: Compression::None,
         }
     }
 
@@ -150,6 +177,20 @@ impl JobPlan {
     pub fn side(mut self, input: Input) -> Self {
         self.side.push(input);
         self
+    }
+
+    /// Writes the parts compressed, as `part-00000.gz` or `part-00000.zst`, unless whoever runs the job says otherwise
+    /// (`--compress-output`). Later jobs read them as what they hold.
+    #[must_use]
+    pub fn compress_output(mut self, compression: Compression) -> Self {
+        self.output_compression = compression;
+        self
+    }
+
+    /// How the parts are compressed.
+    #[must_use]
+    pub fn output_compression(&self) -> Compression {
+        self.output_compression
     }
 
     /// The inputs, in the order in which they were added.
@@ -255,6 +296,17 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         self.map(input, move || MapEach(map.clone(), PhantomData))
     }
 
+    /// Adds an input of values that an earlier job wrote; see [`JobPlan::map_json`].
+    #[must_use]
+    pub fn map_json<T, F>(self, input: Input, map: F) -> Self
+    where
+        T: DeserializeOwned + 'static,
+        F: Fn(T, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
+    {
+        let map = Arc::new(map);
+        self.map(input, move || MapJson(map.clone(), PhantomData))
+    }
+
     /// Merges values of equal keys before they travel. The reducer then sees one value per key. Not together
     /// with [`group_by_first`](MapReducePlan::group_by_first).
     #[must_use]
@@ -307,8 +359,18 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
     }
 }
 
-/// Checks what the types cannot: called by [`JobPlan`] users before planning splits.
 impl JobPlan {
+    /// Whether values of equal keys are merged before they travel.
+    #[must_use]
+    pub fn combines(&self) -> bool {
+        match &self.work {
+            JobFunctions::MapOnly(_) => false,
+            JobFunctions::MapReduce(work) => work.combines(),
+        }
+    }
+
+    /// Checks what the types cannot: called before splits are planned.
+    ///
     /// # Errors
     /// A combination of settings that has no meaning.
     pub fn validate(&self) -> TaskResult {

@@ -16,6 +16,10 @@ use crate::value::Value;
 /// second. Random numbers come from a seed in the job's parameters, times and host names from nowhere. When two
 /// attempts of a map put out different pairs after a reduce took some, the job fails and says so. A combiner may round
 /// (sums of `f64`): of what it made the keys alone are compared.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a mapper",
+    note = "a function is handed to `map_each`; a type implements `Mapper`, and the plan is given what makes it: `|| Words`"
+)]
 pub trait Mapper {
     /// What the pairs are grouped and ordered by.
     type Key: Key;
@@ -51,6 +55,10 @@ pub trait Mapper {
 }
 
 /// Turns records into output bytes without a reduce: one part for each split, in input order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a mapper of a job without a reduce",
+    note = "a function is handed to `map_only_each`; a type implements `MapOnly`, which writes to an `Output`"
+)]
 pub trait MapOnly {
     /// Called once before the first record.
     fn setup(&mut self, _task: &TaskContext) -> TaskResult {
@@ -109,6 +117,11 @@ pub trait MapOnly {
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reducer",
+    note = "a function is handed to `reduce_each`; a type implements `Reducer`, and the plan is given what makes it: \
+            `|| WriteFiles`"
+)]
 pub trait Reducer {
     /// The key of the job's mappers.
     type Key: Key;

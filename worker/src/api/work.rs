@@ -1,6 +1,7 @@
 //! The border at which the types of keys and values are erased: outside there is one virtual call per task, inside
 //! everything is monomorphic. What is behind it is written in [`task`](crate::task).
 
+use super::context::InputStretch;
 use crate::attempt::{AttemptContext, MapDone, ReduceEnd, SideInputs, TaskFailure, TaskResult};
 use crate::collect::KeySample;
 use crate::input::Blocks;
@@ -15,6 +16,9 @@ pub trait MapReduceWork: Send + Sync {
     /// # Errors
     /// Settings that exclude each other.
     fn validate(&self) -> TaskResult;
+
+    /// Whether values of equal keys are merged before they travel.
+    fn combines(&self) -> bool;
 
     /// Bytes of a key by which it is grouped, if not all.
     fn group(&self) -> Option<GroupPrefix>;
@@ -36,6 +40,8 @@ pub struct ErasedMap<'a> {
     pub(crate) input: usize,
     /// Bytes of the split.
     pub(crate) input_bytes: u64,
+    /// The first stretch of it.
+    pub(crate) stretch: Option<InputStretch>,
     pub(crate) blocks: &'a mut dyn Blocks,
 }
 

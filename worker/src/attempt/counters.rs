@@ -1,5 +1,7 @@
-//! Numbers that user code counts in an attempt, by name.
+//! Numbers that user code counts or measures in an attempt, by name.
 
+use super::{TaskError, TaskResult, TaskStats};
+use crate::protocol::{MEASURE_MAX, Measures};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,9 +20,12 @@ impl Counter {
     }
 }
 
-/// The counters of one attempt, by name.
+/// The counters of one attempt, by name, and what it measured besides.
 #[derive(Clone, Debug, Default)]
-pub struct Counters(Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>);
+pub struct Counters {
+    counts: Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>,
+    measures: Rc<RefCell<Measures>>,
+}
 
 impl Counters {
     /// Different names in one task; further ones are all counted under [`Counters::OVERFLOW`].
@@ -31,14 +36,15 @@ impl Counters {
     /// The counter of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Counter {
-        let mut all = self.0.borrow_mut();
+        let mut all = self.counts.borrow_mut();
         let name = if all.len() < Self::NAMES_MAX || all.contains_key(name) { name } else { Self::OVERFLOW };
         Counter(all.entry(name.to_owned()).or_default().clone())
     }
 
-    /// Sets all counters as they were elsewhere: those that are not named begin at 0.
-    pub(crate) fn restore(&self, values: &[(String, u64)]) {
-        let mut all = self.0.borrow_mut();
+    /// Sets all counters and measures as they were elsewhere: counters that are not named begin at 0.
+    pub(crate) fn restore(&self, values: &[(String, u64)], measures: &Measures) {
+        self.measures.replace(measures.clone());
+        let mut all = self.counts.borrow_mut();
         for count in all.values() {
             count.set(0);
         }
@@ -50,13 +56,26 @@ impl Counters {
     /// All values, in the order of names.
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {
-        self.0.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
+        self.counts.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
     }
 }
 
-/// Counts by name for who has no counter at hand; they are added to the attempt's counters when it ends.
+impl Counters {
+    /// What was measured besides.
+    #[must_use]
+    pub fn measures(&self) -> Measures {
+        self.measures.borrow().clone().settled()
+    }
+
+    /// All of it, of an attempt that has ended.
+    pub(crate) fn stats(&self) -> TaskStats {
+        TaskStats { counters: self.values(), measures: self.measures(), local_bytes: 0 }
+    }
+}
+
+/// Counts and measures by name for who has no counter at hand; they are added to the attempt's when it ends.
 #[derive(Debug, Default)]
-pub(crate) struct NamedCounts(BTreeMap<String, u64>);
+pub(crate) struct NamedCounts(BTreeMap<String, u64>, Measures);
 
 impl NamedCounts {
     /// Adds to the count of this name. Names are as many as those of [`Counters`].
@@ -70,10 +89,33 @@ impl NamedCounts {
         }
     }
 
-    /// Hands all counts over.
+    /// Adds to the sum of this name.
+    pub(crate) fn sum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.1.sum(name, measured(name, number)?);
+        Ok(())
+    }
+
+    /// Keeps the greatest number of this name.
+    pub(crate) fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.1.maximum(name, measured(name, number)?);
+        Ok(())
+    }
+
+    /// Hands all counts and measures over.
     pub(crate) fn move_to(&mut self, counters: &Counters) {
+        counters.measures.borrow_mut().merge(&std::mem::take(&mut self.1), true);
         for (name, count) in std::mem::take(&mut self.0) {
             counters.get(&name).add(count);
         }
+    }
+}
+
+/// A number that can be measured.
+fn measured(name: &str, number: f64) -> TaskResult<f64> {
+    match number.abs() <= MEASURE_MAX {
+        true => Ok(number),
+        false => Err(TaskError::new(format!(
+            "{number} cannot be measured as {name}: it is no number of at most {MEASURE_MAX:e} either way from 0"
+        ))),
     }
 }

@@ -2,14 +2,16 @@
 
 use crate::input::{SplitBlocks, bad_records};
 use crate::narration::MapStory;
-use crate::protocol::HandOver;
+use crate::protocol::{HandOver, Measures, NamedPart};
 use crate::segment::MapOutput;
 
 /// What is known of an attempt when it has ended well, besides its `Progress`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskStats {
     /// Counters of user code, by name.
     pub counters: Vec<(String, u64)>,
+    /// What user code measured besides.
+    pub measures: Measures,
     /// Bytes of input that lie on this machine; the rest came from another process.
     pub local_bytes: u64,
 }
@@ -45,7 +47,7 @@ pub struct MapDone {
 }
 
 /// A finished reduce, or a finished map of a map-only job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PartDone {
     /// Bytes of the part.
     pub bytes: u64,
@@ -53,12 +55,14 @@ pub struct PartDone {
     pub records: u64,
     /// CRC-32C of the part.
     pub crc32c: u32,
+    /// What it wrote to outputs beside the main one.
+    pub named: Vec<NamedPart>,
     /// What else is known.
     pub stats: TaskStats,
 }
 
 /// How a reduce attempt ended well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ReduceEnd {
     /// Its part is built.
     Part(PartDone),

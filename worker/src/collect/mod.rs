@@ -185,6 +185,23 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.counts.add(name, n);
     }
 
+    /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
+    /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
+    ///
+    /// # Errors
+    /// What is no number, or is over 1e280 either way from 0.
+    pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.counts.sum(name, number)
+    }
+
+    /// Keeps the greatest number of this name that any task says, beside the counters.
+    ///
+    /// # Errors
+    /// As those of `sum`.
+    pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.counts.maximum(name, number)
+    }
+
     /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
     /// looks after each block of input. If the worker's slots are slower than its machine, this waits: code that passes
     /// time must count what it passes itself, not what went by between two questions.

@@ -112,6 +112,15 @@ impl Folder {
         self.folder(name)
     }
 
+    /// Makes a folder in this one for whom the umask says.
+    ///
+    /// # Errors
+    /// An error of the file system; one that is there already.
+    pub fn make_shared_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+        rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
+        self.folder(name)
+    }
+
     /// Makes a file and opens it for writing and reading.
     ///
     /// # Errors

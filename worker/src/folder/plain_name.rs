@@ -8,7 +8,7 @@ use std::str::FromStr;
 const PLAIN_NAME_BYTES_MAX: usize = 64;
 
 /// A name that comes from elsewhere and becomes part of names of files: 1 to 64 of `A-Z a-z 0-9 _ -`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(transparent)]
 pub struct PlainName(String);
 

@@ -1,4 +1,4 @@
-//! Where records end: the rules of the three formats, on bytes that begin with a record.
+//! Where records end: the rules of the formats, on bytes that begin with a record.
 //!
 //! The rule of CSV, exactly: a quote opens a quoted field only as the first byte of a field. Inside, two
 //! quotes stand for one, and a single quote ends the quoted part; what follows up to the next delimiter is
@@ -27,6 +27,8 @@ pub(crate) fn whole_records(format: RecordFormat, bytes: &[u8]) -> usize {
         RecordFormat::Lines => memrchr(b'\n', bytes).map_or(0, |at| at + 1),
         RecordFormat::Csv { delimiter, .. } => whole_rows(bytes, delimiter),
         RecordFormat::Fixed { length } => bytes.len() - bytes.len() % length as usize,
+        // It ends with its file alone.
+        RecordFormat::WholeFile => 0,
     }
 }
 
@@ -39,6 +41,7 @@ pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<RecordE
             let length = length as usize;
             (length <= bytes.len()).then_some(RecordEnd { length, content: length })
         }
+        RecordFormat::WholeFile => None,
     }
 }
 

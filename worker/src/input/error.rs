@@ -67,6 +67,36 @@ pub enum InputError {
         /// Where it is.
         path: FilePath,
     },
+    /// A folder that is reached from within itself, by a link or a mount.
+    #[error(
+        "input {path} leads back to {to}, in which it lies: reading it would never end; remove that link, or name the folders to read one by one"
+    )]
+    Cycle {
+        /// The link.
+        path: FilePath,
+        /// The folder in which it lies, and to which it leads.
+        to: FilePath,
+    },
+    /// Folders one within the other, more of them than are gone into.
+    #[error(
+        "input {path} lies {limit} folders deep, and none is read below that; name it, or move it further up"
+    )]
+    TooDeep {
+        /// The first folder that is not gone into.
+        path: FilePath,
+        /// Folders one within the other.
+        limit: usize,
+    },
+    /// More names of files and folders than are looked at for one input.
+    #[error(
+        "input {path} has more than {limit} names of files and folders below it; name fewer folders at a time"
+    )]
+    TooManyNames {
+        /// As the user named it.
+        path: FilePath,
+        /// Names that are looked at.
+        limit: usize,
+    },
     /// An address of the web or of a store of objects, which nothing here reads.
     #[error(
         "input {path} is a URL, and only files are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`"

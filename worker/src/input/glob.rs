@@ -1,16 +1,18 @@
 //! Names with wildcards, for those whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`, `**/part-*`.
 //!
 //! `*` stands for any bytes of a name and `?` for one, `[a-c]` for one of these and `[!a-c]` for any other, `**` as a whole
-//! name for any folders or none. Names that begin with `_` or `.` are found by wildcards that begin so themselves.
+//! name for any folders or none, those behind links left out as in a shell. Names that begin with `_` or `.` are found by
+//! wildcards that begin so themselves. What cannot be looked at is an error and never left out silently.
 
 use super::InputError;
 use super::path::FilePath;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Folders that `**` goes down into, one within the other.
-const DEPTH_MAX: usize = 64;
+/// Folders that are gone into, one within the other.
+pub(super) const DEPTH_MAX: usize = 256;
 
 /// Whether there are wildcards in it.
 pub(super) fn has_wildcards(path: &FilePath) -> bool {
@@ -32,30 +34,41 @@ pub(super) fn expand(pattern: &FilePath, limit: usize) -> Result<Vec<FilePath>, 
                     let names = names_in(base)?.into_iter().filter(|found| is_match(name.as_bytes(), found));
                     next.extend(names.map(|found| base.join(std::ffi::OsStr::from_bytes(&found))));
                 }
-                other => next.extend(Some(base.join(other)).filter(|path| path.exists())),
+                other => next.extend(Some(base.join(other)).filter(|path| is_there(path))),
             }
             if limit < next.len() {
                 return Err(InputError::TooManyFiles { path: pattern.clone(), limit });
             }
         }
+        // Folders that two `**` lead to are looked at once.
+        next.sort_unstable();
+        next.dedup();
         found = next;
     }
-    found.sort_unstable();
-    found.dedup();
     match found.as_slice() {
         [] => Err(InputError::NoMatch { path: pattern.clone() }),
         found => Ok(found.iter().map(|path| FilePath::from(path.as_path())).collect()),
     }
 }
 
+/// Whether there is such a name. One that cannot be looked at is: whoever lists it says why.
+fn is_there(path: &Path) -> bool {
+    !fs::metadata(path).is_err_and(|error| is_absent(&error))
+}
+
+/// Whether an error says that there is nothing of that name.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// What is in a folder; nothing if it is none.
 fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    if !place.is_dir() {
-        return Ok(Vec::new());
-    }
     let failed = |source| InputError::from_io(&FilePath::from(place), source);
-    let entries = fs::read_dir(place).map_err(failed)?;
+    let entries = match fs::read_dir(place) {
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().as_bytes().to_vec())).collect()
 }
 
@@ -66,15 +79,25 @@ fn folders_below(
     found: &mut Vec<PathBuf>,
     limit: usize,
 ) -> Result<(), InputError> {
+    if depth == DEPTH_MAX {
+        return Err(InputError::TooDeep { path: FilePath::from(folder), limit: DEPTH_MAX });
+    }
     found.push(folder.to_owned());
-    if DEPTH_MAX <= depth || limit < found.len() {
+    if limit < found.len() {
+        // The caller says so.
         return Ok(());
     }
     for name in names_in(folder)? {
         let path = folder.join(std::ffi::OsStr::from_bytes(&name));
-        let is_folder = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
-        if is_folder && !matches!(name.first(), Some(b'_' | b'.')) {
-            folders_below(&path, depth + 1, found, limit)?;
+        if matches!(name.first(), Some(b'_' | b'.')) {
+            continue;
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => folders_below(&path, depth + 1, found, limit)?,
+            Err(error) if !is_absent(&error) => {
+                return Err(InputError::from_io(&FilePath::from(&*path), error));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -199,5 +222,20 @@ mod tests {
         assert_eq!(found("**/x.txt").unwrap(), ["a/deep/x.txt", "a/x.txt", "b/x.txt"]);
         assert_eq!(found("a/[xy].*").unwrap(), ["a/x.txt", "a/y.txt"]);
         assert!(matches!(found("*.csv"), Err(InputError::NoMatch { .. })));
+    }
+
+    #[test]
+    fn wildcards_find_files_below_many_folders_and_refuse_folders_that_lie_too_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        let pattern = FilePath::from(folder.path().join("**/x.txt").as_path());
+        // The first folder is the one that stands before the wildcards.
+        let deep = |count: usize| folder.path().join("d/".repeat(count - 1));
+        fs::create_dir_all(deep(DEPTH_MAX)).unwrap();
+        fs::write(deep(DEPTH_MAX).join("x.txt"), "").unwrap();
+        std::os::unix::fs::symlink("..", folder.path().join("back")).unwrap();
+        assert_eq!(expand(&pattern, 1000).unwrap().len(), 1, "links are not followed");
+        fs::create_dir(deep(DEPTH_MAX + 1)).unwrap();
+        let error = expand(&pattern, 1000).unwrap_err();
+        assert!(matches!(error, InputError::TooDeep { limit: DEPTH_MAX, .. }), "{error}");
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
 //! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
-//! next. Directories are not descended into unless that is asked for: one inside another is an error. Links are followed.
+//! next; so are directories in such an output, which hold its named outputs. Others are not descended into unless that is
+//! asked for: one inside another is an error. Links are followed,
+//! but for one that leads back to a directory in which it lies: that is an error, and nothing is left out silently.
 //! A name that no file has and that has wildcards stands for the files whose names fit (`glob`). A path given
 //! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
 //! would be left out silently.
 
 use super::InputError;
-use super::glob::{expand, has_wildcards};
+use super::glob::{DEPTH_MAX, expand, has_wildcards};
 use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
@@ -17,6 +19,10 @@ use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+
+/// What says that a directory is the output of a job.
+const SUCCESS: &str = "_SUCCESS";
 
 /// Files a directory may have.
 const FILES_MAX: usize = 1 << 20;
@@ -48,6 +54,12 @@ impl Input {
     /// Records of exactly `length` bytes; a file whose size is no multiple of it is an input error.
     pub fn fixed<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, length: u32) -> Self {
         Self::new(paths, RecordFormat::Fixed { length })
+    }
+
+    /// Whole files: each is one record, decompressed if its name says that it is compressed, and lies in memory as a whole if
+    /// it is so or cannot be mapped. Files over the limit of a record (64 MiB, `--max-record`) are refused, empty ones left out.
+    pub fn whole_files<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
+        Self::new(paths, RecordFormat::WholeFile)
     }
 
     /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
@@ -115,24 +127,35 @@ pub enum Subdirectories {
 /// As [`list_local`], with a choice.
 ///
 /// # Errors
-/// As [`list_local`].
+/// As [`list_local`]; also folders that lie in themselves, by a link, or too deep, and too many names.
 pub fn list_local_with(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
+    list_within(path, below, NAMES_MAX)
+}
+
+pub(super) fn list_within(
+    path: &FilePath,
+    below: Subdirectories,
+    names_max: usize,
+) -> Result<Vec<ListedFile>, InputError> {
+    let mut walk = Walk { named: path, below, within: Vec::new(), names_left: names_max, names_max };
     match std::fs::metadata(path.to_path()) {
-        Ok(metadata) if metadata.is_dir() => list_directory(path, below, 0),
-        Ok(metadata) => Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, &metadata)? }]),
         Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path) => {
             let mut files = Vec::new();
             for found in expand(path, FILES_MAX)? {
-                files.extend(list_local_with(&found, below)?);
+                let metadata = std::fs::metadata(found.to_path());
+                files.extend(
+                    walk.list(&found, &metadata.map_err(|source| InputError::from_io(&found, source))?)?,
+                );
             }
             Ok(files)
         }
+        Ok(metadata) => walk.list(path, &metadata),
         Err(source) => Err(InputError::from_io(path, source)),
     }
 }
 
-/// Directories one within the other that are read.
-const DEPTH_MAX: usize = 64;
+/// Names of files and folders that are looked at for one path: links may make many of few.
+const NAMES_MAX: usize = 4 << 20;
 
 /// The stamp of a file that can be input.
 fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
@@ -160,46 +183,89 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     Ok(FileStamp::of(&metadata))
 }
 
-fn list_directory(
-    directory: &FilePath,
+/// One path that is being listed.
+struct Walk<'a> {
+    /// What the user wrote.
+    named: &'a FilePath,
     below: Subdirectories,
-    depth: usize,
-) -> Result<Vec<ListedFile>, InputError> {
-    let unreadable = |source| InputError::from_io(directory, source);
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(directory.to_path()).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'_' | b'.')) {
-            continue;
+    /// The folders that the one being read lies in, outermost first.
+    within: Vec<(FolderId, FilePath)>,
+    names_left: usize,
+    names_max: usize,
+}
+
+/// By which a folder is known, whatever name led to it: device and number.
+type FolderId = (u64, u64);
+
+impl Walk<'_> {
+    /// A file, or all that a folder has.
+    fn list(&mut self, path: &FilePath, metadata: &Metadata) -> Result<Vec<ListedFile>, InputError> {
+        if !metadata.is_dir() {
+            return Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, metadata)? }]);
         }
-        if paths.len() == FILES_MAX {
-            return Err(InputError::TooManyFiles { path: directory.clone(), limit: FILES_MAX });
+        let id = (metadata.dev(), metadata.ino());
+        if let Some((_, to)) = self.within.iter().find(|(known, _)| *known == id) {
+            return Err(InputError::Cycle { path: path.clone(), to: to.clone() });
         }
-        paths.push(FilePath::from(entry.path().as_path()));
+        if self.within.len() == DEPTH_MAX {
+            return Err(InputError::TooDeep { path: path.clone(), limit: DEPTH_MAX });
+        }
+        self.within.push((id, path.clone()));
+        let listed = self.list_folder(path);
+        self.within.pop();
+        listed
     }
-    paths.sort_unstable();
-    let mut files = Vec::with_capacity(paths.len());
-    let mut bad = Vec::new();
-    for path in paths {
-        let looked_at =
-            std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(&path, source));
-        let listed = looked_at.and_then(|metadata| match below {
-            Subdirectories::Read if metadata.is_dir() && depth < DEPTH_MAX => {
-                list_directory(&path, below, depth + 1)
+
+    fn list_folder(&mut self, folder: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+        let mut files = Vec::new();
+        let mut bad = Vec::new();
+        let is_output = folder.to_path().join(SUCCESS).is_file();
+        for path in self.names_in(folder)? {
+            let looked_at =
+                std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(&path, source));
+            let listed = looked_at.and_then(|metadata| match self.below {
+                Subdirectories::Refused if metadata.is_dir() && is_output => Ok(Vec::new()),
+                Subdirectories::Refused if metadata.is_dir() => {
+                    Err(InputError::Subdirectory { path: path.clone() })
+                }
+                _ => self.list(&path, &metadata),
+            });
+            match listed {
+                Ok(listed) if FILES_MAX < files.len() + listed.len() => {
+                    return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
+                }
+                Ok(listed) => files.extend(listed),
+                Err(error @ (InputError::TooManyFiles { .. } | InputError::TooManyNames { .. })) => {
+                    return Err(error);
+                }
+                Err(InputError::Paths { first, .. }) => bad.extend(first),
+                Err(error) => bad.push(error),
             }
-            _ if metadata.is_dir() => Err(InputError::Subdirectory { path: path.clone() }),
-            _ => Ok(vec![ListedFile { path: path.clone(), stamp: stamp(&path, &metadata)? }]),
-        });
-        match listed {
-            Ok(listed) if FILES_MAX < files.len() + listed.len() => {
-                return Err(InputError::TooManyFiles { path: directory.clone(), limit: FILES_MAX });
-            }
-            Ok(listed) => files.extend(listed),
-            Err(InputError::Paths { first, .. }) => bad.extend(first),
-            Err(error) => bad.push(error),
         }
+        if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
     }
-    if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
+
+    /// What lies in a folder, but for what is left out, in the order of names.
+    fn names_in(&mut self, folder: &FilePath) -> Result<Vec<FilePath>, InputError> {
+        let unreadable = |source| InputError::from_io(folder, source);
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder.to_path()).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'_' | b'.')) {
+                continue;
+            }
+            if paths.len() == FILES_MAX {
+                return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
+            }
+            let Some(left) = self.names_left.checked_sub(1) else {
+                return Err(InputError::TooManyNames { path: self.named.clone(), limit: self.names_max });
+            };
+            self.names_left = left;
+            paths.push(FilePath::from(entry.path().as_path()));
+        }
+        paths.sort_unstable();
+        Ok(paths)
+    }
 }
 
 /// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record.

@@ -1,4 +1,4 @@
-//! Records, blocks of records, and the three ways files fall into records.
+//! Records, blocks of records, and the four ways files fall into records.
 
 use super::local::MappedFile;
 use super::records::Records;
@@ -24,6 +24,8 @@ pub enum RecordFormat {
         /// Bytes of a record, at least 1.
         length: u32,
     },
+    /// A record is a whole file, to its last byte. An empty file is none.
+    WholeFile,
 }
 
 /// Where a block comes from.

@@ -95,9 +95,10 @@ impl FileStamp {
 }
 
 /// How a file is compressed; decided by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Compression {
     /// Not at all.
+    #[default]
     None,
     /// `.gz`: gzip, any number of members.
     Gzip,
@@ -106,6 +107,16 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// What the name of a file ends in that we compress like this.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Compression::None => "",
+            Compression::Gzip => ".gz",
+            Compression::Zstd => ".zst",
+        }
+    }
+
     /// What the end of a file name says; upper or lower case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Self {

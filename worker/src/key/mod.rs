@@ -110,6 +110,10 @@ pub trait Key: Sized + 'static {
 }
 
 /// A key with a first component, by which it can be grouped: the tuples.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no first component to group by",
+    note = "`group_by_first` takes keys that are tuples: what is grouped by comes first, what values are ordered by behind it"
+)]
 pub trait CompositeKey: Key {
     /// Bytes of the first component at the front of an encoded key.
     fn first_length(encoded: &[u8]) -> usize;

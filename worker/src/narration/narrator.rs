@@ -31,15 +31,16 @@ impl Default for Room {
 
 impl Room {
     /// Appends an item of so much text if there is room, and counts it otherwise. Once one was left out, all later ones
-    /// are: what is kept has no gaps.
-    pub(crate) fn keep<T>(&mut self, list: &mut Told<T>, bytes: usize, item: T) {
+    /// are: what is kept has no gaps. Whether there was.
+    pub(crate) fn keep<T>(&mut self, list: &mut Told<T>, bytes: usize, item: T) -> bool {
         if 0 < list.omitted || self.items == 0 || self.bytes < bytes {
             list.omitted += 1;
-            return;
+            return false;
         }
         self.items -= 1;
         self.bytes -= bytes;
         list.kept.push(item);
+        true
     }
 
     fn is_full(&self) -> bool {
@@ -77,13 +78,14 @@ impl MapNarrator {
         Self { words, room: Room::default(), emitted: Told::default() }
     }
 
-    pub(crate) fn emitted(&mut self, key: &[u8], value: &[u8]) {
+    /// `sum` is a hash of the key.
+    pub(crate) fn emitted(&mut self, sum: u64, key: &[u8], value: &[u8]) {
         if self.room.is_full() {
             self.emitted.omitted += 1;
             return;
         }
         let (key, value) = self.words.of(key, value);
-        self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value });
+        self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value, sum });
     }
 }
 
@@ -103,27 +105,36 @@ impl ReduceNarrator {
 
     /// A pair is read from the segment of this map; with a merge, for the group that the reducer has.
     pub(crate) fn read(&mut self, map: u32, key: &[u8], value: &[u8]) {
+        let mut kept = None;
         if self.room.is_full() {
             self.story.read.omitted += 1;
-            return;
+        } else {
+            let (key, value) = self.words.of(key, value);
+            let words = value.clone();
+            let bytes = key.len() + value.len();
+            kept = self.room.keep(&mut self.story.read, bytes, ReadPair { map, key, value }).then_some(words);
         }
-        let (key, value) = self.words.of(key, value);
+        // A group has the values of pairs that are kept, so it is bounded as they are.
         if let Some(group) = &mut self.group {
-            group.values.push(value.clone());
+            match kept {
+                Some(words) => group.values.push(words),
+                None => group.omitted += 1,
+            }
         }
-        self.room.keep(&mut self.story.read, key.len() + value.len(), ReadPair { map, key, value });
     }
 
     /// The reducer gets a group; `value` is its only one if it was totalled before.
     pub(crate) fn begin_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
         let (key, total) = self.words.of(key, value.unwrap_or_default());
         let values = value.map(|_| total).into_iter().collect();
-        self.group = Some(GroupTold { key, values, from, until: from });
+        self.group = Some(GroupTold { key, values, omitted: 0, from, until: from });
     }
 
     pub(crate) fn end_group(&mut self, until: u64) {
         let Some(group) = self.group.take() else { return };
-        let bytes = group.key.len() + group.values.iter().map(String::len).sum::<usize>();
+        // Values that were read have had their room.
+        let values = if self.story.combines { group.values.iter().map(String::len).sum() } else { 0 };
+        let bytes = group.key.len() + values;
         self.room.keep(&mut self.story.groups, bytes, GroupTold { until, ..group });
     }
 
@@ -145,7 +156,7 @@ mod tests {
         let mut narrator = MapNarrator::new(words());
         narrator.room.bytes = 10;
         for key in [&b"four"[..], b"four", b"four", b""] {
-            narrator.emitted(key, b"");
+            narrator.emitted(0, key, b"");
         }
         assert_eq!((narrator.emitted.kept.len(), narrator.emitted.omitted), (2, 2));
         let mut records = RecordNarrator::default();
@@ -153,6 +164,23 @@ mod tests {
             records.record(offset, b"");
         }
         assert_eq!((records.records.kept.len(), records.records.omitted), (ITEMS_MAX, 3));
+    }
+
+    #[test]
+    fn a_group_beyond_the_room_is_told_with_how_many_of_its_values_are_not() {
+        let mut narrator = ReduceNarrator::new(words(), ReduceStory::default());
+        narrator.room.bytes = 10;
+        narrator.begin_group(b"k", None, 0);
+        for _ in 0..5 {
+            narrator.read(0, b"k", b"one");
+        }
+        narrator.end_group(1);
+        narrator.begin_group(b"l", None, 1);
+        narrator.read(0, b"l", b"two");
+        narrator.end_group(2);
+        let ReduceStory { groups, read, .. } = narrator.into_story();
+        let told: Vec<_> = groups.kept.iter().map(|group| (group.values.len(), group.omitted)).collect();
+        assert_eq!((told, read.kept.len(), read.omitted), (vec![(2, 3), (0, 1)], 2, 4));
     }
 
     #[test]

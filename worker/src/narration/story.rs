@@ -72,6 +72,8 @@ pub struct RecordTold {
 pub struct PlainPair {
     pub key: String,
     pub value: String,
+    /// Hash of the whole key, by which pairs of one key are known where words of keys are cut.
+    pub sum: u64,
 }
 
 /// A pair and where it goes.
@@ -85,6 +87,8 @@ pub struct PlacedPair {
     pub value: String,
     /// The hash that chose the partition, if one did.
     pub hash: Option<u64>,
+    /// As [`PlainPair::sum`].
+    pub sum: u64,
 }
 
 /// How a key's partition is chosen.
@@ -146,6 +150,8 @@ pub struct GroupTold {
     pub key: String,
     /// The values that the reducer got, as far as there was room.
     pub values: Vec<String>,
+    /// Values after those.
+    pub omitted: u64,
     /// First byte of the part that the reducer wrote for it.
     pub from: u64,
     /// The byte behind the last one.

@@ -1,13 +1,21 @@
-//! Writes one part: a buffer, a count and a checksum around a file.
+//! Writes one part: a buffer, a count, a checksum and perhaps compression around a file.
 //!
 //! Writing never fails where it stands; the first failure is kept and ends the task at the next check. Not
 //! here: where parts are built and how they are published (`commit`).
 
 mod field;
+mod sink;
 
-use crate::attempt::{NamedCounts, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
-use crate::input::Record;
+use crate::attempt::{
+    Counters, NamedCounts, PartDone, Progress, TaskError, TaskFailure, TaskResult, TaskStats, refuse_record,
+};
+use crate::commit::{NAMED_OUTPUTS_MAX, is_output_name};
+use crate::folder::PlainName;
+use crate::input::{Compression, Record};
+use crate::protocol::NamedPart;
 use serde::Serialize;
+use sink::Sink;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,27 +24,37 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub use field::Field;
+pub use sink::open_part;
+pub(crate) use sink::unpacking;
 
 /// Bytes gathered before they are written. Small enough that the checksum finds them in the cache.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Where a reducer, or the mapper of a map-only job, writes its part.
 pub struct Output {
-    writer: Box<dyn Write + Send>,
+    sink: Sink,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes handed to the writer.
+    /// Bytes handed to the sink, before compression.
     written: u64,
     records: u64,
+    /// Of those.
     crc32c: u32,
     failure: Option<io::Error>,
     /// Kept for its memory.
     json: Vec<u8>,
     counts: NamedCounts,
     progress: Option<Arc<Progress>>,
+    compression: Compression,
+    /// Outputs beside this one that have been written to.
+    named: BTreeMap<PlainName, Output>,
+    open_named: Option<OpenNamed>,
 }
 
-/// What a finished part has.
+/// Opens the file of a named output: its path and a writer.
+pub(crate) type OpenNamed = Box<dyn FnMut(&PlainName) -> (PathBuf, io::Result<Box<dyn Write + Send>>) + Send>;
+
+/// What a finished part has, as it lies in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct OutputSum {
@@ -59,8 +77,18 @@ impl Output {
     /// Writes to `writer`; `path` is its name in messages.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, writer: Box<dyn Write + Send>) -> Self {
+        Self::compressed(path, writer, Compression::None)
+    }
+
+    /// As [`Output::new`], with what is written compressed on its way to `writer`. The same bytes give the same file.
+    #[must_use]
+    pub fn compressed(
+        path: impl Into<PathBuf>,
+        writer: Box<dyn Write + Send>,
+        compression: Compression,
+    ) -> Self {
         Self {
-            writer,
+            sink: Sink::new(writer, compression),
             path: path.into(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
             written: 0,
@@ -70,6 +98,9 @@ impl Output {
             json: Vec::new(),
             counts: NamedCounts::default(),
             progress: None,
+            compression,
+            named: BTreeMap::new(),
+            open_named: None,
         }
     }
 
@@ -78,15 +109,90 @@ impl Output {
         self.progress = Some(progress);
     }
 
-    /// What was counted here since the last call.
-    pub(crate) fn counts(&mut self) -> &mut NamedCounts {
-        &mut self.counts
+    /// Opens named outputs like this; without it what is written to them goes nowhere.
+    pub(crate) fn open_named_with(&mut self, open: OpenNamed) {
+        self.open_named = Some(open);
+    }
+
+    /// Hands over what was counted here since the last call.
+    pub(crate) fn move_counts(&mut self, counters: &Counters) {
+        self.counts.move_to(counters);
+        self.named.values_mut().for_each(|output| output.counts.move_to(counters));
+    }
+
+    /// Whether anything was written beside this output.
+    pub(crate) fn has_named(&self) -> bool {
+        !self.named.is_empty()
+    }
+
+    /// Another output of the same task, made when it is asked for first: its parts lie in a folder of this name in the
+    /// output directory, `errors/part-00000` beside `part-00000`, and are published with the part of this task, or not at
+    /// all. A reduce that has one cannot move to another worker while it is suspended.
+    ///
+    /// ```
+    /// # use gristmill_worker::prelude::*;
+    /// let plan = JobPlan::map_only_each(Input::lines(["numbers"]), |line, out| {
+    ///     match line.text().parse::<u64>() {
+    ///         Ok(number) => out.line(number.to_string().as_bytes()),
+    ///         Err(_) => out.named("errors")?.line(&line),
+    ///     }
+    ///     Ok(())
+    /// });
+    /// # let written = gristmill_worker::testing::Trial::of_plan(plan).file("numbers", "7\nx\n").run().unwrap();
+    /// # assert_eq!((written.lines(), written.named_lines("errors")), (vec!["7".to_owned()], vec!["x".to_owned()]));
+    /// ```
+    ///
+    /// # Errors
+    /// A name that is not 1 to 64 of letters, digits, `-` and `_` with a letter or digit first, one that begins with `part-`
+    /// or `arriving-`, or one more than 16 in a task.
+    pub fn named(&mut self, name: &str) -> TaskResult<&mut Output> {
+        let wrong = |why: &str| TaskError::config(format!("no output can be called {name:?}: {why}"));
+        let name: PlainName =
+            name.parse().map_err(|error: crate::folder::NotPlain| wrong(&error.to_string()))?;
+        if !self.named.contains_key(&name) {
+            if !is_output_name(&name) {
+                return Err(wrong("a name begins with a letter or a digit, and not with part- or arriving-"));
+            }
+            if NAMED_OUTPUTS_MAX <= self.named.len() {
+                return Err(wrong(&format!("this task has {NAMED_OUTPUTS_MAX} already, which is the most")));
+            }
+            let opened = match &mut self.open_named {
+                Some(open) => open(&name),
+                None => (self.path.clone(), Ok(Box::new(io::sink()) as Box<dyn Write + Send>)),
+            };
+            let (path, writer) = opened;
+            let (writer, failure) = match writer {
+                Ok(writer) => (writer, None),
+                // It is the disk's fault and not that of user code, which learns of it at the next check.
+                Err(error) => (Box::new(io::sink()) as Box<dyn Write + Send>, Some(error)),
+            };
+            let output = Self { failure, ..Self::compressed(path, writer, self.compression) };
+            self.named.insert(name.clone(), output);
+        }
+        self.named.get_mut(&name).ok_or_else(|| wrong("it was made just now"))
     }
 
     /// Adds to the counter of this name. Where it is done for every record,
     /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
     pub fn count(&mut self, name: &str, n: u64) {
         self.counts.add(name, n);
+    }
+
+    /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
+    /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
+    ///
+    /// # Errors
+    /// What is no number, or is over 1e280 either way from 0.
+    pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.counts.sum(name, number)
+    }
+
+    /// Keeps the greatest number of this name that any task says, beside the counters.
+    ///
+    /// # Errors
+    /// As those of `sum`.
+    pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
+        self.counts.maximum(name, number)
     }
 
     /// Whether the task is not wanted any more. Only code that runs long without reading or writing need ask.
@@ -179,7 +285,7 @@ impl Output {
         self.records += 1;
     }
 
-    /// Bytes written so far.
+    /// Bytes written so far, before compression.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
@@ -196,6 +302,9 @@ impl Output {
         if let Some(source) = self.failure.take() {
             return Err(TaskFailure::Output { path: self.path.clone(), source });
         }
+        for named in self.named.values_mut() {
+            named.check()?;
+        }
         if let Some(progress) = &self.progress {
             progress.records_out.store(self.records, Relaxed);
             progress.bytes_out.store(self.bytes(), Relaxed);
@@ -204,20 +313,46 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is left in the buffer. Does not sync.
-    pub(crate) fn finish(mut self) -> Result<OutputSum, TaskFailure> {
-        self.write_out()
+    /// Ends the part, and those of named outputs. Does not sync.
+    pub(crate) fn finish_part(mut self, stats: TaskStats) -> Result<PartDone, TaskFailure> {
+        let OutputSum { bytes, records, crc32c } = self.end()?;
+        let mut named = Vec::with_capacity(self.named.len());
+        for (output, mut part) in std::mem::take(&mut self.named) {
+            let OutputSum { bytes, records, crc32c } = part.end()?;
+            named.push(NamedPart { output, bytes, records, crc32c });
+        }
+        Ok(PartDone { bytes, records, crc32c, named, stats })
     }
 
-    /// Writes what is in the buffer, and answers what has been written.
+    /// Writes what is left, and ends the part. Does not sync.
+    #[cfg(test)]
+    pub(crate) fn finish(mut self) -> Result<OutputSum, TaskFailure> {
+        self.end()
+    }
+
+    /// Writes all that is left, and answers what is in the file. Nothing may be written afterwards.
     ///
     /// # Errors
     /// An error of the file system, and [`TaskFailure::Cancelled`].
-    pub fn write_out(&mut self) -> Result<OutputSum, TaskFailure> {
+    pub(crate) fn end(&mut self) -> Result<OutputSum, TaskFailure> {
         self.flush();
-        if let Err(source) = self.writer.flush() {
+        if let Err(source) = self.sink.finish() {
             self.failure.get_or_insert(source);
         }
+        self.check()?;
+        let (bytes, crc32c) = self.sink.stored().unwrap_or((self.written, self.crc32c));
+        if let Some(progress) = &self.progress {
+            progress.bytes_out.store(bytes, Relaxed);
+        }
+        Ok(OutputSum { bytes, records: self.records, crc32c })
+    }
+
+    /// What has been written so far, as it was before compression.
+    ///
+    /// # Errors
+    /// As [`Output::end`].
+    pub(crate) fn written(&mut self) -> Result<OutputSum, TaskFailure> {
+        self.flush();
         self.check()?;
         Ok(OutputSum { bytes: self.written, records: self.records, crc32c: self.crc32c })
     }
@@ -247,7 +382,7 @@ impl Output {
         // A slow disk is no fault of user code.
         let _engine = self.progress.as_ref().map(|progress| progress.engine());
         if self.failure.is_none()
-            && let Err(source) = self.writer.write_all(bytes)
+            && let Err(source) = self.sink.write_all(bytes)
         {
             self.failure = Some(source);
         }
@@ -280,6 +415,7 @@ impl fmt::Debug for Output {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::Read;
     use std::sync::Mutex;
 
     /// A writer whose bytes can be looked at, with room for so many.
@@ -333,6 +469,62 @@ mod tests {
             prop_assert_eq!(&*disk.0.lock().unwrap(), &expected);
             let crc32c = crc32c::crc32c(&expected);
             prop_assert_eq!(sum, OutputSum { bytes: expected.len() as u64, records: lengths.len() as u64, crc32c });
+        }
+    }
+
+    #[test]
+    fn compressed_output_holds_what_was_written_in_the_same_bytes_however_it_came() {
+        let words =
+            (0..200_000_u64).map(|n| format!("{} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 50)));
+        let text: String = words.collect();
+        for compression in [Compression::Gzip, Compression::Zstd] {
+            let written = |step: usize| {
+                let disk = Disk(Arc::default(), usize::MAX);
+                let mut out = Output::compressed("part", Box::new(disk.clone()), compression);
+                text.as_bytes().chunks(step).for_each(|chunk| out.record(chunk));
+                let (plain, sum) = (out.written().unwrap(), out.finish().unwrap());
+                assert_eq!((plain.bytes, plain.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
+                let stored = std::mem::take(&mut *disk.0.lock().unwrap());
+                assert_eq!((sum.bytes, sum.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
+                assert_eq!(sum.records, text.len().div_ceil(step) as u64);
+                stored
+            };
+            let whole = written(usize::MAX);
+            assert!(whole.len() < text.len());
+            for step in [997, 100_003, BUFFER_BYTES + 1] {
+                assert!(written(step) == whole, "{compression:?} in steps of {step}");
+            }
+            let mut unpacked = Vec::new();
+            let mut decoder = unpacking(&mut unpacked, compression).unwrap();
+            decoder.write_all(&whole).and_then(|()| decoder.flush()).unwrap();
+            drop(decoder);
+            assert!(unpacked == text.as_bytes(), "{compression:?}");
+        }
+    }
+
+    #[test]
+    fn compressed_output_of_nothing_is_a_file_of_its_format() {
+        for compression in [Compression::Gzip, Compression::Zstd] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(format!("part{}", compression.suffix()));
+            let out = Output::compressed(&path, Box::new(File::create(&path).unwrap()), compression);
+            assert!(0 < out.finish().unwrap().bytes);
+            assert_eq!(open_part(&path).unwrap().read_to_end(&mut Vec::new()).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn compressed_output_reports_a_full_disk_when_it_ends() {
+        for compression in [Compression::Gzip, Compression::Zstd] {
+            let disk = Disk(Arc::default(), 5);
+            let mut out = Output::compressed("part", Box::new(disk), compression);
+            out.line(b"some");
+            let failure = out.end().unwrap_err();
+            assert!(
+                matches!(&failure, TaskFailure::Output { source, .. }
+                if source.kind() == io::ErrorKind::StorageFull),
+                "{failure}"
+            );
         }
     }
 

@@ -12,6 +12,7 @@ mod hello;
 mod holding;
 mod job;
 mod lanes;
+mod measures;
 mod program;
 mod report;
 
@@ -27,14 +28,15 @@ pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
+pub use measures::{ExactSum, MEASURE_MAX, Measures};
 pub use program::{NoProgramSum, PROGRAMS_PATH, ProgramSum, ProgramSumming, ShippedProgram};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
-    Part,
+    NamedPart, Part,
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 11;
+pub const PROTOCOL_VERSION: u32 = 13;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

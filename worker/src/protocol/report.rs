@@ -1,5 +1,7 @@
 //! What a worker reports of itself and of its attempts.
 
+use super::Measures;
+use crate::folder::PlainName;
 use crate::input::FileBadRecords;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,9 @@ pub struct AttemptReport {
     pub local_bytes: u64,
     /// User counters.
     pub counters: Vec<(String, u64)>,
+    /// What user code measured besides.
+    #[serde(default)]
+    pub measures: Measures,
     /// CPU time of the slot's thread in nanoseconds.
     pub cpu_ns: u64,
     /// Memory of its worker.
@@ -123,6 +128,37 @@ pub struct Part {
     pub records: u64,
     /// CRC-32C of its bytes.
     pub crc32c: u32,
+    /// What its task wrote to outputs beside the main one, in the order of their names.
+    #[serde(default)]
+    pub named: Vec<NamedPart>,
+}
+
+/// The part of a named output that the task of a part has written. It lies in a folder of the output's name, under the
+/// part's name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NamedPart {
+    /// The output.
+    pub output: PlainName,
+    /// Its length.
+    pub bytes: u64,
+    /// Records in it as its writer counted them.
+    pub records: u64,
+    /// CRC-32C of its bytes.
+    pub crc32c: u32,
+}
+
+impl Part {
+    /// Bytes of all files.
+    #[must_use]
+    pub fn all_bytes(&self) -> u64 {
+        self.named.iter().fold(self.bytes, |sum, named| sum.saturating_add(named.bytes))
+    }
+
+    /// Records of all files.
+    #[must_use]
+    pub fn all_records(&self) -> u64 {
+        self.named.iter().fold(self.records, |sum, named| sum.saturating_add(named.records))
+    }
 }
 
 /// Whose fault a failure is. The master decides by this alone, never by text.

@@ -7,6 +7,7 @@ use crate::api::{
 };
 use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
 use crate::collect::KeySample;
+use crate::input::Compression;
 use crate::key::{GroupPrefix, Key};
 use crate::merge::Values;
 use crate::output::Output;
@@ -32,6 +33,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
             side: self.side.clone(),
             reduces: self.reduces,
             order: self.order,
+            output_compression: Compression::None,
             work: JobFunctions::MapReduce(Arc::new(Typed { plan: self, reducer })),
         }
     }
@@ -54,6 +56,10 @@ where
     R: Reducer<Key = K, Value = V> + 'static,
     F: Fn() -> R + Send + Sync + 'static,
 {
+    fn combines(&self) -> bool {
+        self.plan.combine.is_some()
+    }
+
     fn validate(&self) -> TaskResult {
         let plan = &self.plan;
         if plan.combine.is_some() && plan.group.is_some() {

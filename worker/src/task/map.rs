@@ -1,7 +1,9 @@
 //! One map task: from blocks of input to segments, or to a part if the job has no reduce.
 
-use crate::api::{Counters, ErasedMap, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext};
-use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure, TaskStats};
+use crate::api::{
+    Counters, ErasedMap, InputStretch, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext,
+};
+use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure};
 use crate::collect::{
     Combining, EmitTarget, Emitter, EmitterSetting, KeyRanges, Partitioning, SortMemory, Sorting,
     TableMemory, map_story, segment_order,
@@ -20,7 +22,7 @@ pub(super) fn run<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     erased: ErasedMap<'_>,
 ) -> Result<MapDone, TaskFailure> {
-    let ErasedMap { context, input, input_bytes, blocks } = erased;
+    let ErasedMap { context, input, input_bytes, stretch, blocks } = erased;
     let settings = context.settings;
     let target = match &plan.combine {
         Some(combine) => {
@@ -45,7 +47,8 @@ pub(super) fn run<K: Key, V: Value>(
     let counters = Counters::default();
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
-    mapper().run(&TaskContext::of(&context, &counters), blocks, &mut emitter)?;
+    let task = TaskContext::of(&context, &counters).reading(stretch);
+    mapper().run(&task, blocks, &mut emitter)?;
     emitter.counts().move_to(&counters);
     let narrator = emitter.end_narration();
     let output = emitter.finish(context.budget)?;
@@ -57,7 +60,7 @@ pub(super) fn run<K: Key, V: Value>(
     let told =
         |narrator| map_story(narrator, &partitioning(plan, &settings.cuts), &output, kinds).map(Box::new);
     let story = narrator.map(told).transpose()?;
-    Ok(MapDone { output, stats: TaskStats { counters: counters.values(), local_bytes: 0 }, story })
+    Ok(MapDone { output, stats: counters.stats(), story })
 }
 
 pub(super) fn no_such_input(input: usize, inputs: usize) -> TaskFailure {
@@ -91,24 +94,32 @@ pub(super) fn partitioning<K: Key, V: Value>(
     }
 }
 
+/// What a map of a map-only job reads.
+pub(super) struct MapOnlyInput<'a> {
+    /// Which input of the plan it is.
+    pub input: usize,
+    /// The first stretch of it.
+    pub stretch: Option<InputStretch>,
+    pub blocks: &'a mut dyn Blocks,
+}
+
 pub(super) fn run_map_only(
     plan: &JobPlan,
     context: &AttemptContext<'_>,
-    input: usize,
-    blocks: &mut dyn Blocks,
+    reads: MapOnlyInput<'_>,
     mut output: Output,
 ) -> Result<PartDone, TaskFailure> {
+    let MapOnlyInput { input, stretch, blocks } = reads;
     let JobFunctions::MapOnly(mappers) = &plan.work else {
         return Err(TaskFailure::Config { message: "a job with a reduce cannot run as map-only".into() });
     };
     let mapper = mappers.get(input).ok_or_else(|| no_such_input(input, mappers.len()))?;
     let counters = Counters::default();
     output.watch(context.progress.clone());
-    mapper().run(&TaskContext::of(context, &counters), blocks, &mut output)?;
-    output.counts().move_to(&counters);
-    let sum = output.finish()?;
-    let stats = TaskStats { counters: counters.values(), local_bytes: 0 };
-    Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })
+    let task = TaskContext::of(context, &counters).reading(stretch);
+    mapper().run(&task, blocks, &mut output)?;
+    output.move_counts(&counters);
+    output.finish_part(counters.stats())
 }
 
 /// Blocks that are counted as they pass.
@@ -155,6 +166,7 @@ fn count(block: &mut Block<'_>) -> u64 {
             let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
             ends + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
         }
+        RecordFormat::WholeFile => u64::from(!bytes.is_empty()),
         RecordFormat::Fixed { length } => bytes.len() as u64 / u64::from(length.max(1)),
         RecordFormat::Csv { .. } => {
             let plain = count_plain_rows(bytes);

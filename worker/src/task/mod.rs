@@ -16,7 +16,9 @@ pub use crate::attempt::{
 pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
 pub use sample::cut_points;
 
-use crate::api::{ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, MapReduceWork, SideInputs};
+use crate::api::{
+    ErasedMap, ErasedReduce, ErasedSample, InputStretch, JobFunctions, JobPlan, MapReduceWork, SideInputs,
+};
 use crate::clean;
 use crate::input::{Blocks, FileAccess, Piece, Split, open_split};
 use crate::narration::{ITEMS_MAX, KeptInputs, MapStory, PieceTold, RecordTold, Told};
@@ -52,7 +54,9 @@ pub fn run_map(
     let (attempt, narration) = (context.attempt, context.settings.narration_of(context.attempt));
     let mut blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
-    let erased = ErasedMap { context, input: split.input as usize, input_bytes, blocks: &mut blocks };
+    let stretch = split.pieces.first().map(InputStretch::from);
+    let erased =
+        ErasedMap { context, input: split.input as usize, input_bytes, stretch, blocks: &mut blocks };
     let mut done = map_reduce(plan)?.run_map(erased)?;
     let (blocks, records) = blocks.into_inner();
     done.stats.note_input(&blocks);
@@ -86,7 +90,9 @@ pub(crate) fn run_map_only(
     context.progress.collect_bad_records(blocks.bad_records());
     let narration = context.settings.narration_of(context.attempt);
     let mut blocks = map::WatchedBlocks::new(blocks, context.progress, narration.is_some());
-    let mut done = map::run_map_only(plan, context, split.input as usize, &mut blocks, output)?;
+    let stretch = split.pieces.first().map(InputStretch::from);
+    let reads = map::MapOnlyInput { input: split.input as usize, stretch, blocks: &mut blocks };
+    let mut done = map::run_map_only(plan, context, reads, output)?;
     let (blocks, records) = blocks.into_inner();
     done.stats.note_input(&blocks);
     if let Some(narration) = narration {

@@ -7,6 +7,7 @@ use crate::collect::Emitter;
 use crate::input::Record;
 use crate::merge::Values;
 use crate::output::Output;
+use std::io::Write;
 
 /// Emits what `setup` and `finish` make of their own, and refuses the line `bad`.
 struct Edges;
@@ -66,6 +67,81 @@ impl MapOnly for Twice {
     fn finish(&mut self, out: &mut Output) -> TaskResult {
         out.pair("lines", self.0);
         Ok(())
+    }
+}
+
+#[test]
+fn what_tasks_measure_is_the_same_for_any_splits_and_parts() {
+    let job = |split_bytes, parts| {
+        let map = |line: Record<'_>, out: &mut Emitter<String, f64>| {
+            let number: f64 = line.parse()?;
+            out.sum("mapped", number)?;
+            out.maximum("most", number)?;
+            out.emit(&line.text(), number);
+            Ok(())
+        };
+        let plan = JobPlan::map_each(Input::lines(["numbers"]), map).reduce_each(|_, numbers, out| {
+            numbers.iter().try_for_each(|number| out.named("again")?.sum("reduced", number))
+        });
+        let numbers: String = (0..500).map(|n| format!("{}\n", f64::from(n) * 0.1)).collect();
+        Trial::of_plan(plan).file("numbers", numbers).split_bytes(split_bytes).parts(parts).run().unwrap()
+    };
+    let whole = job(1 << 20, 1);
+    assert_eq!((whole.sum("mapped"), whole.maximum("most")), (12475.0, Some(49.900000000000006)));
+    assert_eq!((whole.sum("reduced"), whole.sum("other"), whole.maximum("other")), (12475.0, 0.0, None));
+    for (split_bytes, parts) in [(7, 1), (100, 3), (999, 20)] {
+        let measures = job(split_bytes, parts).measures;
+        assert_eq!(measures.settled(), whole.measures.clone().settled(), "{split_bytes} {parts}");
+    }
+    let endless = JobPlan::map_only_each(Input::lines(["a"]), |_, out| out.sum("s", f64::INFINITY));
+    let failed = Trial::of_plan(endless).file("a", "a\n").run().unwrap_err().to_string();
+    assert!(failed.contains("inf cannot be measured as s"), "{failed}");
+}
+
+#[test]
+fn a_whole_file_is_a_record_however_long_it_is_and_however_it_is_cut() {
+    let plan = || {
+        JobPlan::map_only_each(Input::whole_files(["d"]), |file, out| {
+            out.pair(&file.source().path, (file.len(), file.iter().filter(|byte| **byte == b'\n').count()));
+            Ok(())
+        })
+    };
+    let long = "a line\n".repeat(500_000);
+    let mut packed = Vec::new();
+    let mut encoder = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
+    encoder.write_all(long.as_bytes()).and_then(|()| encoder.try_finish()).unwrap();
+    drop(encoder);
+    for split_bytes in [10, 1 << 20, 1 << 30] {
+        let trial = Trial::of_plan(plan())
+            .file("d/a", "no end")
+            .file("d/b", &long)
+            .file("d/c", "")
+            .file("d/d", "x\n");
+        let written = trial.file("d/e.gz", &packed).split_bytes(split_bytes).run().unwrap();
+        let expected = ["d/a\t6\t0", "d/b\t3500000\t500000", "d/d\t2\t1", "d/e.gz\t3500000\t500000"];
+        assert_eq!(written.lines(), expected, "{split_bytes}");
+    }
+}
+
+#[test]
+fn a_task_has_so_many_named_outputs_and_of_such_names() {
+    let with = |names: Vec<String>| {
+        let plan = JobPlan::map_only_each(Input::lines(["a"]), move |line, out| {
+            names.iter().try_for_each(|name| {
+                out.named(name)?.line(&line);
+                Ok(())
+            })
+        });
+        Trial::of_plan(plan).file("a", "a\n").run()
+    };
+    let names = |count: usize| (0..count).map(|number| format!("n{number}")).collect::<Vec<_>>();
+    assert_eq!(with(names(16)).unwrap().named.len(), 16);
+    assert_eq!(with(names(16)).unwrap().named_lines("n7"), ["a"]);
+    for wrong in
+        [names(17), vec!["_hidden".into()], vec!["part-1".into()], vec!["a/b".into()], vec![String::new()]]
+    {
+        let failed = with(wrong).unwrap_err().to_string();
+        assert!(failed.contains("no output can be called"), "{failed}");
     }
 }
 

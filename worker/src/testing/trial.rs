@@ -7,6 +7,7 @@ use crate::budget::Budget;
 use crate::input::plan::{SplitRules, plan_side, plan_splits};
 use crate::input::{InputError, LocalFiles, RecordFormat, Split, open_split};
 use crate::output::Output;
+use crate::protocol::{ExactSum, Measures};
 use crate::segment::{SegmentData, SpillDirs};
 use crate::task::{KeySample, cut_points, run_map, run_map_only, run_reduce, sample_keys};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
@@ -156,12 +157,16 @@ impl Trial {
 }
 
 /// What a trial wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The parts, in order.
     pub parts: Vec<Vec<u8>>,
+    /// The parts of outputs beside the main one, by name, in order; a task that wrote nothing to one has no part of it.
+    pub named: BTreeMap<String, Vec<Vec<u8>>>,
     /// The counters of user code, by name.
     pub counters: BTreeMap<String, u64>,
+    /// What user code measured besides.
+    pub measures: Measures,
 }
 
 impl Written {
@@ -172,13 +177,33 @@ impl Written {
         lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
+    /// The lines of all parts of a named output, in order.
+    #[must_use]
+    pub fn named_lines(&self, output: &str) -> Vec<String> {
+        let lines = self.named.get(output).into_iter().flatten().flat_map(|part| crate::text::lines(part));
+        lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
     /// A counter; 0 if nobody counted.
     #[must_use]
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
+    /// A float sum; 0 if nobody added to it.
+    #[must_use]
+    pub fn sum(&self, name: &str) -> f64 {
+        self.measures.sums.get(name).map_or(0.0, ExactSum::value)
+    }
+
+    /// The greatest number that was said; `None` if none was.
+    #[must_use]
+    pub fn maximum(&self, name: &str) -> Option<f64> {
+        self.measures.maxima.get(name).copied()
+    }
+
     fn count(&mut self, stats: TaskStats) {
+        self.measures.merge(&stats.measures, true);
         for (name, count) in stats.counters {
             let sum = self.counters.entry(name).or_default();
             *sum = sum.saturating_add(count);
@@ -286,23 +311,47 @@ impl Written {
     fn take(
         &mut self,
         attempt: AttemptId,
-        part: &Part,
+        part: &TrialPart,
         done: Result<PartDone, TaskFailure>,
     ) -> Result<(), TrialError> {
         let done = done.map_err(|failure| TrialError::Task { task: attempt.task, failure })?;
         self.count(done.stats);
-        self.parts.push(std::mem::take(&mut part.0.lock().unwrap_or_else(PoisonError::into_inner)));
+        self.parts.push(part.main.take());
+        let named = std::mem::take(&mut *part.named.lock().unwrap_or_else(PoisonError::into_inner));
+        for (output, bytes) in named {
+            self.named.entry(output).or_default().push(bytes.take());
+        }
         Ok(())
     }
+}
+
+/// What a task writes, in memory.
+#[derive(Clone, Default)]
+struct TrialPart {
+    main: Part,
+    named: Arc<Mutex<BTreeMap<String, Part>>>,
 }
 
 /// A part in memory.
 #[derive(Clone, Default)]
 struct Part(Arc<Mutex<Vec<u8>>>);
 
-fn part() -> (Part, Output) {
-    let part = Part::default();
-    (part.clone(), Output::new("part", Box::new(part)))
+impl Part {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn part() -> (TrialPart, Output) {
+    let part = TrialPart::default();
+    let mut output = Output::new("part", Box::new(part.main.clone()));
+    let named = part.named.clone();
+    output.open_named_with(Box::new(move |name| {
+        let mut named = named.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = named.entry(name.to_string()).or_default().clone();
+        ("part".into(), Ok(Box::new(part)))
+    }));
+    (part, output)
 }
 
 impl Write for Part {

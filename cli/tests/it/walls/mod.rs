@@ -232,6 +232,7 @@ fn security_page_names_what_exists() {
         "--insecure-plaintext",
         "--print-join",
         "--allow-ship",
+        "--allow-commands",
     ];
     for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
         assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");

@@ -2,14 +2,16 @@
 // All text of others is set as text, never as markup.
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
-const KEPT_SECONDS = 600, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
+const KEPT_SECONDS = 320, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
 const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000;
+// An attempt may begin so long before the one before it is known to have ended; who begins so soon was not queued.
+const OVERLAP_NS = 2e5, QUEUED_MIN_NS = 2e7;
 const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
   suspended: "suspended", handed_over: "handed over", returned: "given back" };
 
 const model = {
   master: null, at: 0, jobs: new Map(), workers: new Map(), attempts: new Map(), fetches: [],
-  span: 60, paused: null, traces: new Map(), reasons: new Map(),
+  span: 60, paused: null, traces: new Map(), reasons: new Map(), chosen: null,
 };
 const $ = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -114,6 +116,7 @@ async function follow() {
 function forget() {
   model.jobs.clear(); model.attempts.clear(); model.workers.clear(); model.reasons.clear(); model.traces.clear();
   model.fetches = [];
+  model.chosen = null;
 }
 
 function take(line) {
@@ -123,10 +126,15 @@ function take(line) {
     const before = model.jobs.get(job.job);
     model.jobs.set(job.job, job);
     if (before && before.state !== job.state) model.traces.delete(job.job);
+    // What is told no more of when its job ends, ended with it.
+    if (ended(job)) for (const lanes of model.workers.values()) lanes.changed = true;
   }
-  for (const worker of line.master.workers) lanesOf(worker.worker).live = worker;
-  const present = new Set(line.master.workers.map((worker) => worker.worker));
-  for (const [id, lanes] of model.workers) if (!present.has(id)) lanes.live = null;
+  for (const worker of line.workers) Object.assign(lanesOf(worker.worker), { live: worker, counts: worker.slot_counts, changed: true });
+  for (const [id, running, memory_bytes, disk_free_bytes] of line.loads) {
+    const { live } = lanesOf(id);
+    if (live) Object.assign(live, { running, memory_bytes, disk_free_bytes });
+  }
+  for (const id of line.left) lanesOf(id).live = null;
   for (const [job, kind, index, epoch, worker, launched, started, ended, end] of line.attempts) {
     const key = job + "/" + kind + "/" + index + "/" + epoch;
     let attempt = model.attempts.get(key);
@@ -136,6 +144,8 @@ function take(line) {
       lanesOf(worker).attempts.push(attempt);
     }
     attempt.started = started; attempt.ended = ended; attempt.end = end;
+    attempt.suspended = end === "suspended" ? attempt.suspended ?? line.master.now_ns : null;
+    lanesOf(worker).changed = true;
   }
   for (const [job, map, from, to, bytes, started, ended] of line.fetches) {
     if (bytes) model.fetches.push({ job, map, from, to, bytes, started, ended });
@@ -145,15 +155,21 @@ function take(line) {
 }
 
 function lanesOf(worker) {
-  if (!model.workers.has(worker)) model.workers.set(worker, { attempts: [], live: null });
+  if (!model.workers.has(worker)) {
+    model.workers.set(worker, { attempts: [], live: null, counts: { unified: 1 }, rows: null, changed: true });
+  }
   return model.workers.get(worker);
 }
+
+/** The workers that are there, by their numbers. */
+const liveWorkers = () => [...model.workers.values()].flatMap((lanes) => lanes.live ?? []).sort((a, b) => a.worker - b.worker);
 
 function trim(before) {
   for (const [id, lanes] of model.workers) {
     const over = lanes.attempts.length - KEPT_PER_WORKER;
     const first = lanes.attempts[0], end = first ? stopped(first) : 0;
     if (0 < over || (end && end < before)) {
+      lanes.changed = true;
       lanes.attempts = lanes.attempts.filter((attempt, at) => {
         const end = stopped(attempt);
         const kept = !end || (before <= end && over <= at);
@@ -268,15 +284,15 @@ function lock(words) {
 
 function drawCluster() {
   const { master } = model;
-  const jobs = [...model.jobs.values()];
-  const slots = master.workers.reduce((sum, worker) => sum + worker.slots, 0);
+  const jobs = [...model.jobs.values()], workers = liveWorkers();
+  const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
   const running = (phase) => jobs.reduce((sum, job) => sum + (ended(job) ? 0 : job[phase].running), 0);
   const lately = model.fetches.filter((fetch) => master.now_ns - 2e9 < fetch.ended);
   const moved = lately.reduce((sum, fetch) => sum + fetch.bytes, 0) / 2;
-  const memory = master.workers.reduce((sum, worker) => sum + worker.memory_bytes, 0);
-  const budget = master.workers.reduce((sum, worker) => sum + worker.memory_budget_bytes, 0);
+  const memory = workers.reduce((sum, worker) => sum + worker.memory_bytes, 0);
+  const budget = workers.reduce((sum, worker) => sum + worker.memory_budget_bytes, 0);
   tiles($("tiles"), [
-    ["workers", String(master.workers.length)],
+    ["workers", String(workers.length)],
     ["jobs under way", String(master.jobs_live)],
     [`slots run maps, of ${slots}`, String(running("maps"))],
     ["a second between workers", bytes(moved)],
@@ -291,9 +307,22 @@ function drawCluster() {
   $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill jobs\` lists them.`;
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
-  fill($("workers-table").tBodies[0], master.workers.map(workerRow));
-  $("workers-table").hidden = !master.workers.length;
-  $("no-workers").hidden = 0 < master.workers.length;
+  fill($("workers-table").tBodies[0], workers.slice(0, ROWS_MAX).map(workerRow));
+  $("workers-more").hidden = workers.length <= ROWS_MAX;
+  $("workers-more").textContent = `${workers.length - ROWS_MAX} more are not shown; \`gristmill status\` lists them.`;
+  $("workers-table").hidden = !workers.length;
+  $("no-workers").hidden = 0 < workers.length;
+}
+
+/** What keeps the master from its work, such as a journal that cannot be written; nothing where all is well. */
+function drawTrouble() {
+  const { trouble, policy_panics, policy_panic } = model.master;
+  const said = [
+    trouble && "The master takes no jobs and gives no orders for now: " + trouble,
+    policy_panics && `The policy panicked ${policy_panics} times, and fifo stood in for it: ${policy_panic}`,
+  ].filter(Boolean).join(". ");
+  if ($("trouble").textContent !== said) $("trouble").textContent = said;
+  $("trouble").hidden = !said;
 }
 
 const ended = (job) => job.ended_ns != null && job.state !== "publishing";
@@ -338,83 +367,152 @@ function workerRow(worker) {
 
 // ---- the chart -------------------------------------------------------------------------------------------------
 
-const ROW = 15, GAP = 3, SIDE = 92, AXIS = 20;
+const ROW = 15, GAP = 3, AXIS = 20, WORKER_GAP = 5 + GAP;
+const KINDS = { slot: "", map: "map", reduce: "reduce", queued: "queued", suspended: "suspended" };
 let drawn = [];
+
+/**
+ * Lays the attempts of a worker into rows: one for each slot, and one each for what is queued or suspended, if anything is.
+ * A worker does not say which slot runs what, nor, until it ends, when an attempt that was queued ahead has begun. So each
+ * goes into the first slot that was free when it began, and one that found none began when a slot became free, or waits
+ * still. (`gristmill top` does likewise: cli/src/top/lanes.rs.)
+ */
+function lay({ attempts, counts }) {
+  const { map, reduce } = counts.pools ?? { map: counts.unified, reduce: 0 };
+  const row = (kind) => ({ kind, bars: [] });
+  const rows = counts.pools ? [...Array(map).fill("map"), ...Array(reduce).fill("reduce")].map(row) : Array.from({ length: map }, () => row("slot"));
+  const queued = row("queued"), suspended = row("suspended");
+  const free = rows.map(() => -Infinity), late = [];
+  const fits = (slot, attempt) => rows[slot].kind === "slot" || (rows[slot].kind === "reduce") === Boolean(attempt.kind);
+  const put = (slot, attempt, from, until) => {
+    free[slot] = until ?? Infinity;
+    rows[slot].bars.push({ attempt, from, until });
+  };
+  for (const attempt of [...attempts].sort((a, b) => begin(a) - begin(b))) {
+    const from = begin(attempt), { launched } = attempt;
+    const until = attempt.suspended ?? (stopped(attempt) || null);
+    if (attempt.suspended != null) suspended.bars.push({ attempt, from: attempt.suspended, until: null });
+    if (!attempt.started && attempt.end === "returned") { queued.bars.push({ attempt, from: launched, until }); continue; }
+    if (attempt.started && launched + QUEUED_MIN_NS < attempt.started) queued.bars.push({ attempt, from: launched, until: attempt.started });
+    const slot = free.findIndex((end, slot) => end <= from + OVERLAP_NS && fits(slot, attempt));
+    if (0 <= slot) put(slot, attempt, from, until); else if (attempt.suspended == null) late.push([attempt, from, until]);
+  }
+  for (const [attempt, from, until] of late) {
+    let slot = -1;
+    for (let at = 0; at < rows.length; at += 1) if (fits(at, attempt) && (slot < 0 || free[at] < free[slot])) slot = at;
+    if (0 <= slot && free[slot] < Infinity) put(slot, attempt, Math.max(from, free[slot]), until);
+    else queued.bars.push({ attempt, from, until });
+  }
+  for (const more of [queued, suspended]) if (more.bars.length) rows.push(more);
+  for (const { bars } of rows) bars.sort((a, b) => a.from - b.from);
+  return rows;
+}
+
+/** The workers with their rows and where those stand, from above. A worker out of sight is laid out when it comes into sight. */
+function placed(from, to) {
+  let top = 0;
+  const all = [];
+  for (const [id, lanes] of [...model.workers].sort((a, b) => a[0] - b[0])) {
+    if (!lanes.live && !lanes.attempts.length) continue;
+    const height = () => lanes.rows.length * (ROW + 1) + WORKER_GAP;
+    if (!lanes.rows || (lanes.changed && top <= to && from <= top + height())) {
+      lanes.rows = lay(lanes);
+      lanes.changed = false;
+    }
+    all.push({ id, lanes, rows: lanes.rows, top, bottom: top + height() });
+    top += height();
+  }
+  return { all, high: top };
+}
 
 function drawChart() {
   const canvas = $("slots"), chart = canvas.parentElement;
   const style = getComputedStyle(document.documentElement);
   const tint = (name) => style.getPropertyValue(name).trim();
-  const rows = [];
-  for (const [id, lanes] of [...model.workers].sort((a, b) => a[0] - b[0])) {
-    if (lanes.live || lanes.attempts.length) rows.push({ id, lanes, slots: lanes.live?.slots ?? lanes.slots ?? 1 });
-    if (lanes.live) lanes.slots = lanes.live.slots;
-  }
-  const wide = chart.clientWidth;
-  const high = AXIS + rows.reduce((sum, row) => sum + row.slots * (ROW + 1) + 5 + GAP, 0) + 4;
+  const scrolled = chart.scrollTop;
+  const { all, high } = placed(scrolled, scrolled + chart.clientHeight);
+  // The canvas is as high as what is seen of it, and stays there; below it is the room of all that could be scrolled to.
+  const wide = chart.clientWidth, whole = AXIS + high + 4;
+  const seen = Math.min(whole, Math.round(0.6 * innerHeight));
+  $("slots-room").style.height = whole - seen + "px";
   const dense = window.devicePixelRatio || 1;
-  if (canvas.width !== Math.round(wide * dense) || canvas.height !== Math.round(high * dense)) {
-    canvas.width = Math.round(wide * dense); canvas.height = Math.round(high * dense);
-    canvas.style.height = high + "px";
+  if (canvas.width !== Math.round(wide * dense) || canvas.height !== Math.round(seen * dense)) {
+    canvas.width = Math.round(wide * dense); canvas.height = Math.round(seen * dense);
+    canvas.style.height = seen + "px";
   }
+  const side = wide < 520 ? 92 : 146;
   const pen = canvas.getContext("2d");
   pen.setTransform(dense, 0, 0, dense, 0, 0);
-  pen.clearRect(0, 0, wide, high);
+  pen.clearRect(0, 0, wide, seen);
   pen.font = "12px system-ui, sans-serif";
   const until = model.paused ?? clock(), from = until - model.span * 1e9;
-  const x = (at) => SIDE + ((at - from) / (until - from)) * (wide - SIDE - 6);
-  axis(pen, from, until, x, high, tint);
+  const x = (at) => side + ((at - from) / (until - from)) * (wide - side - 6);
   drawn = [];
-  let top = AXIS;
   const shuffles = new Map();
   for (const fetch of model.fetches) {
     if (fetch.ended < from || until < fetch.started) continue;
     if (!shuffles.has(fetch.to)) shuffles.set(fetch.to, []);
     shuffles.get(fetch.to).push(fetch);
   }
-  for (const { id, lanes, slots } of rows) {
-    pen.fillStyle = lanes.live ? tint("--ink") : tint("--bad");
-    pen.fillText("worker-" + id + (lanes.live ? "" : " †"), 8, top + 12);
-    for (let slot = 0; slot < slots; slot += 1) {
-      pen.fillStyle = tint("--lane");
-      pen.fillRect(SIDE, top + slot * (ROW + 1), wide - SIDE - 6, ROW);
+  const inks = { ink: tint("--ink"), soft: tint("--soft"), bad: tint("--bad"), lane: tint("--lane"), panel: tint("--panel"), line: tint("--line") };
+  const view = { pen, side, wide, from, until, x, inks };
+  const marks = axisMarks(view);
+  pen.strokeStyle = inks.line; pen.lineWidth = 1;
+  for (const at of marks) { pen.beginPath(); pen.moveTo(x(at), AXIS - 4); pen.lineTo(x(at), seen); pen.stroke(); }
+  for (const worker of all) {
+    const top = AXIS + worker.top - scrolled;
+    if (AXIS + worker.bottom - scrolled < AXIS || seen < top) continue;
+    drawWorker(view, worker, top, seen, shuffles.get(worker.id) ?? []);
+  }
+  // The axis covers what is scrolled under it.
+  pen.fillStyle = inks.panel;
+  pen.fillRect(0, 0, wide, AXIS - 4);
+  pen.fillStyle = inks.soft;
+  for (const at of marks) if (0 <= at && x(at) < wide - 50) pen.fillText(at ? seconds(at) : "0", x(at) + 3, 12);
+}
+
+function drawWorker(view, { id, lanes, rows }, top, seen, fetches) {
+  const { pen, side, wide, x, inks } = view;
+  rows.forEach(({ kind, bars }, at) => {
+    const y = top + at * (ROW + 1);
+    if (y + ROW < AXIS || seen < y) return;
+    if (at && rows[at - 1].kind !== kind && KINDS[kind]) {
+      pen.fillStyle = inks.soft;
+      pen.fillText(KINDS[kind], side - 8 - pen.measureText(KINDS[kind]).width, y + 12);
+    } else if (!at && KINDS[kind] && 120 < side) {
+      pen.fillStyle = inks.soft;
+      pen.fillText(KINDS[kind], side - 8 - pen.measureText(KINDS[kind]).width, y + 12);
     }
-    drawAttempts(pen, { lanes, slots, top, from, until, x }, tint);
-    const line = top + slots * (ROW + 1) + 1;
-    for (const fetch of shuffles.get(id) ?? []) {
-      const left = Math.max(SIDE, x(fetch.started));
-      pen.fillStyle = colour(fetch.job, 48);
-      pen.fillRect(left, line, Math.max(1.5, x(fetch.ended) - left), 3);
-    }
-    top = line + 4 + GAP;
+    pen.fillStyle = inks.lane;
+    pen.fillRect(side, y, wide - side - 6, ROW);
+    drawBars(view, kind, bars, y);
+  });
+  pen.fillStyle = lanes.live ? inks.ink : inks.bad;
+  pen.fillText("worker-" + id + (lanes.live ? "" : " †"), 8, top + 12);
+  const line = top + rows.length * (ROW + 1) + 1;
+  for (const fetch of fetches) {
+    const left = Math.max(side, x(fetch.started));
+    pen.fillStyle = colour(fetch.job, 48);
+    pen.fillRect(left, line, Math.max(1.5, x(fetch.ended) - left), 3);
   }
 }
 
-function axis(pen, from, until, x, high, tint) {
+/** The times that are marked. */
+function axisMarks({ side, wide, from, until }) {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120];
-  const labels = (pen.canvas.clientWidth - SIDE) / 80;
-  const step = (steps.find((step) => model.span / step <= labels) ?? 300) * 1e9;
-  pen.fillStyle = tint("--soft"); pen.strokeStyle = tint("--line"); pen.lineWidth = 1;
-  for (let at = Math.ceil(from / step) * step; at <= until; at += step) {
-    pen.beginPath(); pen.moveTo(x(at), AXIS - 4); pen.lineTo(x(at), high); pen.stroke();
-    if (0 <= at && x(at) < pen.canvas.clientWidth - 50) pen.fillText(at ? seconds(at) : "0", x(at) + 3, 12);
-  }
+  const step = (steps.find((step) => model.span / step <= (wide - side) / 80) ?? 300) * 1e9;
+  const marks = [];
+  for (let at = Math.ceil(from / step) * step; at <= until; at += step) marks.push(at);
+  return marks;
 }
 
-/** Attempts of one worker, each in the first slot that is free when it begins. */
-function drawAttempts(pen, { lanes, slots, top, from, until, x }, tint) {
-  const free = new Array(slots).fill(-Infinity);
-  const shown = lanes.attempts.filter((attempt) => (stopped(attempt) || until) >= from && begin(attempt) <= until);
-  shown.sort((a, b) => begin(a) - begin(b));
-  for (const attempt of shown) {
-    const start = begin(attempt), stop = stopped(attempt) || until;
-    const slot = free.findIndex((end) => end <= start + 2e5);
-    if (slot < 0) continue; // it is queued behind one that runs, or suspended
-    if (attempt.end !== "suspended") free[slot] = stop;
-    const left = Math.max(SIDE, x(start)), width = Math.max(1, x(stop) - left);
-    const y = top + slot * (ROW + 1);
-    bar(pen, attempt, left, y, width, tint);
-    drawn.push({ attempt, left, y, right: left + Math.max(width, 3) });
+function drawBars({ pen, side, from, until, x, inks }, kind, bars, y) {
+  for (const one of bars) {
+    const start = one.from, stop = one.until ?? (stopped(one.attempt) || until);
+    if (stop < from || until < start) continue;
+    const left = Math.max(side, x(start)), width = Math.max(1, x(Math.min(stop, until)) - left);
+    bar(pen, one.attempt, kind, { left, y, width }, inks);
+    drawn.push({ attempt: one.attempt, kind, left, y, right: left + Math.max(width, 3) });
   }
 }
 
@@ -422,21 +520,26 @@ function drawAttempts(pen, { lanes, slots, top, from, until, x }, tint) {
 const stopped = (attempt) => attempt.ended || model.jobs.get(attempt.job)?.ended_ns || 0;
 const begin = (attempt) => attempt.started || attempt.launched;
 
-function bar(pen, attempt, left, y, width, tint) {
+function bar(pen, attempt, kind, { left, y, width }, inks) {
   const bad = attempt.end === "failed", gone = attempt.end === "lost" || attempt.end === "returned";
-  pen.fillStyle = colour(attempt.job, attempt.kind ? 40 : 62);
-  pen.globalAlpha = gone ? 0.25 : attempt.end === "suspended" ? 0.5 : 1;
-  pen.fillRect(left, y, width, ROW);
+  const waits = kind === "queued" || kind === "suspended";
+  pen.fillStyle = attempt.kind ? `hsl(${HUES[attempt.job % HUES.length]} 62% 30%)` : colour(attempt.job, 68);
+  pen.globalAlpha = gone ? 0.25 : waits ? 0.4 : 1;
+  if (kind === "queued") pen.fillRect(left, y + 5, width, ROW - 10); else pen.fillRect(left, y, width, ROW);
   pen.globalAlpha = 1;
-  if (bad || gone) {
-    pen.strokeStyle = bad ? tint("--bad") : tint("--soft");
+  if (!waits && (bad || gone)) {
+    pen.strokeStyle = bad ? inks.bad : inks.soft;
     pen.lineWidth = bad ? 2 : 1;
     pen.setLineDash(gone ? [3, 2] : []);
     pen.strokeRect(left + 1, y + 1, Math.max(1, width - 2), ROW - 2);
     pen.setLineDash([]);
   }
+  if (model.chosen?.attempt === attempt && model.chosen.kind === kind) {
+    pen.strokeStyle = inks.ink; pen.lineWidth = 2;
+    pen.strokeRect(left + 1, y + 1, Math.max(2, width - 2), ROW - 2);
+  }
   const name = taskName(attempt);
-  if (name.length * 7 + 8 < width) {
+  if (!waits && !gone && name.length * 7 + 8 < width) {
     pen.fillStyle = attempt.kind ? "#fff" : "#1a1812";
     pen.fillText(name, left + 4, y + 11.5);
   }
@@ -446,26 +549,66 @@ async function hover(event) {
   const box = $("slots").getBoundingClientRect();
   const [px, py] = [event.clientX - box.left, event.clientY - box.top];
   const hit = drawn.findLast((one) => one.left <= px && px <= one.right && one.y <= py && py <= one.y + ROW);
+  if (!hit || py < AXIS - 4) return hideTold();
+  await tell(hit.attempt, event.clientX + 14, event.clientY + 14);
+}
+
+function hideTold() {
+  $("hover").hidden = true;
+  $("hover").dataset.key = "";
+}
+
+/** Shows what an attempt did and why it ran there and then, near a place of the window; gives it in words. */
+async function tell(attempt, left, top) {
   const shown = $("hover");
-  if (!hit) { shown.hidden = true; shown.dataset.key = ""; return; }
   shown.hidden = false;
-  shown.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - 440)) + "px";
-  shown.style.top = Math.min(event.clientY + 14, innerHeight - 140) + "px";
-  const { attempt } = hit;
+  shown.style.left = Math.max(4, Math.min(left, innerWidth - 440)) + "px";
+  shown.style.top = Math.max(4, Math.min(top, innerHeight - 140)) + "px";
   const ran = seconds((stopped(attempt) || clock()) - begin(attempt));
   const facts = `${ENDS[attempt.end]}, ${ran} on worker-${attempt.worker}`;
+  const title = `${jobName(attempt.job)} ${taskName(attempt)}` + (attempt.epoch ? `, try ${attempt.epoch + 1}` : "");
   if (shown.dataset.key === attempt.key + attempt.end) {
     shown.children[1].textContent = facts;
     return;
   }
   shown.dataset.key = attempt.key + attempt.end;
-  const title = `${jobName(attempt.job)} ${taskName(attempt)}` + (attempt.epoch ? `, try ${attempt.epoch + 1}` : "");
   shown.replaceChildren(element("b", {}, title), element("span", {}, facts), element("p", {}, "…"));
   const sentences = await reason(attempt).catch(() => []);
   // What is told of a task begins with its last attempt; earlier ones have sentences of their own.
   const name = `${jobName(attempt.job)}/${taskName(attempt)}.${attempt.epoch}`;
-  const told = sentences.find((sentence) => sentence.replace("before that, ", "").startsWith(name + " "));
-  if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = told ?? "";
+  const told = sentences.find((sentence) => sentence.replace("before that, ", "").startsWith(name + " ")) ?? "";
+  if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = told;
+  return `${title}: ${facts}. ${told}`;
+}
+
+/** Arrow keys go from bar to bar; where they stand is shown as under the mouse, and said by screen readers. */
+async function step(key) {
+  const { all } = placed(-Infinity, Infinity);
+  const rows = all.flatMap((worker) => worker.rows.map((row, at) => ({ ...row, worker: worker.id, y: worker.top + at * (ROW + 1) })));
+  const filled = rows.filter((row) => row.bars.length);
+  if (!filled.length) { $("told").textContent = "No task has run yet."; return; }
+  const now = model.chosen;
+  let row = filled.findIndex((row) => now && row.kind === now.kind && row.bars.some((bar) => bar.attempt === now.attempt));
+  let bars = filled[row]?.bars, at = bars ? bars.findIndex((bar) => bar.attempt === now.attempt) : 0;
+  if (row < 0) {
+    row = 0;
+    at = filled[0].bars.length - 1;
+  } else if (key === "ArrowLeft" || key === "ArrowRight") {
+    at = Math.max(0, Math.min(at + (key === "ArrowLeft" ? -1 : 1), bars.length - 1));
+  } else {
+    const time = bars[at].from;
+    row = Math.max(0, Math.min(row + (key === "ArrowUp" ? -1 : 1), filled.length - 1));
+    // The one that began last before that time.
+    at = Math.max(0, filled[row].bars.findLastIndex((bar) => bar.from <= time));
+  }
+  const { attempt, from } = filled[row].bars[at];
+  model.chosen = { attempt, kind: filled[row].kind };
+  const chart = $("slots").parentElement, y = filled[row].y;
+  if (y < chart.scrollTop || chart.scrollTop + $("slots").clientHeight - AXIS < y + ROW) chart.scrollTop = Math.max(0, y - 60);
+  const box = $("slots").getBoundingClientRect();
+  const until = model.paused ?? clock(), share = Math.max(0.2, 1 - (until - from) / (model.span * 1e9));
+  const said = await tell(attempt, box.left + share * box.width, box.top + AXIS + y - chart.scrollTop + ROW + 6);
+  if (said && model.chosen.attempt === attempt) $("told").textContent = said;
 }
 
 async function reason(attempt) {
@@ -599,6 +742,7 @@ function frame(now) {
   if (id == null) drawChart();
   if (now - tables < 250) return;
   tables = now;
+  drawTrouble();
   if (id == null) drawCluster(); else drawJob(id).catch((error) => { $("job-state").textContent = String(error.message ?? error); });
 }
 
@@ -619,8 +763,15 @@ for (const button of document.querySelectorAll("[data-span]")) {
 }
 $("pause").addEventListener("click", pause);
 $("slots").addEventListener("pointermove", hover);
-$("slots").addEventListener("pointerleave", () => { $("hover").hidden = true; $("hover").dataset.key = ""; });
-$("slots").addEventListener("keydown", (event) => { if (event.key === " ") { event.preventDefault(); pause(); } });
+$("slots").addEventListener("pointerleave", hideTold);
+$("slots").addEventListener("blur", () => { model.chosen = null; hideTold(); });
+$("slots").addEventListener("keydown", (event) => {
+  if (event.key === " ") pause();
+  else if (event.key === "Escape") { model.chosen = null; hideTold(); }
+  else if (event.key.startsWith("Arrow")) step(event.key);
+  else return;
+  event.preventDefault();
+});
 addEventListener("hashchange", () => {
   // A link that is opened in a tab that is here already.
   if (location.hash.startsWith("#enter=")) return location.reload();

@@ -47,7 +47,8 @@ pub(super) use probes::METRICS_PATH;
 
 use super::connection::attend;
 use super::input::{MasterHandle, MasterInput};
-use super::state::{Absence, MasterState, TaskName};
+use super::kept_job::KeptJob;
+use super::state::{Absence, MasterState, TaskName, explain_kept};
 use super::tokens::list_key;
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, Explanation, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
@@ -99,9 +100,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
             about_job(&handle, job, |state, now, job| state.status(now, job)).await
         }
         (&Method::GET, ["jobs", job, "trace"]) => trace(&handle, job).await,
-        (&Method::GET, ["jobs", job, "logs"]) => {
-            about_job(&handle, job, |state, _, job| state.logs(job)).await
-        }
+        (&Method::GET, ["jobs", job, "logs"]) => logs(&handle, job).await,
         (&Method::GET, ["jobs", job, "explain"]) => {
             let query = request.uri().query().map(str::to_owned);
             explain(&handle, job, query.as_deref()).await
@@ -219,14 +218,38 @@ async fn about_job<T: Serialize + Send + 'static>(
 async fn trace(handle: &MasterHandle, job: &str) -> Answered {
     let found = find(handle, job, |state, now, job| state.trace(now, job)).await;
     let forgotten = found.as_ref().is_ok_and(|trace| trace.attempts.is_empty() && 0 < trace.omitted);
-    let id: Option<JobId> = job.parse().ok();
-    if let (Some(archive), Some(id), true) = (handle.archive.clone(), id, forgotten || found.is_err()) {
-        let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
-        if let Ok(Some(kept)) = kept {
-            return ok(&kept);
-        }
+    if (forgotten || found.is_err())
+        && let Some(kept) = kept(handle, job).await?
+    {
+        return ok(&kept.trace);
     }
     ok(&found?)
+}
+
+/// What the archive has of a job; `None` if there is no archive, or nothing in it.
+async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, RouteRefusal> {
+    let (Some(archive), Ok(id)) = (handle.archive.clone(), job.parse::<JobId>()) else { return Ok(None) };
+    let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
+    kept.map_err(|_| RouteRefusal::ending())?.map_err(|error| {
+        let said = crate::chain(&error);
+        RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Archive, said)
+    })
+}
+
+/// What the code of a job wrote, from memory or the archive.
+async fn logs(handle: &MasterHandle, job: &str) -> Answered {
+    let refusal = match find(handle, job, |state, _, job| state.logs(job)).await {
+        Ok(logs) => return ok(&logs),
+        Err(refusal) => refusal,
+    };
+    match kept(handle, job).await? {
+        Some(KeptJob { logs: Some(logs), .. }) => ok(&logs),
+        Some(KeptJob { trace, .. }) => {
+            let said = format!("what the code of {} printed was not kept", trace.status.job);
+            Err(RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::JobPast, said))
+        }
+        None => Err(refusal),
+    }
 }
 
 async fn master_status(handle: &MasterHandle) -> Answered {
@@ -304,12 +327,22 @@ async fn client_closed(handle: &MasterHandle, job: &str, incoming: Incoming) -> 
 }
 
 async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answered {
-    let job = find(handle, job, |state, _, job| state.has(job).then_some(job)).await?;
+    let found = find(handle, job, |state, _, job| state.has(job).then_some(job)).await;
     let unknown = |what: &str| {
         RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Task, format!("{job} has no task `{what}`"))
     };
     let named = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("task=")));
-    let task = named.map(|name| task_name(name).ok_or_else(|| unknown(name))).transpose()?;
+    let task = named.map(|name| task_name(name).ok_or_else(|| unknown(name))).transpose();
+    let job = match found {
+        Ok(job) => job,
+        Err(refusal) => {
+            let kept = kept(handle, job).await?.ok_or(refusal)?;
+            let sentences = explain_kept(&kept.trace, task?);
+            let sentences = sentences.ok_or_else(|| unknown(named.unwrap_or_default()))?;
+            return ok(&Explanation { schema: SCHEMA, sentences });
+        }
+    };
+    let task = task?;
     let (reply, answer) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Explain { job, task, reply });
     let sentences = answer.await.map_err(|_| RouteRefusal::ending())?;

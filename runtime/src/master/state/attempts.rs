@@ -64,7 +64,7 @@ impl MasterState {
         if let Some(reason) = self.too_many_bad_records(&mut ended) {
             return self.attempt_failed(now, ended, FailureClass::Input, &reason);
         }
-        let (output_bytes, took) = (Bytes(part.bytes), ended.slot_time());
+        let (output_bytes, took) = (Bytes(part.all_bytes()), ended.slot_time());
         let event = match attempt.task.kind {
             TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
             TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
@@ -155,10 +155,10 @@ impl MasterState {
         job.output.permits.remove(&attempt.task);
         // Files are named here, whatever the worker calls its own.
         let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
-        part.name = part_name(attempt.task.index, parts);
+        part.name = part_name(attempt.task.index, parts, job.submission.output_compression);
         let sums = &mut job.records.sums.totals;
-        sums.records_out = sums.records_out.saturating_add(part.records);
-        sums.bytes_out = sums.bytes_out.saturating_add(part.bytes);
+        sums.records_out = sums.records_out.saturating_add(part.all_records());
+        sums.bytes_out = sums.bytes_out.saturating_add(part.all_bytes());
         job.output.parts.insert(attempt.task.index, (part, BuiltPart { attempt, stamp }));
         match attempt.task.kind {
             TaskKind::Map if job.records.maps_succeeded == job.maps => job.times.maps_done = Some(now),

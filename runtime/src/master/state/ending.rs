@@ -1,5 +1,6 @@
 //! How jobs end: cancelled, left by their client, done; and who closes their output before they count as ended.
 
+use super::super::kept_job::KeptJob;
 use super::super::recovery::RecoveryNote;
 use super::MasterState;
 use super::job::StatusContext;
@@ -164,7 +165,10 @@ impl MasterState {
         let status = job.status(now, id, StatusContext::default());
         let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
         let whole = StatusContext { workers, slots, parts: true, ..StatusContext::default() };
-        let kept = self.register.is_kept().then(|| job.trace(now, job.status(now, id, whole)));
+        let kept = self
+            .register
+            .is_kept()
+            .then(|| KeptJob::new(job.trace(now, job.status(now, id, whole)), job.logs.entries()));
         job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
         self.pending.archived.extend(kept);

@@ -4,7 +4,7 @@
 
 use super::MasterState;
 use super::job::JobEntry;
-use crate::api::{AttemptEnd, AttemptRecord, JobState};
+use crate::api::{AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace};
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 
@@ -21,7 +21,7 @@ impl MasterState {
         let job = self.jobs.get(&id)?;
         match task {
             None => {
-                let facts = about_job(now, id, job);
+                let facts = about_job(&JobFacts::of(now, id, job));
                 let mut sentences = if job.state.ended() { Vec::new() } else { self.core.explain(id) };
                 sentences.extend(facts);
                 Some(sentences)
@@ -36,23 +36,15 @@ impl MasterState {
     fn explain_task(&mut self, now: Time, task: TaskId) -> Vec<String> {
         let Some(job) = self.jobs.get(&task.job) else { return Vec::new() };
         let attempts = job.records.attempts_of(task, now);
-        let mut sentences = Vec::new();
-        if let Some((last, before)) = attempts.split_last() {
-            sentences.extend(self.about_attempt(job, last));
-            if EARLIER_ATTEMPTS_MAX < before.len() {
-                sentences.push(format!(
-                    "before that, {} attempts are not told of here",
-                    before.len() - EARLIER_ATTEMPTS_MAX
-                ));
-            }
-            for earlier in before.iter().rev().take(EARLIER_ATTEMPTS_MAX) {
-                sentences.push(format!("before that, {}", self.ending(earlier)));
-            }
-        } else if 0 < job.records.omitted {
-            sentences.push(format!("nothing is kept of {task}: the job's trace is too long, or too old"));
-        } else {
-            sentences.push(format!("{task} has not been launched"));
-        }
+        let place = |worker: WorkerId| self.place(worker);
+        let told = TaskFacts {
+            task,
+            omitted: job.records.omitted,
+            arrived_ns: job.times.arrived.0,
+            shuffle_done_ns: job.times.shuffle_done.map(|at| at.0),
+            place: &place,
+        };
+        let mut sentences = told.about(&attempts);
         let waits = attempts.last().is_none_or(|last| match last.end {
             AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => {
                 true
@@ -70,15 +62,86 @@ impl MasterState {
         sentences
     }
 
-    fn about_attempt(&self, job: &JobEntry, record: &AttemptRecord) -> Vec<String> {
+    fn place(&self, worker: WorkerId) -> String {
+        match self.workers.get(&worker) {
+            Some(live) => format!("{worker} ({})", live.hello.host),
+            None => format!("{worker} (gone since)"),
+        }
+    }
+}
+
+/// The same of a job that has ended long ago, or under an earlier master, from what is kept of it.
+pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<Vec<String>> {
+    let status = &trace.status;
+    let Some((kind, index)) = task else {
+        return Some(about_job(&JobFacts {
+            id: status.job,
+            state: status.state,
+            flow_ns: status.flow_ns(),
+            started_after_ns: status.started_ns.map(|at| at.saturating_sub(status.arrived_ns)),
+            failure: status.failure.as_ref().map_or("", |failure| &failure.message),
+            attempts: &status.attempts,
+            outlook: status.deadline_outlook.as_ref(),
+        }));
+    };
+    let tasks = if kind == TaskKind::Map { status.maps.total } else { status.reduces.total };
+    let task = TaskId { job: status.job, kind, index };
+    let of_task = trace.attempts.iter().filter(|record| record.attempt.task == task);
+    let attempts: Vec<AttemptRecord> = of_task.cloned().collect();
+    let told = TaskFacts {
+        task,
+        omitted: trace.omitted,
+        arrived_ns: status.arrived_ns,
+        shuffle_done_ns: status.shuffle_done_ns,
+        // Whose number it was is not kept.
+        place: &|worker| worker.to_string(),
+    };
+    (index < tasks).then(|| told.about(&attempts))
+}
+
+/// What sentences about a task are made of, beside its attempts.
+struct TaskFacts<'a> {
+    task: TaskId,
+    /// Records that the job's trace has no room for.
+    omitted: u64,
+    arrived_ns: u64,
+    shuffle_done_ns: Option<u64>,
+    /// What a worker is called.
+    place: &'a dyn Fn(WorkerId) -> String,
+}
+
+impl TaskFacts<'_> {
+    /// The last attempt first.
+    fn about(&self, attempts: &[AttemptRecord]) -> Vec<String> {
+        let Some((last, before)) = attempts.split_last() else {
+            let task = self.task;
+            return vec![match self.omitted {
+                0 => format!("{task} has not been launched"),
+                _ => format!("nothing is kept of {task}: the job's trace is too long, or too old"),
+            }];
+        };
+        let mut sentences = self.about_attempt(last);
+        if EARLIER_ATTEMPTS_MAX < before.len() {
+            sentences.push(format!(
+                "before that, {} attempts are not told of here",
+                before.len() - EARLIER_ATTEMPTS_MAX
+            ));
+        }
+        for earlier in before.iter().rev().take(EARLIER_ATTEMPTS_MAX) {
+            sentences.push(format!("before that, {}", self.ending(earlier)));
+        }
+        sentences
+    }
+
+    fn about_attempt(&self, record: &AttemptRecord) -> Vec<String> {
         let mut sentences = vec![format!("{}; reason: {}", self.ending(record), record.reason)];
         let after = |from: u64, what: &str| {
             format!("it was launched {} after {what}", seconds(record.launched_ns.saturating_sub(from)))
         };
-        let ready = job.times.shuffle_done.map(|at| at.0).filter(|at| *at <= record.launched_ns);
+        let ready = self.shuffle_done_ns.filter(|at| *at <= record.launched_ns);
         sentences.push(match (record.attempt.task.kind, ready) {
             (TaskKind::Reduce, Some(ready)) => after(ready, "the job's last segment was in"),
-            _ => after(job.times.arrived.0, "the job's arrival"),
+            _ => after(self.arrived_ns, "the job's arrival"),
         });
         if let Some(started) = record.started_ns {
             let queued = seconds(started.saturating_sub(record.launched_ns));
@@ -99,7 +162,7 @@ impl MasterState {
 
     /// What became of an attempt.
     fn ending(&self, record: &AttemptRecord) -> String {
-        let (attempt, worker) = (record.attempt, self.place(record.worker));
+        let (attempt, worker) = (record.attempt, (self.place)(record.worker));
         let began = record.started_ns.unwrap_or(record.launched_ns);
         let ran = record.ended_ns.map_or_else(String::new, |end| seconds(end.saturating_sub(began)));
         match &record.end {
@@ -113,40 +176,53 @@ impl MasterState {
             AttemptEnd::Lost => format!("{attempt} was lost with {worker} after {ran}"),
         }
     }
+}
 
-    fn place(&self, worker: WorkerId) -> String {
-        match self.workers.get(&worker) {
-            Some(live) => format!("{worker} ({})", live.hello.host),
-            None => format!("{worker} (gone since)"),
+/// What sentences about a job as a whole are made of.
+struct JobFacts<'a> {
+    id: JobId,
+    state: JobState,
+    flow_ns: u64,
+    started_after_ns: Option<u64>,
+    /// Why it failed, if it did.
+    failure: &'a str,
+    attempts: &'a AttemptCounts,
+    outlook: Option<&'a DeadlineOutlook>,
+}
+
+impl<'a> JobFacts<'a> {
+    fn of(now: Time, id: JobId, job: &'a JobEntry) -> Self {
+        let arrived = job.times.arrived;
+        Self {
+            id,
+            state: job.shown_state(),
+            flow_ns: job.times.ended.unwrap_or(now).since(arrived).0,
+            started_after_ns: job.times.started.map(|started| started.since(arrived).0),
+            failure: job.failures.of_job.as_ref().map_or("", |failure| &failure.message),
+            attempts: &job.records.counts,
+            outlook: job.outlook.as_ref(),
         }
     }
 }
 
-/// What the master knows of a job as a whole.
-fn about_job(now: Time, id: JobId, job: &JobEntry) -> Vec<String> {
+/// What is known of a job as a whole.
+fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
-    let span = |from: Time, until: Option<Time>| seconds(until.unwrap_or(now).since(from).0);
-    let flow = span(job.times.arrived, job.times.ended);
-    sentences.push(match job.shown_state() {
+    let (id, flow) = (facts.id, seconds(facts.flow_ns));
+    sentences.push(match facts.state {
         JobState::Waiting => format!("{id} arrived {flow} ago and nothing of it has been launched"),
         JobState::Running => format!("{id} arrived {flow} ago"),
         JobState::Publishing => {
             format!("{id} arrived {flow} before its last task was done; its output is being published")
         }
         JobState::Succeeded => format!("{id} succeeded {flow} after its arrival"),
-        JobState::Failed => {
-            let why = job.failures.of_job.as_ref().map_or("", |failure| failure.message.as_str());
-            format!("{id} failed {flow} after its arrival: {why}")
-        }
+        JobState::Failed => format!("{id} failed {flow} after its arrival: {}", facts.failure),
         JobState::Cancelled => format!("{id} was cancelled {flow} after its arrival"),
     });
-    if let Some(started) = job.times.started {
-        sentences.push(format!(
-            "its first task was launched {} after its arrival",
-            span(job.times.arrived, Some(started))
-        ));
+    if let Some(started) = facts.started_after_ns {
+        sentences.push(format!("its first task was launched {} after its arrival", seconds(started)));
     }
-    let attempts = &job.records.counts;
+    let attempts = facts.attempts;
     let failed = attempts.failed_user + attempts.failed_other;
     if 0 < failed + attempts.lost + attempts.maps_rerun {
         sentences.push(format!(
@@ -160,7 +236,7 @@ fn about_job(now: Time, id: JobId, job: &JobEntry) -> Vec<String> {
             attempts.backups, attempts.backups_won
         ));
     }
-    if let Some(outlook) = &job.outlook {
+    if let Some(outlook) = facts.outlook {
         sentences.push(format!("when it arrived: {}", outlook.words));
     }
     sentences

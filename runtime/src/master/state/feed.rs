@@ -4,8 +4,8 @@
 use super::MasterState;
 use super::job::JobEntry;
 use super::record::TaskRecords;
-use crate::api::{FeedEnd, FeedFetch, FeedLine, JobState, JobStatus, MasterStatus};
-use gristmill_scheduler::ids::JobId;
+use crate::api::{FeedEnd, FeedFetch, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus};
+use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,17 @@ const RECORDS_OF_LINE_MAX: usize = 4_000;
 const ENDED_AT_FIRST_MAX: usize = 200;
 /// Of a job that ended so long ago the first look is told how it stands, and nothing of its attempts.
 const RECENTLY: Span = Span::whole_seconds(300);
+/// Memory of a worker that comes or goes is told when it is more than one of this many parts of what was told, and more than
+/// [`MEMORY_STEP_BYTES`]; else all workers would be told of in each line.
+const PARTS_OF_LOAD: u64 = 32;
+/// See [`PARTS_OF_LOAD`].
+const MEMORY_STEP_BYTES: u64 = 1 << 20;
 
 /// How far somebody has looked.
 #[derive(Default)]
 pub(crate) struct FeedCursor {
+    /// Workers as they were told of.
+    workers: BTreeMap<WorkerId, WorkerStatus>,
     /// Jobs from this number on are new.
     next_job: u32,
     /// Those whose end has not been told.
@@ -41,11 +48,21 @@ struct JobCursor {
 type JobLook = (JobState, [u32; 4], [u64; 4]);
 
 impl MasterState {
-    /// What has changed since `cursor`, which moves on.
-    pub(crate) fn feed(&self, now: Time, cursor: &mut FeedCursor, master: MasterStatus) -> FeedLine {
+    /// What has changed since `cursor`, which moves on. The workers are those of `master`.
+    pub(crate) fn feed(&self, now: Time, cursor: &mut FeedCursor, mut master: MasterStatus) -> FeedLine {
         let mut jobs = self.newly_seen(now, cursor);
-        let mut line =
-            FeedLine { master, jobs: Vec::new(), attempts: Vec::new(), fetches: Vec::new(), more: false };
+        let present = std::mem::take(&mut master.workers);
+        let mut line = FeedLine {
+            master,
+            workers: Vec::new(),
+            loads: Vec::new(),
+            left: Vec::new(),
+            jobs: Vec::new(),
+            attempts: Vec::new(),
+            fetches: Vec::new(),
+            more: false,
+        };
+        tell_workers(&mut cursor.workers, present, &mut line);
         let mut told = BTreeSet::new();
         for (id, seen) in &mut cursor.open {
             let Some(job) = self.jobs.get(id) else {
@@ -94,6 +111,49 @@ impl MasterState {
         let skipped = ended.len().saturating_sub(ENDED_AT_FIRST_MAX);
         ended.iter().skip(skipped).filter_map(|id| self.followed_status_without_parts(now, *id)).collect()
     }
+}
+
+/// Adds the workers that have come, changed or gone since they were told of.
+fn tell_workers(
+    told: &mut BTreeMap<WorkerId, WorkerStatus>,
+    present: Vec<WorkerStatus>,
+    line: &mut FeedLine,
+) {
+    let ids: BTreeSet<WorkerId> = present.iter().map(|worker| worker.worker).collect();
+    line.left = told.keys().copied().filter(|id| !ids.contains(id)).collect();
+    told.retain(|id, _| ids.contains(id));
+    for worker in present {
+        let id = worker.worker;
+        let Some(before) = told.get_mut(&id) else {
+            line.workers.push(worker.clone());
+            told.insert(id, worker);
+            continue;
+        };
+        if !is_alike(before, &worker) {
+            line.workers.push(worker.clone());
+            *before = worker;
+        } else if has_other_load(before, &worker) {
+            line.loads.push(FeedLoad(id.0, worker.running, worker.memory_bytes, worker.disk_free_bytes));
+            *before = worker;
+        }
+    }
+}
+
+/// Whether two looks at a worker tell the same but for what it does.
+fn is_alike(before: &WorkerStatus, now: &WorkerStatus) -> bool {
+    let WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, .. } = *now;
+    *now == WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, ..before.clone() }
+}
+
+/// Whether a worker does something else by now, small moves of its memory and disk left out.
+fn has_other_load(before: &WorkerStatus, now: &WorkerStatus) -> bool {
+    let moved = |before: u64, now: u64| {
+        let least = MEMORY_STEP_BYTES.max(before / PARTS_OF_LOAD);
+        least < before.abs_diff(now)
+    };
+    before.running != now.running
+        || moved(before.memory_bytes, now.memory_bytes)
+        || moved(before.disk_free_bytes, now.disk_free_bytes)
 }
 
 impl TaskRecords {

@@ -9,10 +9,10 @@ use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOut
 use super::logs::Logs;
 use super::record::TaskRecords;
 use super::sums::COUNTERS_MAX;
-use crate::api::JobTrace;
 use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
+use crate::api::{JobTrace, WorkLeft};
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
@@ -36,6 +36,8 @@ pub(super) struct StatusContext {
     pub(super) built: bool,
     /// What the core counts of backups while the job is live.
     pub(super) backups: Option<BackupTotals>,
+    /// What the estimator says while the job is live.
+    pub(super) work: Option<WorkLeft>,
 }
 
 /// One job, as far as the core does not keep it.
@@ -76,7 +78,15 @@ impl JobEntry {
     pub(super) fn trace(&self, now: Time, status: JobStatus) -> JobTrace {
         let records = &self.records;
         let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
-        JobTrace { status, attempts, fetches, estimates: self.estimates.records(), omitted }
+        JobTrace {
+            status,
+            attempts,
+            fetches,
+            estimates: self.estimates.records(),
+            omitted,
+            combines: self.submission.combines,
+            cuttable_bytes: Some(self.input.cuttable_bytes),
+        }
     }
 
     pub(super) fn new(
@@ -233,6 +243,8 @@ impl JobEntry {
             totals: records.sums.totals.clone(),
             attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
             counters: records.sums.counters.clone(),
+            sums: records.sums.measures.values_of_sums(),
+            maxima: records.sums.measures.maxima.clone(),
             parts: self
                 .output
                 .parts
@@ -254,6 +266,7 @@ impl JobEntry {
             priority: submission.priority,
             deadline_ns: submission.deadline_ns.map(|span| self.times.arrived.0.saturating_add(span)),
             deadline_outlook: self.outlook.clone(),
+            work: context.work,
         }
     }
 }

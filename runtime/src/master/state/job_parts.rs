@@ -8,7 +8,7 @@ use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
-use gristmill_worker::input::{Place, Split};
+use gristmill_worker::input::{Compression, Place, Split};
 use gristmill_worker::protocol::{FailureClass, Part};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,6 +21,8 @@ const LAST_FAILURES_MAX: usize = 1000;
 pub(super) struct JobInput {
     /// Of all splits.
     pub(super) bytes: u64,
+    /// Of those that smaller splits would cut: compressed files are read from their beginning.
+    pub(super) cuttable_bytes: u64,
     /// What running maps have read so far.
     pub(super) bytes_in_flight: u64,
     /// The workers on which input of it is named.
@@ -39,7 +41,10 @@ impl JobInput {
             })
             .collect();
         let bytes = submission.splits.iter().map(Split::bytes).sum();
-        Self { bytes, bytes_in_flight: 0, named: named.into_iter().collect(), cuts }
+        let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
+        let cuttable = pieces.filter(|piece| piece.compression == Compression::None);
+        let cuttable_bytes = cuttable.map(|piece| piece.length).sum();
+        Self { bytes, cuttable_bytes, bytes_in_flight: 0, named: named.into_iter().collect(), cuts }
     }
 }
 

@@ -37,15 +37,15 @@ mod workers;
 pub(crate) use clients::ClientWay;
 pub(crate) use deciders::LiveDeciders;
 pub(crate) use ending::Closing;
-pub(crate) use explain::TaskName;
+pub(crate) use explain::{TaskName, explain_kept};
 pub(crate) use feed::FeedCursor;
 pub(crate) use journal_writer::Synced;
 pub(crate) use promises::Promised;
 pub(crate) use query::Absence;
 pub(crate) use submit::ENDED_JOBS_MAX;
 
+use super::kept_job::KeptJob;
 use super::register::Register;
-use crate::api::JobTrace;
 use crate::journal::Journal;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::Core;
@@ -146,7 +146,7 @@ pub(super) struct Pending {
     /// The estimator has learned from a job that has ended since somebody looked last.
     pub(super) learned: bool,
     /// Jobs that have ended, to be kept for later masters.
-    pub(super) archived: Vec<JobTrace>,
+    pub(super) archived: Vec<KeptJob>,
 }
 
 impl MasterState {

@@ -239,6 +239,7 @@ impl MasterState {
             key: job.keys.segments.clone(),
             output: submission.output.clone(),
             output_probe: submission.output_probe.clone(),
+            output_compression: submission.output_compression,
             side: submission.side.clone(),
             submitter: submission.submitter.clone(),
             peers,

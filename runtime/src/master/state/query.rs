@@ -2,7 +2,7 @@
 
 use super::MasterState;
 use super::job::{JobEntry, StatusContext};
-use crate::api::{JobState, JobStatus, JobTrace, LogEntry};
+use crate::api::{JobState, JobStatus, JobTrace, LogEntry, WorkLeft};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::ProgramSum;
@@ -63,9 +63,12 @@ impl MasterState {
         let job = self.jobs.get(&id)?;
         let in_core = self.core.job(id).filter(|_| !job.state.ended());
         let running = in_core.as_ref().map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+        let sizes = in_core.as_ref().and_then(|_| self.core.sizes(id));
+        let work =
+            sizes.map(|sizes| WorkLeft { whole: sizes.whole.0.map(finite), left: sizes.left.0.map(finite) });
         let backups = in_core.map(|job| job.attempts.backups);
         let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
-        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups }))
+        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups, work }))
     }
 
     /// Whether another master can go on with what this one has.
@@ -113,4 +116,9 @@ impl MasterState {
     pub(crate) fn jobs_live(&self) -> u32 {
         (self.jobs.len() - self.ended.len()) as u32
     }
+}
+
+/// JSON has no infinity.
+fn finite(number: f64) -> f64 {
+    if number.is_finite() { number } else { f64::MAX }
 }

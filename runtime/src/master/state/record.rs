@@ -206,9 +206,10 @@ impl TaskRecords {
     ) {
         let at = self.ended(attempt, now, AttemptOutcome::HandedOver, Some(&report), offset_ns);
         self.sums.tidy(&mut report);
-        let counters = std::mem::take(&mut report.counters);
+        // The attempt that goes on counts and measures from there.
+        let counted = (std::mem::take(&mut report.counters), std::mem::take(&mut report.measures));
         self.sums.add(&report);
-        report.counters = counters;
+        (report.counters, report.measures) = counted;
         self.keep(at, Some(Box::new(report)));
     }
 

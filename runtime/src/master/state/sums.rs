@@ -2,7 +2,7 @@
 
 use crate::api::JobTotals;
 use gristmill_worker::clean;
-use gristmill_worker::protocol::AttemptReport;
+use gristmill_worker::protocol::{AttemptReport, Measures};
 use std::collections::BTreeMap;
 
 /// Names of counters kept for one job; what later ones count is left out.
@@ -24,6 +24,7 @@ pub(super) enum Nearness {
 pub(super) struct Sums {
     pub(super) totals: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,
+    pub(super) measures: Measures,
     /// Counters were left out, and whether that has been reported.
     left_out: bool,
     left_out_reported: bool,
@@ -67,6 +68,14 @@ impl Sums {
                 *name = clean::line(name, clean::NAME_BYTES_MAX);
             }
         }
+        if !report.measures.is_empty() {
+            report.measures = std::mem::take(&mut report.measures).tidied(|name| {
+                match clean::check_name("the measure", &name) {
+                    Ok(()) => name,
+                    Err(_) => clean::line(&name, clean::NAME_BYTES_MAX),
+                }
+            });
+        }
     }
 
     /// Whether counters were left out; true once.
@@ -93,6 +102,7 @@ impl Sums {
         *budget = (*budget).max(report.memory.budget_bytes);
         let kept = &mut self.totals.worker_kept_peak_bytes;
         *kept = (*kept).max(report.memory.kept_peak_bytes);
+        self.measures.merge(&report.measures, true);
         for (name, count) in &report.counters {
             let full = COUNTERS_MAX <= self.counters.len();
             match self.counters.get_mut(name) {
@@ -116,6 +126,7 @@ impl Sums {
         ] {
             *sum = sum.saturating_sub(number);
         }
+        self.measures.merge(&report.measures, false);
         for (name, count) in &report.counters {
             if let Some(sum) = self.counters.get_mut(name) {
                 *sum = sum.saturating_sub(*count);

@@ -31,7 +31,8 @@ use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Split};
 use gristmill_worker::protocol::{
     AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, Heartbeat, Hello,
-    LaneOrder, LaneShare, MasterFrame, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame, ended_proof,
+    LaneOrder, LaneShare, MasterFrame, Measures, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame,
+    ended_proof,
 };
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::OutputPrint;
@@ -219,11 +220,13 @@ pub(super) fn submission() -> Submission {
         label: None,
         splits: vec![split],
         reduces: 1,
+        combines: None,
         cuts: Vec::new(),
         side: Vec::new(),
         output: FilePath::from("/nowhere"),
         output_probe: "probe-1".parse().unwrap(),
         output_made: false,
+        output_compression: Compression::None,
         submitter: None,
         key: Secret::generate().unwrap().to_text().to_string(),
         permit_key: Secret::generate().unwrap().to_text().to_string(),
@@ -336,6 +339,7 @@ fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
         crc32c: 6,
         reducer: vec![7],
         counters: vec![("seen".to_owned(), 8)],
+        measures: Measures::default(),
     };
     let report = AttemptReport { cpu_ns: 9, counters: state.counters.clone(), ..AttemptReport::default() };
     let handed_over = WorkerFrame::HandedOver { attempt: reduce(job, 0), state: state.clone(), report };
@@ -693,7 +697,7 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
         if number == 1 {
             followers.push(scene.state.watch(job).unwrap());
         }
-        let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1 };
+        let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1, named: Vec::new() };
         let entry = scene.state.jobs.get_mut(&job).unwrap();
         let stamp = FileStamp { size: 1, modified_ns: 1, inode: 1 };
         let built = BuiltPart { attempt: map(job), stamp };
@@ -821,8 +825,9 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         crc32c: 0,
         reducer: Vec::new(),
         counters: Vec::new(),
+        measures: Measures::default(),
     };
-    let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0 };
+    let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0, named: Vec::new() };
     let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
     let class = FailureClass::User;
     let message = || "a lie".to_owned();

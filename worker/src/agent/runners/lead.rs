@@ -6,7 +6,7 @@ use super::message::{
 };
 use super::process::{Runner, end};
 use super::{LISTEN_TIME, failed};
-use crate::agent::publish::{finish_part, open_output};
+use crate::agent::publish::{finish_part, make_built};
 use crate::agent::slots::{
     Assignment, AttemptInput, Done, ENGINE_PATIENCE, Failed, SlotSetting, failed as task_failed,
 };
@@ -38,7 +38,7 @@ pub(in crate::agent) fn execute(
     let mut runner = runners.take(program.sum, assignment.attempt.task.job, &file)?;
     let order = &assignment.job.order;
     let makes_part = order.partitions == 0 || matches!(assignment.input, AttemptInput::Segments(_));
-    let built = if makes_part { Some(open_output(assignment, setting)?.1) } else { None };
+    let built = if makes_part { Some(make_built(assignment, setting)?.1) } else { None };
     let (input, loan) = lend(assignment, setting)?;
     let task = RunnerTask {
         attempt: assignment.attempt,
@@ -48,7 +48,7 @@ pub(in crate::agent) fn execute(
     };
     let ended = runner.run(task, assignment)?;
     drop(loan);
-    *stats = TaskStats { counters: ended.counters, local_bytes: ended.local_bytes };
+    *stats = TaskStats { counters: ended.counters, measures: ended.measures, local_bytes: ended.local_bytes };
     progress.ran_elsewhere(ended.cpu_ns, ended.peak_bytes, ended.bad_records);
     let done = match (ended.result, built) {
         (RunnerResult::Failed { class, message }, _) => Err(failed(class, &message)),
@@ -59,6 +59,7 @@ pub(in crate::agent) fn execute(
                 bytes: part.bytes,
                 records: part.records,
                 crc32c: part.crc32c,
+                named: part.named,
                 stats: stats_of_part,
             };
             // Others may have the runner while this waits for leave to publish.

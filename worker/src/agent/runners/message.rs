@@ -4,7 +4,7 @@
 //! [`RunnerWord::Ended`]. The frames are those of the control connection, over a socket that nobody else has.
 
 use crate::input::{FileBadRecords, FilePath, Split};
-use crate::protocol::{FailureClass, JobOrder};
+use crate::protocol::{FailureClass, JobOrder, Measures, NamedPart};
 use crate::segment::GivenUpOutput;
 use crate::settings::WorkerSettings;
 use crate::task::{PartDone, Progress};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Version of what follows: a shipped program may have been built against another version of this library.
-pub(super) const RUNNER_PROTOCOL: u32 = 1;
+pub(super) const RUNNER_PROTOCOL: u32 = 3;
 
 /// What a worker orders.
 #[derive(Serialize, Deserialize)]
@@ -131,6 +131,8 @@ pub(super) struct RunnerEnd {
     pub progress: RunnerProgress,
     /// Counters of user code, by name.
     pub counters: Vec<(String, u64)>,
+    /// What user code measured besides.
+    pub measures: Measures,
     /// Bytes of input that lie on this machine.
     pub local_bytes: u64,
     pub bad_records: Vec<FileBadRecords>,
@@ -152,15 +154,17 @@ pub(super) enum RunnerResult {
 }
 
 /// A part that is built.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct BuiltPart {
     pub bytes: u64,
     pub records: u64,
     pub crc32c: u32,
+    pub named: Vec<NamedPart>,
 }
 
 impl From<&PartDone> for BuiltPart {
     fn from(done: &PartDone) -> Self {
-        Self { bytes: done.bytes, records: done.records, crc32c: done.crc32c }
+        let named = done.named.clone();
+        Self { bytes: done.bytes, records: done.records, crc32c: done.crc32c, named }
     }
 }

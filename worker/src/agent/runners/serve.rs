@@ -10,6 +10,7 @@ use super::message::{
 };
 use crate::agent::JobSource;
 use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of, slot_progress};
+use crate::agent::publish::open_named;
 use crate::agent::slots::{Failed, catch_panic, failed, thread_cpu_ns};
 use crate::attempt::AttemptContext;
 use crate::budget::Budget;
@@ -177,6 +178,7 @@ impl AttemptRunner {
                 result,
                 progress: RunnerProgress::of(&progress),
                 counters: stats.counters,
+                measures: stats.measures,
                 local_bytes: stats.local_bytes,
                 bad_records: progress.left_out(),
                 cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
@@ -219,12 +221,12 @@ fn run(
             given.map(RunnerResult::Mapped).ok_or_else(|| engine_failed("its map output lies in no file"))
         }
         RunnerInput::Split(split) => {
-            let output = open_part(task.output)?;
+            let output = open_part(task.output, job)?;
             let done = task::run_map_only(plan, &context, &split, &*job.files, output).map_err(as_failed)?;
             Ok(built(done, progress, stats))
         }
         RunnerInput::Segments(lent) => {
-            let output = open_part(task.output)?;
+            let output = open_part(task.output, job)?;
             let segments = lent.into_iter().map(segment).collect();
             match task::run_reduce_in_steps(plan, context, segments, output, None).map_err(as_failed)? {
                 ReduceEnd::Part(done) => Ok(built(done, progress, stats)),
@@ -252,12 +254,15 @@ fn engine_failed(words: &str) -> Failed {
 }
 
 /// Opens the empty file that the worker has made for the part.
-fn open_part(output: Option<(FilePath, String)>) -> Result<Output, Failed> {
+fn open_part(output: Option<(FilePath, String)>, job: &RunningJob) -> Result<Output, Failed> {
     let (folder, name) = output.ok_or_else(|| engine_failed("there is no file for its part"))?;
     let folder = folder.to_path();
-    let file = Folder::open(folder).and_then(|folder| folder.open_own(&name)).map_err(|source| Failed {
+    let opened = Folder::open(folder).and_then(|folder| Ok((folder.open_own(&name)?, folder)));
+    let (file, opened) = opened.map_err(|source| Failed {
         class: FailureClass::Output,
         message: clean(&format!("could not write {}: {source}", folder.join(&name).display())),
     })?;
-    Ok(Output::new(folder.join(name), Box::new(file)))
+    let mut output = Output::compressed(folder.join(&name), Box::new(file), job.order.output_compression);
+    output.open_named_with(open_named(Arc::new(opened), &name, |_| ()));
+    Ok(output)
 }

@@ -41,6 +41,7 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         spilled_bytes: progress.spilled_bytes.load(Ordering::Relaxed),
         local_bytes: stats.local_bytes,
         counters: stats.counters,
+        measures: stats.measures,
         cpu_ns: thread_cpu_ns().saturating_sub(cpu_before).saturating_add(elsewhere.cpu_ns),
         memory: MemoryUse {
             peak_bytes: setting
@@ -101,7 +102,7 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             fault::place("reduce");
             let (mut output, built) = in_engine(progress, || open_output(assignment, setting))?;
             if let Some(from) = &assignment.resume {
-                handed_over::take_over(from, &mut output, progress, &job.order.key, setting)?;
+                handed_over::take_over(from, &mut output, progress, &job.order, setting)?;
             }
             let segments = held.iter().map(|held| held.data.clone()).collect();
             let resume = assignment.resume.as_ref().map(|from| &from.state);

@@ -191,6 +191,11 @@ impl Progress {
         self.check()
     }
 
+    /// User code that waits for something of its own says that all is well.
+    pub(crate) fn lives(&self) {
+        self.steps.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn spilled(&self, bytes: u64) {
         self.spills.fetch_add(1, Relaxed);
         self.spilled_bytes.fetch_add(bytes, Relaxed);

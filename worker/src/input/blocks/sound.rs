@@ -1,7 +1,7 @@
 //! The sound records of a piece, where bad ones are left out.
 //!
 //! A bad record is taken to end with the line on which it begins, so that one quote too many does not cost all rows
-//! behind it; of records of fixed length only the last one of a file can be bad. Rows of CSV are read strictly here. All
+//! behind it; of records of fixed length only the last one of a file can be bad, and a whole file is left out whole. Rows of CSV are read strictly here. All
 //! this depends on the file and the limits alone: where a file is cut, and what is read of each piece, fit together.
 
 use super::piece::{Found, PieceBlocks, REST_BYTES, clamp};
@@ -103,7 +103,8 @@ impl PieceBlocks {
         let mut next = self.at;
         loop {
             let bytes = self.window.view(next, REST_BYTES)?;
-            let newline = memchr(b'\n', bytes).filter(|_| !matches!(self.format, RecordFormat::Fixed { .. }));
+            let has_lines = matches!(self.format, RecordFormat::Lines | RecordFormat::Csv { .. });
+            let newline = memchr(b'\n', bytes).filter(|_| has_lines);
             next += newline.map_or(bytes.len(), |newline| newline + 1) as u64;
             if newline.is_some() || bytes.len() < REST_BYTES {
                 return Ok(Found { offset: next, length: 0 });

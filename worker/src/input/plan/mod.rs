@@ -6,6 +6,7 @@
 //! learn whether there are quotes, and if there are, from the beginning to the end. All other files are not
 //! even opened.
 
+mod line_cuts;
 mod packing;
 pub(super) mod rows;
 
@@ -35,12 +36,26 @@ pub struct SplitRules {
     pub pieces_max: usize,
     /// How maps read, if they leave bad records out: tables are cut as they will be read then.
     pub leaving_out: Option<InputLimits>,
+    /// How a file of lines is cut otherwise than at multiples of the split size.
+    pub cuts: FileCuts,
+}
+
+/// How files of lines are cut, for who must cut as another system does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FileCuts {
+    /// No two files share a split.
+    pub alone: bool,
+    /// The last split of a file may have so many bytes; `None`: as many as the others.
+    pub last_bytes_max: Option<u64>,
+    /// A split has so many lines, whatever their bytes, at least 1. Files are read for that where the job is submitted;
+    /// those that are compressed, or lie on a worker, are not cut. `None`: bytes decide.
+    pub lines: Option<u64>,
 }
 
 impl Default for SplitRules {
     /// 64 MiB, so that a task lasts a good part of a second; 1024 files, so that a split stays a short message.
     fn default() -> Self {
-        Self { split_bytes: 64 << 20, pieces_max: 1024, leaving_out: None }
+        Self { split_bytes: 64 << 20, pieces_max: 1024, leaving_out: None, cuts: FileCuts::default() }
     }
 }
 
@@ -53,7 +68,8 @@ pub fn plan_splits(
     listing: &dyn Listing,
     rules: SplitRules,
 ) -> Result<Vec<Split>, InputError> {
-    let (split_bytes, pieces_max) = (rules.split_bytes.max(1), rules.pieces_max.max(1));
+    let pieces_max = if rules.cuts.alone { 1 } else { rules.pieces_max.max(1) };
+    let split_bytes = rules.split_bytes.max(1);
     let rules = SplitRules { split_bytes, pieces_max, ..rules };
     let lists = list_all(inputs, listing, rules.leaving_out.is_some())?;
     let mut splits = Vec::new();

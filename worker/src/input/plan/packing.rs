@@ -1,5 +1,6 @@
 //! Files cut into pieces, and pieces packed into splits.
 
+use super::line_cuts::line_cuts;
 use super::rows::{row_cuts, sound_row_cuts};
 use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
 use crate::input::InputError;
@@ -22,7 +23,9 @@ impl Packing<'_> {
             Compression::None => file.length,
             Compression::Gzip | Compression::Zstd => file.length.saturating_mul(EXPANSION_TYPICAL),
         };
-        if bytes <= self.rules.split_bytes {
+        let cuts = self.rules.cuts;
+        let by_lines = cuts.lines.is_some() && self.format == RecordFormat::Lines;
+        if !by_lines && bytes <= cuts.last_bytes_max.unwrap_or(self.rules.split_bytes) {
             return self.pack(file, bytes);
         }
         self.open_bytes = None;
@@ -66,7 +69,17 @@ impl Packing<'_> {
             return Ok(Vec::new());
         }
         let step = match self.format {
-            RecordFormat::Lines => self.rules.split_bytes,
+            RecordFormat::WholeFile => return Ok(Vec::new()),
+            RecordFormat::Lines => {
+                if let Some(lines) = self.rules.cuts.lines {
+                    return if file.place == Place::Submitter {
+                        line_cuts(file, lines)
+                    } else {
+                        Ok(Vec::new())
+                    };
+                }
+                self.rules.split_bytes
+            }
             RecordFormat::Fixed { length } => {
                 let length = u64::from(length);
                 (self.rules.split_bytes / length).max(1) * length
@@ -82,7 +95,9 @@ impl Packing<'_> {
                 };
             }
         };
-        let count = (file.length - 1) / step;
+        // The last piece is never longer than what may be left over.
+        let left = self.rules.cuts.last_bytes_max.unwrap_or(step).max(step);
+        let count = file.length.saturating_sub(left).div_ceil(step);
         if SPLITS_MAX as u64 <= count {
             return Err(InputError::TooManySplits { limit: SPLITS_MAX });
         }

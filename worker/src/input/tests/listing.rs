@@ -124,6 +124,33 @@ fn files_of_two_inputs_never_share_a_split_and_packs_are_limited() {
 }
 
 #[test]
+fn files_that_stand_alone_are_cut_as_in_hadoop() {
+    let files = Files::new();
+    // A last piece of up to a tenth more is left as it is: 110 bytes are one split of 100, 111 are two.
+    let paths = [("a", 1), ("b", 110), ("c", 111), ("d", 310)]
+        .map(|(name, size)| files.write(name, "x".repeat(size)));
+    let cuts = FileCuts { alone: true, last_bytes_max: Some(110), lines: None };
+    let rules = SplitRules { split_bytes: 100, cuts, ..SplitRules::default() };
+    let splits = plan_splits(&[input(&paths, RecordFormat::Lines)], &LocalListing, rules).unwrap();
+    let lengths: Vec<Vec<u64>> =
+        splits.iter().map(|split| split.pieces.iter().map(|piece| piece.length).collect()).collect();
+    assert_eq!(lengths, [[1], [110], [100], [11], [100], [100], [110]]);
+}
+
+#[test]
+fn files_are_cut_behind_so_many_lines_if_asked() {
+    let files = Files::new();
+    let paths = [files.write("a", "1\n22\n333\n4\n5"), files.write("b", "6\n7\n")];
+    let cuts = FileCuts { alone: true, last_bytes_max: None, lines: Some(2) };
+    let rules = SplitRules { cuts, ..SplitRules::default() };
+    let splits = plan_splits(&[input(&paths, RecordFormat::Lines)], &LocalListing, rules).unwrap();
+    let pieces: Vec<(u64, u64)> =
+        splits.iter().map(|split| (split.pieces[0].offset, split.pieces[0].length)).collect();
+    assert_eq!(pieces, [(0, 5), (5, 6), (11, 1), (0, 4)]);
+    assert!(splits.iter().all(|split| split.pieces.len() == 1));
+}
+
+#[test]
 fn input_of_empty_files_has_no_splits() {
     let files = Files::new();
     let paths = [files.write("a", ""), files.write("b.gz", "")];
@@ -165,4 +192,66 @@ fn first_records_are_those_of_each_file_however_long_or_late() {
         assert_eq!(bytes, [b"a,b", &b"c"[..], long.as_bytes()]);
         assert_eq!(first[2].path.to_text(), paths[2]);
     }
+}
+
+fn list_below(path: &str) -> Result<Vec<String>, InputError> {
+    let listed = list::list_local_with(&FilePath::from(path), list::Subdirectories::Read)?;
+    Ok(listed.iter().map(|file| file.path.to_text()).collect())
+}
+
+#[test]
+fn link_that_leads_back_to_a_folder_in_which_it_lies_is_refused_and_named() {
+    let files = Files::new();
+    std::fs::create_dir_all(files.path("in/deep/er")).unwrap();
+    files.write("in/a", "x");
+    for link in ["one", "two"] {
+        symlink("../..", files.path("in/deep/er").join(link)).unwrap();
+    }
+    let error = list_below(&files.text("in")).unwrap_err();
+    let InputError::Paths { first, total: 2 } = &error else { panic!("{error}") };
+    let is_named = |error: &InputError, link: &str| {
+        matches!(error, InputError::Cycle { path, to }
+            if path.to_text() == files.text(&format!("in/deep/er/{link}")) && to.to_text() == files.text("in"))
+    };
+    assert!(is_named(&first[0], "one") && is_named(&first[1], "two"), "{error}");
+    assert!(error.is_input_fault());
+}
+
+#[test]
+fn link_to_a_folder_beside_it_is_followed() {
+    let files = Files::new();
+    std::fs::create_dir_all(files.path("in/a")).unwrap();
+    files.write("in/a/x", "x");
+    symlink("a", files.path("in/b")).unwrap();
+    let listed = list_below(&files.text("in")).unwrap();
+    assert_eq!(listed, [files.text("in/a/x"), files.text("in/b/x")]);
+}
+
+#[test]
+fn folders_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it() {
+    let files = Files::new();
+    let deep = |count: usize| files.path("in").join("d/".repeat(count - 1));
+    std::fs::create_dir_all(deep(glob::DEPTH_MAX)).unwrap();
+    std::fs::write(deep(glob::DEPTH_MAX).join("x"), "x").unwrap();
+    assert_eq!(list_below(&files.text("in")).unwrap().len(), 1);
+    std::fs::create_dir(deep(glob::DEPTH_MAX + 1)).unwrap();
+    let error = list_below(&files.text("in")).unwrap_err();
+    assert!(matches!(error, InputError::TooDeep { limit: glob::DEPTH_MAX, .. }), "{error}");
+}
+
+#[test]
+fn links_that_make_many_names_of_few_end_at_a_limit() {
+    let files = Files::new();
+    std::fs::create_dir_all(files.path("in/20")).unwrap();
+    files.write("in/20/x", "x");
+    // Each folder leads to the next by two ways: a million names for one file.
+    for level in 0..20 {
+        std::fs::create_dir_all(files.path(&format!("in/{level}"))).unwrap();
+        for link in ["a", "b"] {
+            symlink(format!("../{}", level + 1), files.path(&format!("in/{level}/{link}"))).unwrap();
+        }
+    }
+    let path = FilePath::from(&*files.text("in"));
+    let error = list::list_within(&path, list::Subdirectories::Read, 1000).unwrap_err();
+    assert!(matches!(error, InputError::TooManyNames { limit: 1000, .. }), "{error}");
 }

@@ -9,7 +9,7 @@ mod sound;
 mod splits;
 
 use super::list::{LocalListing, list_input};
-use super::plan::{SplitRules, plan_splits};
+use super::plan::{FileCuts, SplitRules, plan_splits};
 use super::*;
 use crate::input::RecordFormat;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Group after group to the reducer, with the borders at which an attempt can stop.
 
 use crate::api::{Counters, GroupPrefix, Reducer, TaskContext};
-use crate::attempt::{PartDone, Progress, ReadMeter, TaskFailure, TaskStats};
+use crate::attempt::{PartDone, Progress, ReadMeter, TaskFailure};
 use crate::key::Key;
 use crate::merge::{LoserTree, ValueSource, Values};
 use crate::output::Output;
@@ -48,7 +48,7 @@ impl<R: Reducer> KeyGroups<R> {
         let mut nowhere = self.output.nowhere();
         nowhere.watch(self.progress.clone());
         self.reducer.setup(context, &mut nowhere)?;
-        self.counters.restore(&state.counters);
+        self.counters.restore(&state.counters, &state.measures);
         self.reducer.restore(&state.reducer)?;
         (self.count, self.last) = (state.groups, state.last_key.clone());
         Ok(())
@@ -83,14 +83,18 @@ impl<R: Reducer> KeyGroups<R> {
 
     /// Writes down where it stands; `None` if the reducer, or what it has become, cannot move.
     fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
-        let Some(reducer) = self.reducer.save() else { return Ok(None) };
-        self.output.counts().move_to(&self.counters);
-        let counters = self.counters.values();
-        let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
-        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names {
+        if self.output.has_named() {
             return Ok(None);
         }
-        let sum = self.output.write_out()?;
+        let Some(reducer) = self.reducer.save() else { return Ok(None) };
+        self.output.move_counts(&self.counters);
+        let (counters, measures) = (self.counters.values(), self.counters.measures());
+        let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
+        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names + measures.bytes() {
+            return Ok(None);
+        }
+        let sum = self.output.written()?;
+        self.output.end()?;
         Ok(Some(Box::new(HandOver {
             last_key: last.map(<[u8]>::to_vec),
             groups: self.count,
@@ -99,6 +103,7 @@ impl<R: Reducer> KeyGroups<R> {
             crc32c: sum.crc32c,
             reducer,
             counters,
+            measures,
         })))
     }
 
@@ -172,9 +177,7 @@ impl<R: Reducer> KeyGroups<R> {
 
     pub(super) fn finish(mut self) -> Result<PartDone, TaskFailure> {
         self.reducer.finish(&mut self.output)?;
-        self.output.counts().move_to(&self.counters);
-        let sum = self.output.finish()?;
-        let stats = TaskStats { counters: self.counters.values(), local_bytes: 0 };
-        Ok(PartDone { bytes: sum.bytes, records: sum.records, crc32c: sum.crc32c, stats })
+        self.output.move_counts(&self.counters);
+        self.output.finish_part(self.counters.stats())
     }
 }

@@ -108,7 +108,8 @@ impl Bench {
         let mut blocks = MemoryBlocks::new(split);
         let context = self.context(TaskId::map(JOB, index).attempt(0));
         let input_bytes = 1 << 20;
-        let erased = ErasedMap { context, input: split.input, input_bytes, blocks: &mut blocks };
+        let input = split.input;
+        let erased = ErasedMap { context, input, input_bytes, stretch: None, blocks: &mut blocks };
         map_reduce(plan)?.run_map(erased)
     }
 

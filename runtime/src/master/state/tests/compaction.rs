@@ -32,7 +32,7 @@ fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
     scene.fetched(worker, worker, map);
     let reduce = TaskId::reduce(job, 0).attempt(0);
     scene.tell(worker, WorkerFrame::CommitRequest { attempt: reduce });
-    let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7 };
+    let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
     let (stamp, report) = (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
     scene.tell(worker, WorkerFrame::PartFinished { attempt: reduce, part, stamp, report });
     scene.state.client_closed(scene.now, job, None);

@@ -55,7 +55,7 @@ impl Hand {
                 return vec![WorkerFrame::CommitRequest { attempt }];
             }
             MasterFrame::CommitGranted { attempt, .. } if self.built.remove(&attempt) => {
-                let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7 };
+                let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
                 let (stamp, report) =
                     (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
                 return vec![WorkerFrame::PartFinished { attempt, part, stamp, report }];

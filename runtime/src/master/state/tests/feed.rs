@@ -1,7 +1,7 @@
 //! The feed: each change is told once, and a look costs what has changed.
 
 use super::*;
-use crate::api::{FeedAttempt, FeedEnd, FeedLine, MasterStatus};
+use crate::api::{FeedAttempt, FeedEnd, FeedLine, FeedLoad, MasterStatus, WorkerStatus};
 use crate::master::state::FeedCursor;
 
 fn master() -> MasterStatus {
@@ -103,4 +103,32 @@ fn line_that_has_no_room_for_all_says_so_and_the_next_ones_bring_the_rest() {
         }
     }
     assert_eq!((seen.len(), lines), (MAPS, 3));
+}
+
+#[test]
+fn feed_tells_a_worker_whole_when_it_joins_or_its_state_changes_and_else_only_what_it_does() {
+    let mut scene = Scene::new(&[]);
+    let (first, second) = (scene.join(), scene.join());
+    let mut workers = scene.state.workers();
+    let mut cursor = FeedCursor::default();
+    let mut look = |workers: &[WorkerStatus]| {
+        let master = MasterStatus { workers: workers.to_vec(), ..master() };
+        let line = scene.state.feed(scene.now, &mut cursor, master);
+        assert!(line.master.workers.is_empty());
+        let whole: Vec<WorkerId> = line.workers.iter().map(|worker| worker.worker).collect();
+        (whole, line.loads, line.left)
+    };
+    assert_eq!(look(&workers), (vec![first, second], vec![], vec![]));
+    assert_eq!(look(&workers), (vec![], vec![], vec![]), "nothing has changed");
+    workers[1].memory_bytes += 1 << 20;
+    workers[1].clock_offset_ns += 5;
+    assert_eq!(look(&workers), (vec![], vec![], vec![]), "a little memory is not worth a word");
+    workers[1].memory_bytes += 64 << 20;
+    let load = FeedLoad(second.0, workers[1].running, workers[1].memory_bytes, workers[1].disk_free_bytes);
+    assert_eq!(look(&workers), (vec![], vec![load], vec![]));
+    workers[1].away = true;
+    assert_eq!(look(&workers), (vec![second], vec![], vec![]));
+    workers.remove(0);
+    assert_eq!(look(&workers), (vec![], vec![], vec![first]));
+    assert_eq!(look(&workers), (vec![], vec![], vec![]));
 }

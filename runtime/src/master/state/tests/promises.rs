@@ -39,7 +39,7 @@ fn until_a_permit_is_asked_for(scene: &mut Scene, worker: WorkerId, sync: bool) 
 }
 
 fn hand_in(scene: &mut Scene, worker: WorkerId, attempt: AttemptId) {
-    let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7 };
+    let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
     let (stamp, report) = (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
     scene.tell(worker, WorkerFrame::PartFinished { attempt, part, stamp, report });
 }

@@ -1,0 +1,117 @@
+//! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it does what scripts ask of those.
+//!
+//! Only what jobs of Hadoop Streaming need: `jar`, `fs`, `version` and a few words more. Without a scheme, names of files
+//! are those of `hdfs:` then, as on a cluster.
+
+use super::{DefaultSystem, not_text, run_with_flags_of_environment, shell};
+use crate::settings;
+use crate::terminal::{self, stderr_line};
+use gristmill_runtime::exit;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Names that mean Hadoop.
+const NAMES: [&str; 4] = ["hadoop", "hdfs", "yarn", "mapred"];
+
+/// What is answered when the version is asked: drivers take the first number, which decides how they speak.
+const VERSION: &str = "3.3.6";
+
+/// Whether the program was called by one of Hadoop's names. Its own children are not: they are told by their words.
+#[must_use]
+pub fn is_called_as_hadoop(arguments: &[OsString]) -> bool {
+    let name = arguments.first().and_then(|program| Path::new(program).file_name());
+    let is_child = arguments.iter().skip(2).any(|word| word == "--from-parent" || word == "--runner");
+    name.and_then(|name| name.to_str()).is_some_and(|name| NAMES.contains(&name)) && !is_child
+}
+
+/// Runs the program under the name it was called by. Answers the exit code.
+#[must_use]
+pub fn main(arguments: &[OsString]) -> u8 {
+    let words: Option<Vec<String>> = arguments.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    let Some(words) = words else {
+        terminal::complain("error", &not_text().to_string());
+        return exit::FAILED;
+    };
+    let name = words.first().and_then(|program| Path::new(program).file_name()?.to_str()).unwrap_or_default();
+    let name = name.to_owned();
+    call(&name, &words[1..]).unwrap_or_else(|error| {
+        if error.is::<terminal::StdoutClosed>() {
+            return exit::OK;
+        }
+        stderr_line(&format!("{name}: {error:#}"));
+        // What -1 becomes.
+        u8::MAX
+    })
+}
+
+fn call(name: &str, words: &[String]) -> anyhow::Result<u8> {
+    let (word, rest) = match words {
+        [word, rest @ ..] => (word.as_str(), rest),
+        [] => ("", words),
+    };
+    match (name, word) {
+        (_, "version" | "--version" | "-version") => version(),
+        ("hadoop" | "yarn", "jar") => jar(rest),
+        ("mapred", "streaming") => stream(rest),
+        ("hadoop", "fs" | "dfs") | ("hdfs", "dfs" | "fs") => shell::run(rest),
+        (_, "classpath") => {
+            terminal::stdout_line(&"")?;
+            Ok(exit::OK)
+        }
+        _ => {
+            stderr_line(&format!(
+                "{name}: `{word}` is not known here; there is hadoop jar|fs|version, hdfs dfs, yarn jar and mapred streaming"
+            ));
+            Ok(exit::FAILED)
+        }
+    }
+}
+
+fn version() -> anyhow::Result<u8> {
+    terminal::stdout_line(&format!("Hadoop {VERSION} (gristmill {})", env!("CARGO_PKG_VERSION")))?;
+    Ok(exit::OK)
+}
+
+/// `jar FILE OPTIONS`: the file is that of Hadoop Streaming, and need not hold anything.
+fn jar(words: &[String]) -> anyhow::Result<u8> {
+    let Some((jar, rest)) = words.split_first() else {
+        stderr_line("RunJar jarFile [mainClass] args...");
+        return Ok(u8::MAX);
+    };
+    if !Path::new(jar).is_file() {
+        stderr_line(&format!("JAR does not exist or is not a normal file: {jar}"));
+        stderr_line(&format!("Not a valid JAR: {jar}"));
+        return Ok(u8::MAX);
+    }
+    let rest = match rest {
+        [word, rest @ ..] if word == "streamjob" || word == "org.apache.hadoop.streaming.HadoopStreaming" => {
+            rest
+        }
+        _ => rest,
+    };
+    stream(rest)
+}
+
+fn stream(words: &[String]) -> anyhow::Result<u8> {
+    let settings = settings::load(None)?;
+    Ok(run_with_flags_of_environment(&settings, words, DefaultSystem::Hdfs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hadoops_names_are_known_but_for_children_of_such_a_process() {
+        let called = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            is_called_as_hadoop(&words)
+        };
+        assert!(called(&["/opt/h/bin/hadoop", "jar", "x.jar"]));
+        assert!(called(&["hdfs"]));
+        assert!(!called(&["gristmill", "streaming"]));
+        assert!(!called(&["/opt/h/bin/hadoop", "master", "--from-parent"]));
+        assert!(!called(&["hadoop", "worker", "--runner"]));
+        assert!(!called(&[]));
+    }
+}

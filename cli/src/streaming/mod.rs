@@ -1,0 +1,429 @@
+//! `streaming`, and `hadoop jar`: a job of Hadoop Streaming on an embedded cluster, or on a master that is there already.
+//!
+//! What is printed, and with which code it ends, is what programs that call Hadoop expect. What the job is stands in
+//! `gristmill_runtime::streaming`.
+
+mod archive;
+mod hadoop;
+mod lists;
+mod log;
+mod names;
+mod options;
+mod places;
+mod report;
+mod shell;
+
+pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
+pub use places::DefaultSystem;
+
+use crate::flags::{ClusterFlags, MasterFlags};
+use crate::interruption::watch_interruptions;
+use crate::settings::Settings;
+use crate::terminal::{self, stderr_line};
+use crate::usage::usage;
+use clap::{Args, FromArgMatches};
+use gristmill_runtime::api::ErrorCode;
+use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
+use gristmill_runtime::cluster::{Cluster, ClusterConfig};
+use gristmill_runtime::output_dir::OutputError;
+use gristmill_runtime::registry::Registry;
+use gristmill_runtime::streaming::write_bundle;
+use gristmill_runtime::submit::{JobOptions, SubmitError};
+use gristmill_worker::http::{Endpoint, JoinLine};
+use gristmill_worker::input::InputError;
+use gristmill_worker::input::plan::FileCuts;
+use log::{Level, log};
+use options::{TypedJob, TypedOptions};
+use places::FileNames;
+use report::JobReporter;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Exit codes of Hadoop Streaming.
+mod code {
+    pub const OK: u8 = 0;
+    /// The job failed, or the arguments make no sense.
+    pub const FAILED: u8 = 1;
+    /// A path of the input is missing.
+    pub const INPUT: u8 = 2;
+    /// The job's configuration makes no sense.
+    pub const CONFIGURATION: u8 = 3;
+    /// The output directory exists.
+    pub const OUTPUT: u8 = 4;
+    /// Something else went wrong before the job ran.
+    pub const SUBMIT: u8 = 5;
+    /// Somebody interrupted.
+    pub const INTERRUPTED: u8 = 6;
+}
+
+/// The variable with flags for jobs of those who cannot type them, such as `--workers 4`.
+const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
+
+/// Bytes of a block of Hadoop's file system, which bounds a split.
+const BLOCK_BYTES: u64 = 128 << 20;
+
+/// Endings of names of files that Hadoop unpacks and that are not unpacked here: a command would be fed packed bytes.
+const PACKED: [&str; 6] = ["bz2", "deflate", "snappy", "lz4", "lzo", "lzo_deflate"];
+
+/// Maps that Hadoop aims at unless told otherwise.
+const MAPS: u64 = 2;
+
+/// Run a job of Hadoop Streaming: commands that read lines and write lines
+///
+/// Takes the options of `hadoop jar hadoop-streaming.jar` behind its own, reads and writes what Hadoop would, and ends with
+/// Hadoop's codes. Paths without a scheme are files of this machine; hdfs:/// is the folder that GRISTMILL_HDFS_ROOT names.
+/// The book's chapter "Hadoop Streaming" says what is as in Hadoop and what is not.
+#[derive(Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Example:
+  gristmill streaming --workers 2 -input books -output counts \\
+      -mapper 'tr -s \" \" \"\\n\"' -reducer 'uniq -c' -numReduceTasks 3"
+)]
+pub struct StreamingCommand {
+    #[command(flatten)]
+    flags: StreamingFlags,
+    /// Options of Hadoop Streaming: -input, -output, -mapper, -combiner, -reducer, -numReduceTasks, -file, -files,
+    /// -cmdenv, -D NAME=VALUE, -partitioner, -inputformat, -lazyOutput, ...
+    #[arg(value_name = "HADOOP OPTIONS", allow_hyphen_values = true, trailing_var_arg = true)]
+    words: Vec<String>,
+}
+
+/// What is said of the cluster, in front of Hadoop's options.
+#[derive(Args, Clone, Debug)]
+struct StreamingFlags {
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    /// Run the job on the master whose join line is in this file, instead of on a cluster of its own
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
+    /// Address of that master, if not the one in its join line
+    #[arg(long, value_name = "HOST:PORT")]
+    master: Option<Endpoint>,
+    /// Do not wait until the output is on disk
+    #[arg(long)]
+    no_sync: bool,
+}
+
+/// Why a job did not come about or not succeed.
+#[derive(Debug)]
+pub struct StreamError {
+    /// With which code the program ends.
+    pub code: u8,
+    /// One sentence.
+    pub message: String,
+}
+
+impl StreamError {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// `gristmill streaming`.
+pub fn streaming(settings: &Settings, command: &StreamingCommand) -> u8 {
+    run(settings, &command.flags, &command.words, DefaultSystem::Local)
+}
+
+/// A job of these words, with flags from the environment; see [`FLAGS_VARIABLE`].
+fn run_with_flags_of_environment(settings: &Settings, words: &[String], default: DefaultSystem) -> u8 {
+    let typed = std::env::var(FLAGS_VARIABLE).unwrap_or_default();
+    let typed =
+        [vec![FLAGS_VARIABLE.to_owned()], gristmill_runtime::streaming::split_command(&typed)].concat();
+    let parsed = StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE)).try_get_matches_from(typed);
+    match parsed.and_then(|matches| StreamingFlags::from_arg_matches(&matches)) {
+        Ok(flags) => run(settings, &flags, words, default),
+        Err(error) => failed(&StreamError::new(code::CONFIGURATION, format!("{FLAGS_VARIABLE}: {error}"))),
+    }
+}
+
+/// Says why there is no result.
+fn failed(error: &StreamError) -> u8 {
+    log(Level::Error, "streaming.StreamJob", &error.message);
+    if error.code == code::FAILED {
+        stderr_line("Try -help for more information");
+    }
+    stderr_line("Streaming Command Failed!");
+    error.code
+}
+
+const HELP: &str = "\
+Usage: hadoop jar hadoop-streaming.jar [options]
+  -input PATH           files and directories, several allowed, with commas and wildcards
+  -output DIR           must not exist
+  -mapper COMMAND       [default: hands on what comes in]
+  -combiner COMMAND
+  -reducer COMMAND      NONE: no reduce; aggregate: Hadoop's aggregators
+  -numReduceTasks N     [default: 1]
+  -file PATH, -files PATH#NAME,...      found in the working directory of commands
+  -archives PATH#NAME,...               unpacked there
+  -cmdenv NAME=VALUE    a variable of commands
+  -D NAME=VALUE         a property
+  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat, NLineInputFormat
+  -partitioner CLASS    HashPartitioner, KeyFieldBasedPartitioner
+  -lazyOutput           no empty parts";
+
+fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: DefaultSystem) -> u8 {
+    match options::read(words) {
+        Ok(typed) if typed.help => {
+            // A closed stdout is an end, and no error.
+            let _ = terminal::stdout_line(&HELP);
+            code::OK
+        }
+        Ok(typed) => carry_out(settings, flags, &typed, default).unwrap_or_else(|error| failed(&error)),
+        Err(error) => failed(&error),
+    }
+}
+
+/// The number by which jobs of different moments are told apart, milliseconds since 1970.
+fn stamp() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+fn carry_out(
+    settings: &Settings,
+    flags: &StreamingFlags,
+    typed: &TypedOptions,
+    default: DefaultSystem,
+) -> Result<u8, StreamError> {
+    let submit = |error: anyhow::Error| StreamError::new(code::SUBMIT, format!("{error:#}"));
+    let mut places = FileNames::new(default).map_err(submit)?;
+    let system = typed.properties.get("fs.defaultFS").or(typed.properties.get("fs.default.name"));
+    match system.and_then(|name| name.split(':').next()) {
+        Some("file") => places.default = DefaultSystem::Local,
+        Some("hdfs") => places.default = DefaultSystem::Hdfs,
+        _ => {}
+    }
+    let stamp = stamp();
+    let job = typed.job(&places, stamp)?;
+    let remarks = typed.remarks.iter().cloned();
+    let unheeded: Vec<&str> = typed.properties.unheeded().collect();
+    let unheeded = (!unheeded.is_empty())
+        .then(|| format!("without effect here, and told to commands alone: {}", unheeded.join(", ")));
+    remarks.chain(unheeded).for_each(|words| log(Level::Warn, "streaming.StreamJob", &words));
+    check_paths(&job, &places)?;
+    let options = job_options(flags, settings, typed, &job)?;
+    let made_parent = job.output.parent().map(fs::create_dir_all).transpose();
+    made_parent
+        .map_err(|error| StreamError::new(code::SUBMIT, format!("{}: {error}", job.output.display())))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
+    let reporter = |line: &JoinLine| JobReporter::new(stamp, places, &line.endpoint);
+    match standing(flags, settings).map_err(submit)? {
+        Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
+        None => {
+            let config = flags.cluster.config(settings).map_err(submit)?;
+            let cluster = runtime.block_on(Cluster::start(&config)).map_err(|error| submit(error.into()))?;
+            let line = cluster.join_line();
+            let result = run_on(&runtime, &line, Some((&cluster, &config)), job, &options, reporter(&line));
+            runtime.block_on(cluster.stop());
+            result
+        }
+    }
+}
+
+/// The master that was named, if one was.
+fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Option<JoinLine>> {
+    if flags.join.is_none() && flags.master.is_none() {
+        return Ok(None);
+    }
+    let master = MasterFlags {
+        master: flags.master.clone(),
+        join: flags.join.clone(),
+        state: None,
+        plaintext: crate::flags::PlaintextFlag::default(),
+    };
+    master.join_line(settings).map(Some)
+}
+
+/// Refuses what Hadoop refuses before it asks anybody.
+fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
+    if fs::symlink_metadata(&job.output).is_ok() {
+        let said = format!("Output directory {} already exists", places.uri(&job.output));
+        return Err(StreamError::new(code::OUTPUT, said));
+    }
+    let is_packed = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| PACKED.iter().any(|packed| ending.eq_ignore_ascii_case(packed)))
+    };
+    if let Some(packed) = input_files(&job.inputs).into_iter().find(is_packed) {
+        let said = format!(
+            "{}: only .gz and .zst are unpacked here; unpack it, or pack it anew",
+            places.uri(&packed)
+        );
+        return Err(StreamError::new(code::SUBMIT, said));
+    }
+    let has_wildcards = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
+    match job.inputs.iter().find(|path| !path.exists() && !has_wildcards(path)) {
+        Some(missing) => {
+            let said = format!("Input path does not exist: {}", places.uri(missing));
+            Err(StreamError::new(code::INPUT, said))
+        }
+        None => Ok(()),
+    }
+}
+
+/// How the job is run and its input is cut.
+fn job_options(
+    flags: &StreamingFlags,
+    settings: &Settings,
+    typed: &TypedOptions,
+    job: &TypedJob,
+) -> Result<JobOptions, StreamError> {
+    let mut options = JobOptions::new(&job.output);
+    options.sync = !(flags.no_sync || settings.no_sync.unwrap_or(false));
+    options.label = typed.properties.get("mapreduce.job.name").map(str::to_owned);
+    options.priority = match typed.properties.get("mapreduce.job.priority") {
+        Some("VERY_HIGH") => 2,
+        Some("HIGH") => 1,
+        Some("LOW") => -1,
+        Some("VERY_LOW") => -2,
+        _ => 0,
+    };
+    let attempts =
+        [typed.number("mapreduce.map.maxattempts")?, typed.number("mapreduce.reduce.maxattempts")?];
+    if let Some(attempts) = attempts.into_iter().flatten().max() {
+        options.attempts_max = u32::try_from(attempts.max(1)).unwrap_or(u32::MAX);
+    }
+    options.recursive = typed.truth("mapreduce.input.fileinputformat.input.dir.recursive")?.unwrap_or(false);
+    let least = typed.number("mapreduce.input.fileinputformat.split.minsize")?.unwrap_or(1).max(1);
+    let most = typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
+    let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS).max(1);
+    let length =
+        |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
+    let goal = input_files(&job.inputs).iter().map(length).sum::<u64>() / maps;
+    options.split_bytes = least.max(goal.min(most)).max(1);
+    options.compress_output = typed.compression()?;
+    let lines = (job.job.line_input == gristmill_runtime::streaming::LineInput::Numbered)
+        .then(|| typed.number("mapreduce.input.lineinputformat.linespermap"))
+        .transpose()?
+        .map(|lines| lines.unwrap_or(1));
+    // The last split of a file may be a tenth longer than the others.
+    let last_bytes_max = Some(options.split_bytes.saturating_add(options.split_bytes / 10));
+    options.cuts = FileCuts { alone: true, last_bytes_max, lines };
+    Ok(options)
+}
+
+/// The files of these paths, one folder deep; what cannot be looked at is refused later.
+fn input_files(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let is_seen =
+        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['_', '.']));
+    let named = paths.iter().flat_map(|path| match path.exists() {
+        true => vec![path.clone()],
+        false => shell::glob(path).into_iter().filter(is_seen).collect(),
+    });
+    let of = |path: PathBuf| match fs::read_dir(&path) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(is_seen).collect(),
+        Err(_) => vec![path],
+    };
+    named.flat_map(of).collect()
+}
+
+/// Runs the job on the master of this join line, whose cluster is this process's own or not.
+fn run_on(
+    runtime: &Arc<tokio::runtime::Runtime>,
+    line: &JoinLine,
+    cluster: Option<(&Cluster, &ClusterConfig)>,
+    typed: TypedJob,
+    options: &JobOptions,
+    mut reporter: JobReporter,
+) -> Result<u8, StreamError> {
+    let submit = |error: String| StreamError::new(code::SUBMIT, error);
+    let mut core = AsyncClient::new(line);
+    core.set_interrupted(watch_interruptions().map_err(|error| submit(error.to_string()))?);
+    let mut client = Client::within(runtime.clone(), core);
+    if let Some((_, config)) = cluster {
+        client.wait_for_workers(config.workers.count);
+    }
+    let scratch = gristmill_runtime::scratch::ScratchFolder::new("streaming-");
+    let scratch =
+        scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
+    let mut job = typed.job;
+    for (archive, name) in &typed.archives {
+        let path = scratch.path().join(name);
+        archive::unpack(archive, &path).map_err(|error| {
+            StreamError::new(code::SUBMIT, format!("-archives {}: {error}", archive.display()))
+        })?;
+        job.files.push(gristmill_runtime::streaming::ShippedFile { name: name.clone(), path });
+    }
+    if cluster.is_none() && !job.files.is_empty() {
+        // Workers elsewhere see other files.
+        let bundle = scratch.path().join("bundle");
+        write_bundle(&job.files, &bundle)
+            .map_err(|error| submit(format!("what is shipped cannot be: {error}")))?;
+        job.files.clear();
+        job.bundle = Some(bundle.to_string_lossy().into_owned());
+    }
+    let has_reduces = 0 < job.reduces;
+    let result = client.run_prepared(Box::new(job), options, &mut |status| reporter.show(status));
+    match result {
+        Ok(report) => {
+            close_output(&report, typed.lazy_output, typed.marks_success);
+            reporter.succeeded(&report.status, &typed.output, has_reduces);
+            Ok(code::OK)
+        }
+        Err(ClientError::Job { status }) => {
+            reporter.failed(&status, has_reduces);
+            Ok(failed_job())
+        }
+        Err(error) => Err(submit_error(&error)),
+    }
+}
+
+fn failed_job() -> u8 {
+    log(Level::Error, "streaming.StreamJob", "Job not successful!");
+    stderr_line("Streaming Command Failed!");
+    code::FAILED
+}
+
+/// Leaves the output directory as Hadoop does: `_SUCCESS` is empty, so that who reads all files reads nothing of it.
+fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
+    // The result is there; what is left of it changes nothing.
+    let mark = report.output.join("_SUCCESS");
+    let _ = if marks_success { fs::File::create(mark).map(drop) } else { fs::remove_file(mark) };
+    if lazy {
+        let empty = report.status.parts.iter().filter(|part| part.records == 0);
+        empty.for_each(|part| drop(fs::remove_file(report.output.join(&part.name))));
+    }
+}
+
+/// With which code a job ends that did not run.
+fn submit_error(error: &ClientError) -> StreamError {
+    let code = match error {
+        ClientError::Interrupted { .. } => code::INTERRUPTED,
+        ClientError::Submit { source } => match &**source {
+            SubmitError::Input { source: InputError::Missing { .. } | InputError::NoMatch { .. } } => {
+                code::INPUT
+            }
+            SubmitError::Input { .. } => code::INPUT,
+            SubmitError::Output {
+                source: OutputError::NotEmpty { .. } | OutputError::NotADirectory { .. },
+            } => code::OUTPUT,
+            SubmitError::Plan { .. } | SubmitError::Settings { .. } => code::CONFIGURATION,
+            _ => code::SUBMIT,
+        },
+        _ => code::SUBMIT,
+    };
+    let mut message = gristmill_runtime::chain(error);
+    if let ClientError::Refused { error } = error
+        && error.code == ErrorCode::JobName
+    {
+        message.push_str(
+            "; have the master started with --allow-commands, if whoever may submit may run any command",
+        );
+    }
+    StreamError::new(code, message)
+}
+
+/// The registry with jobs of commands, for workers and for masters that take them.
+#[must_use]
+pub fn registered(registry: Registry) -> Registry {
+    registry.inner_job::<gristmill_runtime::streaming::StreamingJob>()
+}
+
+/// What is wrong with words that are no text.
+fn not_text() -> anyhow::Error {
+    usage("an argument is not UTF-8".to_owned())
+}

@@ -1,0 +1,157 @@
+//! Hadoop's properties under their old and new names, and which of them mean something here.
+
+use std::collections::BTreeMap;
+
+/// Old and new names of one property.
+const ALIASES: [(&str, &str); 47] = [
+    ("mapred.reduce.tasks", "mapreduce.job.reduces"),
+    ("mapred.map.tasks", "mapreduce.job.maps"),
+    ("mapred.job.name", "mapreduce.job.name"),
+    ("mapred.job.priority", "mapreduce.job.priority"),
+    ("mapred.job.queue.name", "mapreduce.job.queuename"),
+    ("mapred.text.key.partitioner.options", "mapreduce.partition.keypartitioner.options"),
+    ("mapred.text.key.comparator.options", "mapreduce.partition.keycomparator.options"),
+    ("mapred.output.key.comparator.class", "mapreduce.job.output.key.comparator.class"),
+    ("map.output.key.field.separator", "mapreduce.map.output.key.field.separator"),
+    ("mapred.output.value.groupfn.class", "mapreduce.job.output.group.comparator.class"),
+    ("mapred.partitioner.class", "mapreduce.job.partitioner.class"),
+    ("mapred.compress.map.output", "mapreduce.map.output.compress"),
+    ("mapred.map.output.compression.codec", "mapreduce.map.output.compress.codec"),
+    ("mapred.output.compress", "mapreduce.output.fileoutputformat.compress"),
+    ("mapred.output.compression.codec", "mapreduce.output.fileoutputformat.compress.codec"),
+    ("mapred.output.compression.type", "mapreduce.output.fileoutputformat.compress.type"),
+    ("mapred.textoutputformat.separator", "mapreduce.output.textoutputformat.separator"),
+    ("mapred.min.split.size", "mapreduce.input.fileinputformat.split.minsize"),
+    ("mapred.max.split.size", "mapreduce.input.fileinputformat.split.maxsize"),
+    ("mapred.line.input.format.linespermap", "mapreduce.input.lineinputformat.linespermap"),
+    ("key.value.separator.in.input.line", "mapreduce.input.keyvaluelinerecordreader.key.value.separator"),
+    ("mapred.input.dir.recursive", "mapreduce.input.fileinputformat.input.dir.recursive"),
+    ("mapred.map.max.attempts", "mapreduce.map.maxattempts"),
+    ("mapred.reduce.max.attempts", "mapreduce.reduce.maxattempts"),
+    ("mapred.max.map.failures.percent", "mapreduce.map.failures.maxpercent"),
+    ("mapred.max.reduce.failures.percent", "mapreduce.reduce.failures.maxpercent"),
+    ("mapred.map.tasks.speculative.execution", "mapreduce.map.speculative"),
+    ("mapred.reduce.tasks.speculative.execution", "mapreduce.reduce.speculative"),
+    ("mapred.reduce.slowstart.completed.maps", "mapreduce.job.reduce.slowstart.completedmaps"),
+    ("mapred.reduce.parallel.copies", "mapreduce.reduce.shuffle.parallelcopies"),
+    ("mapred.task.timeout", "mapreduce.task.timeout"),
+    ("io.sort.mb", "mapreduce.task.io.sort.mb"),
+    ("io.sort.factor", "mapreduce.task.io.sort.factor"),
+    ("mapred.cache.files", "mapreduce.job.cache.files"),
+    ("mapred.cache.archives", "mapreduce.job.cache.archives"),
+    ("mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir"),
+    ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir"),
+    ("user.name", "mapreduce.job.user.name"),
+    ("mapred.child.java.opts", "mapreduce.child.java.opts"),
+    ("mapred.local.dir", "mapreduce.cluster.local.dir"),
+    ("mapred.job.tracker", "mapreduce.jobtracker.address"),
+    ("mapred.job.reuse.jvm.num.tasks", "mapreduce.job.jvm.numtasks"),
+    ("mapred.tasktracker.map.tasks.maximum", "mapreduce.tasktracker.map.tasks.maximum"),
+    ("mapred.userlog.limit.kb", "mapreduce.task.userlog.limit.kb"),
+    ("mapred.create.symlink", "mapreduce.job.cache.symlink.create"),
+    ("mapred.job.map.memory.mb", "mapreduce.map.memory.mb"),
+    ("mapred.job.reduce.memory.mb", "mapreduce.reduce.memory.mb"),
+];
+
+/// New names of what has an effect on a job.
+const HEEDED: [&str; 39] = [
+    "fs.default.name",
+    "fs.defaultFS",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs",
+    "mapreduce.input.fileinputformat.input.dir.recursive",
+    "mapreduce.input.fileinputformat.inputdir",
+    "mapreduce.input.fileinputformat.split.maxsize",
+    "mapreduce.input.fileinputformat.split.minsize",
+    "mapreduce.input.keyvaluelinerecordreader.key.value.separator",
+    "mapreduce.input.lineinputformat.linespermap",
+    "mapreduce.job.cache.files",
+    "mapreduce.job.maps",
+    "mapreduce.job.name",
+    "mapreduce.job.output.key.comparator.class",
+    "mapreduce.job.partitioner.class",
+    "mapreduce.job.priority",
+    "mapreduce.job.reduces",
+    "mapreduce.map.maxattempts",
+    "mapreduce.map.output.key.field.separator",
+    "mapreduce.output.fileoutputformat.compress",
+    "mapreduce.output.fileoutputformat.compress.codec",
+    "mapreduce.output.fileoutputformat.outputdir",
+    "mapreduce.output.textoutputformat.separator",
+    "mapreduce.partition.keycomparator.options",
+    "mapreduce.partition.keypartitioner.options",
+    "mapreduce.reduce.maxattempts",
+    "mapreduce.task.io.sort.mb",
+    "mapreduce.task.timeout",
+    "num.key.fields.for.partition",
+    "stream.jobconf.truncate.limit",
+    "stream.map.input.field.separator",
+    "stream.map.input.ignoreKey",
+    "stream.map.output.field.separator",
+    "stream.minRecWrittenToEnableSkip_",
+    "stream.non.zero.exit.is.failure",
+    "stream.num.map.output.key.fields",
+    "stream.num.reduce.output.key.fields",
+    "stream.reduce.input.field.separator",
+    "stream.reduce.output.field.separator",
+    "stream.stderr.reporter.prefix",
+];
+
+/// Properties by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties(BTreeMap<String, String>);
+
+impl Properties {
+    /// Sets a property under both of its names; a later one replaces an earlier one.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let other = ALIASES.iter().find_map(|(old, new)| match name {
+            _ if name == *old => Some(*new),
+            _ if name == *new => Some(*old),
+            _ => None,
+        });
+        for name in [Some(name), other, both_spellings(name)].into_iter().flatten() {
+            self.0.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// All of them, under all names.
+    pub fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// What has no effect here, under its new name.
+    pub fn unheeded(&self) -> impl Iterator<Item = &str> {
+        let is_old = |name: &str| ALIASES.iter().any(|(old, _)| *old == name);
+        let names = self.0.keys().map(String::as_str);
+        names.filter(move |name| !is_old(name) && !HEEDED.contains(name) && both_spellings(name).is_none())
+    }
+}
+
+/// The document and the code of Hadoop call this by different names.
+fn both_spellings(name: &str) -> Option<&'static str> {
+    (name == "stream.num.reduce.output.fields").then_some("stream.num.reduce.output.key.fields")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_have_both_of_their_names_and_those_without_effect_are_told() {
+        let mut properties = Properties::default();
+        properties.set("mapred.reduce.tasks", "3");
+        properties.set("stream.num.reduce.output.fields", "2");
+        properties.set("mapreduce.map.speculative", "true");
+        properties.set("my.own", "x");
+        assert_eq!(properties.get("mapreduce.job.reduces"), Some("3"));
+        assert_eq!(properties.get("mapred.map.tasks.speculative.execution"), Some("true"));
+        assert_eq!(properties.get("stream.num.reduce.output.key.fields"), Some("2"));
+        assert_eq!(properties.unheeded().collect::<Vec<_>>(), ["mapreduce.map.speculative", "my.own"]);
+        properties.set("mapreduce.job.reduces", "4");
+        assert_eq!(properties.get("mapred.reduce.tasks"), Some("4"));
+    }
+}

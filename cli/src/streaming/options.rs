@@ -1,0 +1,587 @@
+//! The words of a command line of Hadoop Streaming, `-input x -mapper cat -D a=b`, and the job that they mean.
+//!
+//! Generic options may stand anywhere; Hadoop wants them first.
+
+use super::lists::{expand_braces, split_list};
+use super::names::Properties;
+use super::places::{FileNames, scheme_of};
+use super::{StreamError, code};
+use gristmill_runtime::streaming::{
+    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
+};
+use gristmill_worker::input::Compression;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Options with a value behind them.
+const WITH_VALUE: [&str; 29] = [
+    "input",
+    "output",
+    "mapper",
+    "combiner",
+    "reducer",
+    "file",
+    "dfs",
+    "additionalconfspec",
+    "inputformat",
+    "outputformat",
+    "partitioner",
+    "numReduceTasks",
+    "inputreader",
+    "mapdebug",
+    "reducedebug",
+    "jobconf",
+    "cmdenv",
+    "cacheFile",
+    "cacheArchive",
+    "io",
+    "conf",
+    "D",
+    "fs",
+    "jt",
+    "files",
+    "libjars",
+    "archives",
+    "tokenCacheFile",
+    "numMapTasks",
+];
+
+/// Options without one.
+const WITHOUT_VALUE: [&str; 7] = ["background", "verbose", "info", "debug", "help", "lazyOutput", "h"];
+
+/// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` says otherwise.
+const COMBINE_BYTES: u64 = 64 << 20;
+
+/// The most of them.
+const COMBINE_BYTES_MAX: u64 = 512 << 20;
+
+/// How long a command may stand still unless `mapreduce.task.timeout` says otherwise, milliseconds.
+const TIMEOUT_MS: u64 = 600_000;
+
+/// Parts of a job.
+const REDUCES_MAX: u32 = 100_000;
+
+/// What was typed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TypedOptions {
+    pub inputs: Vec<String>,
+    pub output: Option<String>,
+    pub mapper: Option<String>,
+    pub combiner: Option<String>,
+    pub reducer: Option<String>,
+    pub input_format: Option<String>,
+    pub output_format: Option<String>,
+    pub partitioner: Option<String>,
+    /// Files for the working directory, each with `#NAME` behind it or not.
+    pub files: Vec<String>,
+    pub archives: Vec<String>,
+    pub properties: Properties,
+    pub variables: BTreeMap<String, String>,
+    pub lazy_output: bool,
+    pub help: bool,
+    /// What is passed over, with the reason.
+    pub remarks: Vec<String>,
+}
+
+/// Reads the words.
+///
+/// # Errors
+/// A word that is no option, an option without its value.
+pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
+    let mut typed = TypedOptions::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            return Err(StreamError::new(
+                code::FAILED,
+                format!("Found 1 unexpected arguments on the command line [{word}]"),
+            ));
+        };
+        let name = name.strip_prefix('-').unwrap_or(name);
+        if WITHOUT_VALUE.contains(&name) {
+            typed.flag(name);
+        } else if let Some(pair) = name.strip_prefix('D').filter(|pair| pair.contains('=')) {
+            typed.option("D", pair)?;
+        } else if WITH_VALUE.contains(&name) {
+            let value = words.next();
+            let value = value.ok_or_else(|| {
+                StreamError::new(code::FAILED, format!("Missing argument for option: {name}"))
+            })?;
+            typed.option(name, value)?;
+        } else {
+            return Err(StreamError::new(code::FAILED, format!("Unrecognized option: {word}")));
+        }
+    }
+    Ok(typed)
+}
+
+impl TypedOptions {
+    fn flag(&mut self, name: &str) {
+        match name {
+            "lazyOutput" => self.lazy_output = true,
+            "help" | "info" | "h" => self.help = true,
+            "background" => {
+                self.remarks.push("-background: the job is followed to its end all the same".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn option(&mut self, name: &str, value: &str) -> Result<(), StreamError> {
+        let owned = || Some(value.to_owned());
+        match name {
+            "input" => self.inputs.push(value.to_owned()),
+            "output" => self.output = owned(),
+            "mapper" => self.mapper = owned(),
+            "combiner" => self.combiner = owned(),
+            "reducer" => self.reducer = owned(),
+            "inputformat" => self.input_format = owned(),
+            "outputformat" => self.output_format = owned(),
+            "partitioner" => self.partitioner = owned(),
+            "numReduceTasks" => self.properties.set("mapreduce.job.reduces", value),
+            "numMapTasks" => self.properties.set("mapreduce.job.maps", value),
+            "files" | "file" | "cacheFile" => {
+                self.files.extend(value.split(',').filter(|file| !file.is_empty()).map(str::to_owned));
+            }
+            "archives" | "cacheArchive" => {
+                self.archives.extend(value.split(',').filter(|file| !file.is_empty()).map(str::to_owned));
+            }
+            "D" | "jobconf" => {
+                let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                self.properties.set(name.trim(), value);
+            }
+            "cmdenv" => {
+                let (name, value) = value.split_once('=').ok_or_else(|| {
+                    StreamError::new(code::FAILED, format!("-cmdenv {value}: it must be NAME=VALUE"))
+                })?;
+                self.variables.insert(name.to_owned(), value.to_owned());
+            }
+            "fs" | "dfs" => self.properties.set("fs.defaultFS", value),
+            "conf" | "additionalconfspec" => self.read_configuration(value)?,
+            "io" => {
+                if value != "text" {
+                    return Err(StreamError::new(
+                        code::CONFIGURATION,
+                        format!("-io {value}: commands are fed by lines of text here, and by nothing else"),
+                    ));
+                }
+            }
+            "libjars" | "jt" | "tokenCacheFile" | "mapdebug" | "reducedebug" => {
+                self.remarks.push(format!("-{name} {value} has no meaning here and is passed over"));
+            }
+            _ => {
+                return Err(StreamError::new(
+                    code::CONFIGURATION,
+                    format!("-{name} {value} is not known here"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a configuration file of Hadoop: properties with name and value.
+    fn read_configuration(&mut self, path: &str) -> Result<(), StreamError> {
+        let path = scheme_of(path).filter(|(scheme, _)| *scheme == "file").map_or(path, |(_, rest)| rest);
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {path}: {error}")))?;
+        for property in text.split("<property>").skip(1) {
+            let inner = |tag: &str| {
+                let (_, rest) = property.split_once(&format!("<{tag}>"))?;
+                Some(unescaped(rest.split_once(&format!("</{tag}>"))?.0.trim()))
+            };
+            if let (Some(name), Some(value)) = (inner("name"), inner("value")) {
+                self.properties.set(&name, &value);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    pairs.iter().fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
+}
+
+/// A job with what its submitter needs beside it.
+#[derive(Debug)]
+pub struct TypedJob {
+    pub job: StreamingJob,
+    pub output: PathBuf,
+    pub inputs: Vec<PathBuf>,
+    pub lazy_output: bool,
+    /// `_SUCCESS` stays.
+    pub marks_success: bool,
+    /// Archives that are to be unpacked, each with the name of its folder.
+    pub archives: Vec<(PathBuf, String)>,
+}
+
+impl TypedOptions {
+    /// The job that was meant.
+    ///
+    /// # Errors
+    /// What is missing, or makes no sense.
+    pub fn job(&self, places: &FileNames, stamp: u64) -> Result<TypedJob, StreamError> {
+        let local = |name: &str| {
+            places.local(name).map_err(|error| StreamError::new(code::CONFIGURATION, format!("{error:#}")))
+        };
+        let property = |name: &str| self.properties.get(name);
+        let named_inputs =
+            property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
+        let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
+        let mut paths = Vec::new();
+        for name in inputs.flat_map(split_list).flat_map(|name| expand_braces(&name)) {
+            paths.push(local(&name)?);
+        }
+        if paths.is_empty() {
+            return Err(StreamError::new(code::FAILED, "Required argument: -input <name>"));
+        }
+        let named_output = property("mapreduce.output.fileoutputformat.outputdir");
+        let Some(output) = self.output.as_deref().or(named_output) else {
+            return Err(StreamError::new(code::FAILED, "Required argument: -output "));
+        };
+        let output = local(output)?;
+        let line_input = self.line_input()?;
+        self.check_output_format()?;
+        let reduces = self.reduces()?;
+        let mapper = step("-mapper", self.mapper.as_deref())?;
+        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces))?;
+        let combiner = match (&self.combiner, &reducer) {
+            _ if reduces == 0 => None,
+            (_, StreamStep::Aggregate) => Some(StreamStep::Aggregate),
+            (combiner, _) => combiner.as_deref().map(|typed| step("-combiner", Some(typed))).transpose()?,
+        };
+        let tab = || "\t".to_owned();
+        let text = |name: &str| property(name).map_or_else(tab, str::to_owned);
+        let job = StreamingJob {
+            inputs: paths.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+            line_input,
+            ignore_key: self.truth("stream.map.input.ignoreKey")?,
+            map_input_separator: text("stream.map.input.field.separator"),
+            mapper,
+            combiner,
+            reducer,
+            reduces,
+            map_output: self
+                .field_rule("stream.map.output.field.separator", "stream.num.map.output.key.fields")?,
+            reduce_input_separator: text("stream.reduce.input.field.separator"),
+            reduce_output: self
+                .field_rule("stream.reduce.output.field.separator", "stream.num.reduce.output.key.fields")?,
+            output_separator: text("mapreduce.output.textoutputformat.separator"),
+            partition: self.partition()?,
+            order: self.order()?,
+            non_zero_exit_fails: self.truth("stream.non.zero.exit.is.failure")?.unwrap_or(true),
+            early_close_after: self.number("stream.minRecWrittenToEnableSkip_")?,
+            timeout_ms: Some(self.number("mapreduce.task.timeout")?.unwrap_or(TIMEOUT_MS))
+                .filter(|ms| 0 < *ms),
+            combine_bytes: self
+                .number("mapreduce.task.io.sort.mb")?
+                .map_or(COMBINE_BYTES, |megabytes| (megabytes << 20).clamp(1 << 20, COMBINE_BYTES_MAX)),
+            reporter_prefix: property("stream.stderr.reporter.prefix").unwrap_or("reporter:").to_owned(),
+            properties: self.told_properties(places, &paths, &output, reduces),
+            property_bytes_max: property("stream.jobconf.truncate.limit").and_then(|text| text.parse().ok()),
+            variables: self.variables.clone(),
+            files: self.shipped(places)?,
+            bundle: None,
+            stamp,
+            hdfs_root: Some(places.root().to_owned()),
+        };
+        let marks_success = self.truth("mapreduce.fileoutputcommitter.marksuccessfuljobs")?.unwrap_or(true);
+        let mut archives = Vec::new();
+        for archive in &self.archives {
+            let (path, name) = named_file(archive, places)?;
+            archives.push((path, name));
+        }
+        Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
+    }
+
+    /// The properties of which commands are told.
+    fn told_properties(
+        &self,
+        places: &FileNames,
+        inputs: &[PathBuf],
+        output: &Path,
+        reduces: u32,
+    ) -> BTreeMap<String, String> {
+        let mut told = Properties::default();
+        let inputs: Vec<String> = inputs.iter().map(|path| places.uri(path)).collect();
+        told.set("mapreduce.input.fileinputformat.inputdir", &inputs.join(","));
+        told.set("mapreduce.output.fileoutputformat.outputdir", &places.uri(output));
+        told.set("mapreduce.job.user.name", places.user());
+        told.set("mapreduce.job.priority", "NORMAL");
+        told.set("mapreduce.job.name", "streamjob");
+        told.set("mapreduce.job.maps", "2");
+        told.set("stream.num.map.output.key.fields", "1");
+        for (name, value) in self.properties.all() {
+            told.set(name, value);
+        }
+        told.set("mapreduce.job.reduces", &reduces.to_string());
+        told.all().clone()
+    }
+
+    fn shipped(&self, places: &FileNames) -> Result<Vec<ShippedFile>, StreamError> {
+        let cached = self.properties.get("mapreduce.job.cache.files");
+        let cached = cached.into_iter().flat_map(|files| files.split(',')).map(str::trim);
+        let files = self.files.iter().map(String::as_str).chain(cached.filter(|file| !file.is_empty()));
+        let mut shipped: Vec<ShippedFile> = Vec::new();
+        for file in files {
+            let (path, name) = named_file(file, places)?;
+            if !path.exists() {
+                let said = format!("File: {} does not exist, or is not readable.", path.display());
+                return Err(StreamError::new(code::FAILED, said));
+            }
+            if !shipped.iter().any(|other| other.name == name) {
+                shipped.push(ShippedFile { name, path });
+            }
+        }
+        Ok(shipped)
+    }
+
+    fn reduces(&self) -> Result<u32, StreamError> {
+        if self.reducer.as_deref() == Some("NONE") {
+            return Ok(0);
+        }
+        let wrong = |text: &str| {
+            StreamError::new(
+                code::CONFIGURATION,
+                format!("mapreduce.job.reduces={text}: it must be from 0 to {REDUCES_MAX}"),
+            )
+        };
+        let text = self.properties.get("mapreduce.job.reduces").unwrap_or("1");
+        text.trim().parse().ok().filter(|reduces| *reduces <= REDUCES_MAX).ok_or_else(|| wrong(text))
+    }
+
+    fn line_input(&self) -> Result<LineInput, StreamError> {
+        match self.input_format.as_deref().map(simple_name) {
+            None | Some("TextInputFormat") => Ok(LineInput::Text),
+            Some("KeyValueTextInputFormat") => Ok(LineInput::KeyValue),
+            Some("NLineInputFormat") => Ok(LineInput::Numbered),
+            Some(other) => Err(StreamError::new(
+                code::CONFIGURATION,
+                format!(
+                    "-inputformat : class not found : {other}; there is TextInputFormat, KeyValueTextInputFormat and \
+                 NLineInputFormat"
+                ),
+            )),
+        }
+    }
+
+    fn check_output_format(&self) -> Result<(), StreamError> {
+        match self.output_format.as_deref().map(simple_name) {
+            None | Some("TextOutputFormat") => Ok(()),
+            Some(other) => Err(StreamError::new(
+                code::CONFIGURATION,
+                format!("-outputformat : class not found : {other}; there is TextOutputFormat"),
+            )),
+        }
+    }
+
+    /// Between the fields of a key.
+    fn key_separator(&self) -> &str {
+        self.properties.get("mapreduce.map.output.key.field.separator").unwrap_or("\t")
+    }
+
+    fn specs(&self, name: &str) -> Result<KeySpecs, StreamError> {
+        KeySpecs::parse(self.properties.get(name).unwrap_or_default(), self.key_separator())
+            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("{name}: {error}")))
+    }
+
+    fn partition(&self) -> Result<PartRule, StreamError> {
+        let class = self.partitioner.as_deref().or(self.properties.get("mapreduce.job.partitioner.class"));
+        match class.map(simple_name) {
+            None | Some("HashPartitioner") => Ok(PartRule::Hash),
+            Some("KeyFieldBasedPartitioner") => {
+                Ok(PartRule::Fields(match self.number("num.key.fields.for.partition")? {
+                    Some(fields) => KeySpecs::first_fields(fields as usize, self.key_separator()),
+                    None => self.specs("mapreduce.partition.keypartitioner.options")?,
+                }))
+            }
+            Some(other) => Err(StreamError::new(
+                code::CONFIGURATION,
+                format!(
+                    "-partitioner : class not found : {other}; there is HashPartitioner and KeyFieldBasedPartitioner"
+                ),
+            )),
+        }
+    }
+
+    fn order(&self) -> Result<Option<KeySpecs>, StreamError> {
+        match self.properties.get("mapreduce.job.output.key.comparator.class").map(simple_name) {
+            None => Ok(None),
+            Some("KeyFieldBasedComparator") => {
+                self.specs("mapreduce.partition.keycomparator.options").map(Some)
+            }
+            Some(other) => Err(StreamError::new(
+                code::CONFIGURATION,
+                format!("the comparator {other} is not known here; there is KeyFieldBasedComparator"),
+            )),
+        }
+    }
+
+    fn field_rule(&self, separator: &str, fields: &str) -> Result<FieldRule, StreamError> {
+        let key_fields = self.number(fields)?.unwrap_or(1);
+        let separator = self.properties.get(separator).unwrap_or("\t").to_owned();
+        Ok(FieldRule { separator, key_fields: u32::try_from(key_fields).unwrap_or(u32::MAX) })
+    }
+
+    /// How parts are compressed, if they are.
+    ///
+    /// # Errors
+    /// A codec that nothing here has.
+    pub fn compression(&self) -> Result<Option<Compression>, StreamError> {
+        if self.truth("mapreduce.output.fileoutputformat.compress")? != Some(true) {
+            return Ok(None);
+        }
+        let codec = self.properties.get("mapreduce.output.fileoutputformat.compress.codec");
+        match codec.map(simple_name) {
+            // Hadoop's own default, `.deflate`, is one that little else reads.
+            None | Some("GzipCodec" | "DefaultCodec") => Ok(Some(Compression::Gzip)),
+            Some("ZStandardCodec") => Ok(Some(Compression::Zstd)),
+            Some(other) => Err(StreamError::new(
+                code::CONFIGURATION,
+                format!("the codec {other} is not known here; there is GzipCodec and ZStandardCodec"),
+            )),
+        }
+    }
+
+    /// The whole number of a property.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, StreamError> {
+        let wrong = |text: &str| {
+            StreamError::new(code::CONFIGURATION, format!("{name}={text} is no whole number of 0 and more"))
+        };
+        let read = |text: &str| text.trim().parse().map_err(|_| wrong(text));
+        self.properties.get(name).map(read).transpose()
+    }
+
+    /// Whether a property is true; what is neither counts as nothing, as in Hadoop.
+    pub fn truth(&self, name: &str) -> Result<Option<bool>, StreamError> {
+        Ok(self.properties.get(name).and_then(|text| text.trim().to_ascii_lowercase().parse().ok()))
+    }
+}
+
+/// The name of a class without its package.
+fn simple_name(class: &str) -> &str {
+    class.rsplit(['.', '$']).next().unwrap_or(class)
+}
+
+/// What a mapper, combiner or reducer does. A word that names one of Hadoop's classes is that class.
+fn step(option: &str, typed: Option<&str>) -> Result<StreamStep, StreamError> {
+    let Some(typed) = typed else { return Ok(StreamStep::Identity) };
+    if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
+        return Ok(StreamStep::Aggregate);
+    }
+    match typed {
+        "org.apache.hadoop.mapred.lib.IdentityMapper"
+        | "org.apache.hadoop.mapred.lib.IdentityReducer"
+        | "IdentityMapper"
+        | "IdentityReducer" => return Ok(StreamStep::Identity),
+        class if class.starts_with("org.apache.hadoop.") && !class.contains(' ') => {
+            return Err(StreamError::new(
+                code::CONFIGURATION,
+                format!(
+                    "{option} {class}: of Hadoop's classes there is IdentityMapper, IdentityReducer and the reducer \
+                 `aggregate` here; anything else must be a command"
+                ),
+            ));
+        }
+        _ => {}
+    }
+    match split_command(typed) {
+        words if words.is_empty() => {
+            Err(StreamError::new(code::FAILED, format!("{option}: the command is empty")))
+        }
+        words => Ok(StreamStep::Command(words)),
+    }
+}
+
+/// The file of `PATH#NAME`, and the name that tasks know it by.
+fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), StreamError> {
+    let (path, name) = match text.rsplit_once('#') {
+        Some((path, name)) => (path, Some(name)),
+        None => (text, None),
+    };
+    // What is shipped lies on this machine unless it says otherwise.
+    let place = places.with_default(super::places::DefaultSystem::Local);
+    let path = place.local(path).map_err(|error| StreamError::new(code::FAILED, format!("{error:#}")))?;
+    let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| !name.is_empty()).map(str::to_owned).or(own).unwrap_or_default();
+    let is_plain = !name.is_empty() && !name.contains('/') && ![".", "..", "tmp"].contains(&&*name);
+    if is_plain {
+        return Ok((path, name));
+    }
+    Err(StreamError::new(
+        code::FAILED,
+        format!("{text}: `{name}` cannot be the name of a file in a task's directory"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::DefaultSystem;
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        split_command(text)
+    }
+
+    fn job(text: &str) -> Result<TypedJob, StreamError> {
+        let typed = read(&words(&format!("-input /in -output /out {text}")))?;
+        typed.job(&FileNames::new(DefaultSystem::Local).unwrap(), 1)
+    }
+
+    #[test]
+    fn words_of_mrjob_are_understood() {
+        let text = "-files hdfs:///f/wd/job.py#job.py,hdfs:///f/wd/m.zip#m.zip -D a=b -D mapred.reduce.tasks=3 -partitioner \
+             org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner -cmdenv TZ=UTC -input hdfs:///in -output hdfs:///out \
+             -mapper 'python3 job.py --step-num=0 --mapper' -reducer cat";
+        let typed = read(&words(text)).unwrap();
+        assert_eq!(typed.files, ["hdfs:///f/wd/job.py#job.py", "hdfs:///f/wd/m.zip#m.zip"]);
+        assert_eq!(typed.properties.get("mapreduce.job.reduces"), Some("3"));
+        assert_eq!(typed.variables, [("TZ".to_owned(), "UTC".to_owned())].into());
+        assert_eq!(typed.mapper.as_deref(), Some("python3 job.py --step-num=0 --mapper"));
+        assert_eq!(typed.output.as_deref(), Some("hdfs:///out"));
+    }
+
+    #[test]
+    fn steps_are_commands_or_the_classes_there_are() {
+        let steps = |text| job(text).map(|typed| (typed.job.mapper, typed.job.combiner, typed.job.reducer));
+        let command = |word: &str| StreamStep::Command(vec![word.to_owned()]);
+        assert_eq!(steps("").unwrap(), (StreamStep::Identity, None, StreamStep::Identity));
+        assert_eq!(steps("-mapper cat -reducer wc").unwrap(), (command("cat"), None, command("wc")));
+        assert_eq!(steps("-mapper cat -reducer aggregate").unwrap().1, Some(StreamStep::Aggregate));
+        assert_eq!(
+            steps("-mapper org.apache.hadoop.mapred.lib.IdentityMapper").unwrap().0,
+            StreamStep::Identity
+        );
+        assert_eq!(
+            steps("-mapper org.apache.hadoop.mapred.lib.InverseMapper").unwrap_err().code,
+            code::CONFIGURATION
+        );
+        assert_eq!(job("-reducer NONE").unwrap().job.reduces, 0);
+        assert_eq!(job("-numReduceTasks 0 -combiner cat").unwrap().job.combiner, None);
+        assert_eq!(job("").unwrap().job.reduces, 1);
+    }
+
+    #[test]
+    fn what_makes_no_job_is_refused_with_the_code_of_hadoop() {
+        let refused = |text: &str| job(text).unwrap_err().code;
+        assert_eq!(refused("-nope x"), code::FAILED);
+        assert_eq!(refused("stray"), code::FAILED);
+        assert_eq!(refused("-mapper"), code::FAILED);
+        assert_eq!(refused("-cmdenv x"), code::FAILED);
+        assert_eq!(refused("-numReduceTasks many"), code::CONFIGURATION);
+        assert_eq!(refused("-inputformat org.example.Mine"), code::CONFIGURATION);
+        assert_eq!(refused("-partitioner Mine"), code::CONFIGURATION);
+        assert_eq!(refused("-io typedbytes"), code::CONFIGURATION);
+        assert_eq!(refused("-file /not/there"), code::FAILED);
+        let places = FileNames::new(DefaultSystem::Local).unwrap();
+        for (text, missing) in [("-output /o", "-input"), ("-input /i", "-output")] {
+            let error = read(&words(text)).unwrap().job(&places, 1).unwrap_err();
+            assert!(error.message.contains(missing) && error.code == code::FAILED, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn lists_and_braces_name_several_files() {
+        assert_eq!(job("-input /b,/c{1,2}").unwrap().job.inputs, ["/in", "/b", "/c1", "/c2"]);
+    }
+}

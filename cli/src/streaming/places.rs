@@ -1,0 +1,159 @@
+//! Names of files as Hadoop's programs write them, `hdfs:///user/me/x`, and the files of this machine that they stand for.
+//!
+//! `hdfs:` is a folder of this machine, whatever host stands in the name: [`ROOT_VARIABLE`] names it, else it is `hdfs` in
+//! the user's folder for data. A name cannot lead out of it.
+
+use crate::usage::usage;
+use std::path::{Component, Path, PathBuf};
+
+/// The variable that names the folder that `hdfs:///` stands for.
+pub const ROOT_VARIABLE: &str = "GRISTMILL_HDFS_ROOT";
+
+/// What a name without a scheme means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefaultSystem {
+    /// A file of `hdfs:`, relative to the user's folder there.
+    Hdfs,
+    /// A file of this machine, relative to the working directory.
+    Local,
+}
+
+/// Which file a name stands for, and what a file is called.
+#[derive(Clone, Debug)]
+pub struct FileNames {
+    root: PathBuf,
+    user: String,
+    pub default: DefaultSystem,
+}
+
+impl FileNames {
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// No folder for `hdfs:` where there is no home either.
+    pub fn new(default: DefaultSystem) -> anyhow::Result<Self> {
+        let named = std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+        let data = || std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).or_else(home);
+        let root = named
+            .or_else(|| data().map(|data| data.join("gristmill/hdfs")))
+            .ok_or_else(|| usage(format!("no folder for hdfs: is known: name one in {ROOT_VARIABLE}")))?;
+        let named =
+            ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
+        let root = std::path::absolute(root)?;
+        Ok(Self { root, user: user.unwrap_or_else(|| "root".to_owned()), default })
+    }
+
+    /// The same, where names without a scheme mean something else.
+    pub fn with_default(&self, default: DefaultSystem) -> Self {
+        Self { default, ..self.clone() }
+    }
+
+    /// The folder that `hdfs:///` stands for.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The user, as Hadoop knows them.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The file that a name stands for.
+    ///
+    /// # Errors
+    /// A scheme that nothing here reads.
+    pub fn local(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let Some((scheme, rest)) = scheme_of(name) else {
+            return match self.default {
+                DefaultSystem::Hdfs => Ok(self.below_root(name)),
+                DefaultSystem::Local => Ok(std::path::absolute(if name.is_empty() { "." } else { name })?),
+            };
+        };
+        // `//host` may stand in front of the path.
+        let path = rest.strip_prefix("//").map_or(rest, |rest| rest.find('/').map_or("/", |at| &rest[at..]));
+        match scheme {
+            "hdfs" | "viewfs" => Ok(self.below_root(path)),
+            "file" => Ok(PathBuf::from(path)),
+            _ => Err(usage(format!(
+                "No FileSystem for scheme \"{scheme}\": {name} cannot be read here; there is hdfs: and file:"
+            ))),
+        }
+    }
+
+    /// A name in `hdfs:` as a file; `..` ends at its root.
+    fn below_root(&self, name: &str) -> PathBuf {
+        let mut path = self.root.clone();
+        let begin = if name.starts_with('/') { String::new() } else { format!("/user/{}/", self.user) };
+        let mut depth = 0;
+        for component in Path::new(&(begin + name)).components() {
+            match component {
+                Component::Normal(name) => {
+                    path.push(name);
+                    depth += 1;
+                }
+                Component::ParentDir if 0 < depth => {
+                    path.pop();
+                    depth -= 1;
+                }
+                _ => {}
+            }
+        }
+        path
+    }
+
+    /// What a file is called, as a URI.
+    pub fn uri(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.root) {
+            Ok(below) => format!("hdfs:///{}", below.display()),
+            Err(_) => format!("file://{}", path.display()),
+        }
+    }
+}
+
+/// The scheme of a name, and what stands behind its colon.
+pub fn scheme_of(name: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = name.split_once(':')?;
+    let is_scheme = scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    (is_scheme && rest.starts_with('/')).then_some((scheme, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(default: DefaultSystem) -> FileNames {
+        FileNames { root: PathBuf::from("/data/hdfs"), user: "me".to_owned(), default }
+    }
+
+    #[test]
+    fn names_of_hdfs_stay_below_its_root() {
+        let places = places(DefaultSystem::Hdfs);
+        let check = |name: &str, expected: &str| {
+            assert_eq!(places.local(name).unwrap(), Path::new(expected), "{name}");
+        };
+        check("hdfs:///user/me/x", "/data/hdfs/user/me/x");
+        check("hdfs://namenode:8020/x/", "/data/hdfs/x");
+        check("hdfs://namenode", "/data/hdfs");
+        check("hdfs:/x", "/data/hdfs/x");
+        check("/x", "/data/hdfs/x");
+        check("x", "/data/hdfs/user/me/x");
+        check("", "/data/hdfs/user/me");
+        check("hdfs:///../../etc/passwd", "/data/hdfs/etc/passwd");
+        check("/../etc", "/data/hdfs/etc");
+        check("../../../../x", "/data/hdfs/x");
+        check("file:///x", "/x");
+        check("a:b", "/data/hdfs/user/me/a:b");
+        assert!(places.local("s3://bucket/x").is_err());
+    }
+
+    #[test]
+    fn files_are_called_by_where_they_lie() {
+        let places = places(DefaultSystem::Local);
+        assert_eq!(places.uri(Path::new("/data/hdfs/user/me/x")), "hdfs:///user/me/x");
+        assert_eq!(places.uri(Path::new("/tmp/x")), "file:///tmp/x");
+        assert_eq!(places.local("/tmp/x").unwrap(), Path::new("/tmp/x"));
+    }
+}

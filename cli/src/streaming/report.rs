@@ -1,0 +1,193 @@
+//! What is printed of a job as it goes, for people and for programs that read Hadoop's log.
+
+use super::log::{Level, log};
+use super::places::FileNames;
+use crate::terminal::stderr_text;
+use gristmill_runtime::api::{JobState, JobStatus};
+use gristmill_runtime::streaming::counter_sums;
+use gristmill_worker::http::Endpoint;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Time between two lines of progress.
+const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Who speaks of the job.
+const JOB: &str = "mapreduce.Job";
+
+/// Tells how a job goes on.
+pub struct JobReporter {
+    stamp: u64,
+    places: FileNames,
+    /// Where the master is.
+    url: String,
+    begun: bool,
+    shown: Option<(u64, u64)>,
+    shown_at: Option<Instant>,
+    told: BTreeSet<String>,
+}
+
+impl JobReporter {
+    pub fn new(stamp: u64, places: FileNames, master: &Endpoint) -> Self {
+        let scheme = if master.pin.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}:{}/", master.host, master.port);
+        Self { stamp, places, url, begun: false, shown: None, shown_at: None, told: BTreeSet::new() }
+    }
+
+    /// The number of the job in Hadoop's style: its tools expect four digits.
+    fn number(&self, status: &JobStatus) -> String {
+        format!("{}_{:04}", self.stamp, (status.job.0.max(1) - 1) % 9_999 + 1)
+    }
+
+    /// A new status is there.
+    pub fn show(&mut self, status: &JobStatus) {
+        if !std::mem::replace(&mut self.begun, true) {
+            let number = self.number(status);
+            log(Level::Info, "mapreduce.JobSubmitter", &format!("number of splits:{}", status.maps.total));
+            log(Level::Info, "impl.YarnClientImpl", &format!("Submitted application application_{number}"));
+            log(Level::Info, JOB, &format!("The url to track the job: {}", self.url));
+            log(Level::Info, JOB, &format!("Running job: job_{number}"));
+            log(Level::Info, JOB, &format!("Job job_{number} running in uber mode : false"));
+        }
+        self.tell_failures(status);
+        let progress = progress(status);
+        let due = self.shown_at.is_none_or(|at| PROGRESS_PAUSE <= at.elapsed());
+        if due && self.shown != Some(progress) {
+            self.tell_progress(progress);
+        }
+    }
+
+    fn tell_progress(&mut self, progress: (u64, u64)) {
+        (self.shown, self.shown_at) = (Some(progress), Some(Instant::now()));
+        log(Level::Info, JOB, &format!(" map {}% reduce {}%", progress.0, progress.1));
+    }
+
+    /// Tells of each failed attempt once, as Hadoop does.
+    fn tell_failures(&mut self, status: &JobStatus) {
+        for incident in &status.incidents {
+            if self.told.contains(incident) {
+                continue;
+            }
+            self.told.insert(incident.clone());
+            if let Some((attempt, message)) = failed_attempt(incident) {
+                let number = self.number(status);
+                log(Level::Info, JOB, &format!("Task Id : attempt_{number}_{attempt}, Status : FAILED"));
+                let mut text = String::new();
+                for line in message.split(" | ") {
+                    let _ = writeln!(text, "{line}");
+                }
+                stderr_text(&text);
+            }
+        }
+    }
+
+    /// The job has succeeded.
+    pub fn succeeded(&mut self, status: &JobStatus, output: &Path, has_reduces: bool) {
+        self.show(status);
+        let all = (100, if has_reduces { 100 } else { 0 });
+        if self.shown != Some(all) {
+            self.tell_progress(all);
+        }
+        log(Level::Info, JOB, &format!("Job job_{} completed successfully", self.number(status)));
+        tell_counters(status, has_reduces);
+        log(Level::Info, "streaming.StreamJob", &format!("Output directory: {}", self.places.uri(output)));
+    }
+
+    /// The job has failed, or was cancelled.
+    pub fn failed(&mut self, status: &JobStatus, has_reduces: bool) {
+        self.show(status);
+        let state = if status.state == JobState::Cancelled { "KILLED" } else { "FAILED" };
+        let why = status.failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default();
+        let number = self.number(status);
+        log(Level::Info, JOB, &format!("Job job_{number} failed with state {state} due to: {why}"));
+        tell_counters(status, has_reduces);
+    }
+}
+
+/// Maps and reduces that are done, of hundred.
+fn progress(status: &JobStatus) -> (u64, u64) {
+    let of = |done: u64, total: u64| (done * 100).checked_div(total).unwrap_or(0);
+    let maps = match status.input_bytes {
+        0 => of(status.maps.done.into(), status.maps.total.into()),
+        bytes => of(status.input_bytes_read.min(bytes), bytes),
+    };
+    (maps, of(status.reduces.done.into(), status.reduces.total.into()))
+}
+
+/// The attempt of an incident, in Hadoop's style without the job, and what it reported.
+fn failed_attempt(incident: &str) -> Option<(String, &str)> {
+    let (_, rest) = incident.split_once(": ")?;
+    let (attempt, rest) = rest.split_once(" on ")?;
+    let (_, message) = rest.split_once(" failed (")?;
+    let (_, message) = message.split_once("): ")?;
+    let (_, task) = attempt.split_once('/')?;
+    let (kind, number) = task.split_once('-')?;
+    let (index, epoch) = number.split_once('.')?;
+    let letter = match kind {
+        "map" => 'm',
+        "reduce" => 'r',
+        _ => return None,
+    };
+    let (index, epoch): (u32, u32) = (index.parse().ok()?, epoch.parse().ok()?);
+    Some((format!("{letter}_{index:06}_{epoch}"), message))
+}
+
+fn tell_counters(status: &JobStatus, has_reduces: bool) {
+    let groups = counters(status, has_reduces);
+    let count: usize = groups.values().map(Vec::len).sum();
+    log(Level::Info, JOB, &format!("Counters: {count}"));
+    let mut text = String::new();
+    for (group, counters) in groups {
+        let _ = writeln!(text, "\t{group}");
+        for (name, count) in counters {
+            let _ = writeln!(text, "\t\t{name}={count}");
+        }
+    }
+    stderr_text(&text);
+}
+
+/// Counters by group: what the system counts under the names that Hadoop has for it, then what commands have counted.
+fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(String, u64)>> {
+    let totals = &status.totals;
+    let mut groups: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
+    let mut add = |group: &str, name: &str, count: u64| {
+        groups.entry(group.to_owned()).or_default().push((name.to_owned(), count));
+    };
+    add("File Input Format Counters", "Bytes Read", totals.map_bytes_in);
+    add("File Output Format Counters", "Bytes Written", totals.bytes_out);
+    add("Job Counters", "Launched map tasks", u64::from(status.maps.total));
+    add("Job Counters", "Launched reduce tasks", u64::from(status.reduces.total));
+    let framework = "Map-Reduce Framework";
+    add(framework, "Map input records", totals.map_records_in);
+    if has_reduces {
+        add(framework, "Map output records", totals.map_records_out);
+        add(framework, "Map output bytes", totals.map_bytes_out);
+        add(framework, "Reduce input records", totals.reduce_records_in);
+        add(framework, "Reduce output records", totals.records_out);
+    } else {
+        add(framework, "Map output records", totals.records_out);
+    }
+    for (group, name, sum) in counter_sums(&status.counters) {
+        // Programs that read this take no negative number.
+        if let Ok(sum) = u64::try_from(sum) {
+            add(&group, &name, sum);
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_in_the_style_that_drivers_read() {
+        let incident = "0.123 s: job-1/map-12.3 on worker-0 failed (user): PipeMapRed: subprocess failed with code 1 | Traceback";
+        let (attempt, message) = failed_attempt(incident).unwrap();
+        assert_eq!(attempt, "m_000012_3");
+        assert_eq!(message, "PipeMapRed: subprocess failed with code 1 | Traceback");
+        assert_eq!(failed_attempt("0.1 s: worker-1 was lost"), None);
+    }
+}

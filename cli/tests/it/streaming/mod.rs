@@ -1,0 +1,565 @@
+//! Hadoop Streaming: real commands behind real pipes, what they are told, how they end, and which bytes come out.
+//!
+//! `hadoop` calls the program by Hadoop's names, as drivers do. The book's chapter "Hadoop Streaming" has a row for each
+//! rule, with the test here that holds it.
+
+mod hadoop;
+
+use crate::support::standing::Standing;
+use crate::support::{Finished, Sandbox, oracle, process, until};
+use std::fs;
+use std::process::Command;
+
+/// Runs a job on a cluster of one worker; input and output are `in` and `out` of the sandbox.
+fn stream(sandbox: &Sandbox, words: &[&str]) -> Finished {
+    let flags = ["streaming", "--workers", "1", "--no-sync"];
+    let paths = ["-input", "in", "-output", "out"];
+    sandbox.run([&flags[..], &paths, words].concat())
+}
+
+/// The part of a key by the rule that Hadoop documents, in Python: nothing of ours.
+const PYTHON_PARTITION: &str = "
+import sys
+def partition(key, parts):
+    h = 1
+    for byte in key:
+        h = 31 * h + (byte - 256 if byte > 127 else byte)
+    h &= 0xffffffff
+    return (h & 0x7fffffff) % parts
+parts = [[] for _ in range(int(sys.argv[2]))]
+for line in open(sys.argv[1], 'rb').read().split(b'\\n')[:-1]:
+    key, _, value = line.partition(b'\\t')
+    parts[partition(key, len(parts))].append((key, value))
+for number, pairs in enumerate(parts):
+    # Sorted by the bytes of the key alone; Python's sort is stable, as ours is.
+    pairs.sort(key=lambda pair: pair[0])
+    with open(f'{sys.argv[3]}-{number:05}', 'wb') as part:
+        part.writelines(key + b'\\t' + value + b'\\n' for key, value in pairs)
+";
+
+/// Whether there is a Python to ask; says what is skipped if not.
+fn has_python(what: &str) -> bool {
+    let has = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has {
+        crate::support::say_skipped(what, "no python3");
+    }
+    has
+}
+
+#[test]
+fn parts_are_those_that_hadoops_rules_in_python_give_byte_by_byte() {
+    if !has_python("parts beside those of Python") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut random = crate::support::data::Random::seeded(7);
+    let mut lines = Vec::new();
+    for number in 0..3_000_u64 {
+        // Keys of any bytes but those that end a line or a key, of which some are equal and some are empty.
+        let length = random.below(6);
+        let key: Vec<u8> = (0..length).map(|_| *random.pick(&[b'a', b'b', 0x80, 0xff, b' ', 0])).collect();
+        lines.extend_from_slice(&key);
+        if 0 < random.below(9) {
+            lines.extend_from_slice(format!("\tv{number}").as_bytes());
+        }
+        lines.push(b'\n');
+    }
+    let input = sandbox.write("in", &lines);
+    let script = sandbox.write("partition.py", PYTHON_PARTITION);
+    for parts in ["1", "7"] {
+        let asked =
+            Command::new("python3").args([&script, &input, parts, &sandbox.text("expected")]).status();
+        assert!(asked.unwrap().success());
+        stream(&sandbox, &["-mapper", "cat", "-reducer", "cat", "-numReduceTasks", parts]).expect_code(0);
+        let names = oracle::part_names(&sandbox.path("out"));
+        assert_eq!(names.len().to_string(), parts);
+        for (number, name) in names.iter().enumerate() {
+            let expected = fs::read(sandbox.path(&format!("expected-{number:05}"))).unwrap();
+            assert!(
+                fs::read(sandbox.path("out").join(name)).unwrap() == expected,
+                "{name} of {parts} differs"
+            );
+        }
+        fs::remove_dir_all(sandbox.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn lines_without_a_value_keep_the_separator_and_success_is_an_empty_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "foo\r\nbar\tx\rlast");
+    stream(&sandbox, &["-mapper", "cat", "-reducer", "cat"]).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"bar\tx\nfoo\t\nlast\t\n");
+    assert_eq!(fs::read(sandbox.path("out/_SUCCESS")).unwrap(), b"");
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    let unmarked = ["-D", "mapreduce.fileoutputcommitter.marksuccessfuljobs=false", "-mapper", "cat"];
+    stream(&sandbox, &unmarked).expect_code(0);
+    assert!(!sandbox.path("out/_SUCCESS").exists());
+}
+
+#[test]
+fn reducer_without_input_runs_and_what_it_writes_is_thrown_away() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "one\n");
+    let words = ["-mapper", "cat", "-reducer", "wc -l", "-numReduceTasks", "4", "-lazyOutput"];
+    stream(&sandbox, &words).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"1\t\n");
+    assert_eq!(oracle::part_names(&sandbox.path("out")).len(), 1, "empty parts were not asked for");
+}
+
+#[test]
+fn parts_are_compressed_if_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b\na\n");
+    let gzip = [
+        "-D",
+        "mapred.output.compress=true",
+        "-D",
+        "mapred.output.compression.codec=org.apache.hadoop.io.compress.GzipCodec",
+    ];
+    stream(&sandbox, &[&gzip[..], &["-mapper", "cat"]].concat()).expect_code(0);
+    let unpacked = Command::new("gzip").arg("-dc").arg(sandbox.path("out/part-00000.gz")).output().unwrap();
+    assert_eq!(unpacked.stdout, b"a\t\nb\t\n");
+}
+
+#[test]
+fn wildcards_and_lists_name_inputs() {
+    let sandbox = Sandbox::new();
+    for (name, line) in [("in/a1", "1\n"), ("in/a2", "2\n"), ("in/b1", "3\n"), ("in/c1", "4\n")] {
+        sandbox.write(name, line);
+    }
+    let words = ["streaming", "--workers", "1", "--no-sync", "-input", "in/a*,in/{b,c}1", "-output", "out"];
+    sandbox.run([&words[..], &["-mapper", "cat", "-D", "mapred.map.tasks=1"]].concat()).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"1\t\n2\t\n3\t\n4\t\n");
+}
+
+#[test]
+fn maps_alone_write_a_part_for_each_split_and_no_two_files_share_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/a", "1\n2\n");
+    sandbox.write("in/b", "3\n");
+    sandbox.write("in/_not", "4\n");
+    stream(&sandbox, &["-mapper", "cat", "-numReduceTasks", "0", "-D", "mapred.map.tasks=1"]).expect_code(0);
+    assert_eq!(oracle::parts(&sandbox.path("out")), [&b"1\t\n2\t\n"[..], b"3\t\n"]);
+}
+
+#[test]
+fn fields_of_the_key_and_separators_are_those_that_properties_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b.2.x\na.1.y\na.0.z\n");
+    let map = ["-D", "stream.map.output.field.separator=.", "-D", "stream.num.map.output.key.fields=2"];
+    let rest = ["-D", "mapred.textoutputformat.separator=|", "-mapper", "cat", "-reducer", "cat"];
+    stream(&sandbox, &[&map[..], &rest].concat()).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a.0|z\na.1|y\nb.2|x\n");
+}
+
+#[test]
+fn comparator_sorts_by_fields_of_the_key_and_partitioner_keeps_those_together() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "11.12.1.2\n11.14.2.3\n11.11.4.1\n11.12.1.1\n11.14.2.2\n");
+    let order = [
+        "-D",
+        "mapreduce.job.output.key.comparator.class=org.apache.hadoop.mapred.lib.KeyFieldBasedComparator",
+        "-D",
+        "stream.map.output.field.separator=.",
+        "-D",
+        "stream.num.map.output.key.fields=4",
+        "-D",
+        "mapred.text.key.comparator.options=-k2,2nr -k4,4n",
+        "-D",
+        "map.output.key.field.separator=.",
+        "-D",
+        "mapred.text.key.partitioner.options=-k1,2",
+        "-partitioner",
+        "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner",
+        "-numReduceTasks",
+        "12",
+        "-mapper",
+        "cat",
+        "-reducer",
+        "cat",
+    ];
+    stream(&sandbox, &order).expect_code(0);
+    let parts: Vec<Vec<u8>> =
+        oracle::parts(&sandbox.path("out")).into_iter().filter(|part| !part.is_empty()).collect();
+    let expected: [&[u8]; 3] =
+        [b"11.11.4.1\t\n", b"11.12.1.1\t\n11.12.1.2\t\n", b"11.14.2.2\t\n11.14.2.3\t\n"];
+    let mut sorted = parts.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+}
+
+/// Parts and order by fields of keys as Hadoop documents them, in Python.
+const PYTHON_FIELDS: &str = "
+import sys
+def partition(key, parts):
+    h = 0
+    for byte in key.split(b'.')[0]:
+        h = (31 * h + (byte - 256 if byte > 127 else byte)) & 0xffffffff
+    return (h & 0x7fffffff) % parts
+parts = [[] for _ in range(int(sys.argv[2]))]
+for key in open(sys.argv[1], 'rb').read().split():
+    parts[partition(key, len(parts))].append(key)
+for number, keys in enumerate(parts):
+    # -k2,2nr -k1: the second field as a number, largest first, then the rest from the first.
+    keys.sort(key=lambda key: (-float(key.split(b'.')[1]), key))
+    with open(f'{sys.argv[3]}-{number:05}', 'wb') as part:
+        part.writelines(key + b'\\t\\n' for key in keys)
+";
+
+#[test]
+fn parts_by_fields_of_keys_are_those_of_python() {
+    if !has_python("parts by fields beside those of Python") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut random = crate::support::data::Random::seeded(8);
+    let mut keys = std::collections::BTreeSet::new();
+    for _ in 0..500 {
+        let word = *random.pick(&["a", "bb", "ccc", "d\u{e9}", ""]);
+        let number = *random.pick(&["0", "7", "-7", "10", "007", "-12", "123456789012345"]);
+        keys.insert(format!("{word}.{number}.{}", random.below(50)));
+    }
+    let lines: String = keys.iter().map(|key| format!("{key}\n")).collect();
+    let input = sandbox.write("in", lines);
+    let script = sandbox.write("fields.py", PYTHON_FIELDS);
+    let asked = Command::new("python3").args([&script, &input, "5", &sandbox.text("expected")]).status();
+    assert!(asked.unwrap().success());
+    let order = [
+        "-D",
+        "mapred.output.key.comparator.class=org.apache.hadoop.mapreduce.lib.partition.KeyFieldBasedComparator",
+        "-D",
+        "mapreduce.map.output.key.field.separator=.",
+        "-D",
+        "mapreduce.partition.keycomparator.options=-k2,2nr -k1",
+        "-D",
+        "mapreduce.partition.keypartitioner.options=-k1,1",
+        "-partitioner",
+        "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner",
+        "-numReduceTasks",
+        "5",
+        "-mapper",
+        "cat",
+        "-reducer",
+        "cat",
+    ];
+    stream(&sandbox, &order).expect_code(0);
+    for (number, part) in oracle::parts(&sandbox.path("out")).iter().enumerate() {
+        let expected = fs::read(sandbox.path(&format!("expected-{number:05}"))).unwrap();
+        let (found, expected) = (String::from_utf8_lossy(part), String::from_utf8_lossy(&expected));
+        assert_eq!(found, expected, "part {number}");
+    }
+}
+
+#[test]
+fn combiner_gets_sorted_lines_before_they_travel() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b\na\nb\na\nb\n");
+    let combiner = "uniq -c";
+    let words = ["-mapper", "cat", "-combiner", combiner, "-reducer", "cat", "-D", "mapred.map.tasks=1"];
+    let finished = stream(&sandbox, &words).expect_code(0);
+    let out = String::from_utf8(oracle::whole(&sandbox.path("out"))).unwrap();
+    let counts: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(counts, [["2", "a"], ["3", "b"]]);
+    finished.expect_words(&["Reduce input records=2"]);
+}
+
+#[test]
+fn aggregate_totals_values_as_their_keys_say() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "LongValueSum:a\t1\nUniqValueCount:u\tx\nLongValueSum:a\t4\nUniqValueCount:u\tx\n");
+    stream(&sandbox, &["-mapper", "cat", "-reducer", "aggregate"]).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t5\nu\t1\n");
+}
+
+#[test]
+fn lines_of_nlineinputformat_come_with_their_place_and_so_many_to_a_map() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "one\ntwo\nthree\nfour\nfive\n");
+    let format = ["-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat", "-numReduceTasks", "0"];
+    let lines = ["-D", "mapred.line.input.format.linespermap=2", "-mapper", "cat"];
+    stream(&sandbox, &[&format[..], &lines].concat()).expect_code(0);
+    let parts = oracle::parts(&sandbox.path("out"));
+    assert_eq!(parts, [&b"0\tone\n4\ttwo\n"[..], b"8\tthree\n14\tfour\n", b"19\tfive\n"]);
+}
+
+#[test]
+fn lines_of_keyvaluetextinputformat_come_as_key_and_value() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "a=1\nb\n");
+    let format = ["-inputformat", "KeyValueTextInputFormat", "-D", "key.value.separator.in.input.line=="];
+    stream(
+        &sandbox,
+        &[&format[..], &["-mapper", "cat", "-numReduceTasks", "0", "-D", "mapred.map.tasks=1"]].concat(),
+    )
+    .expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t1\nb\t\n");
+}
+
+#[test]
+fn commands_are_told_of_their_task_and_of_nothing_that_the_worker_keeps() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("in", "x\n");
+    let one = ["-D", "mapred.map.tasks=1"];
+    let words = ["-mapper", "env", "-numReduceTasks", "0", "-cmdenv", "MINE=a b", "-D", "my.own-name=7"];
+    let flags = ["streaming", "--workers", "1", "--no-sync", "-input", "in", "-output", "out"];
+    let finished = sandbox.gristmill([&flags[..], &words, &one].concat()).env("A_SECRET", "hidden").finish();
+    finished.expect_code(0);
+    let out = String::from_utf8(oracle::whole(&sandbox.path("out"))).unwrap();
+    let has = |line: &str| assert!(out.contains(&format!("\n{line}\t\n")), "no {line} in {out}");
+    has("MINE=a b");
+    has("my_own_name=7");
+    has(&format!("mapreduce_map_input_file=file:{input}"));
+    has(&format!("map_input_file=file:{input}"));
+    has("mapreduce_map_input_start=0");
+    has("mapreduce_map_input_length=2");
+    has("mapreduce_task_partition=0");
+    has("mapred_task_is_map=true");
+    has("mapreduce_task_ismap=true");
+    has("mapreduce_job_reduces=0");
+    for name in
+        ["mapreduce_job_id=job_", "mapred_job_id=job_", "mapreduce_task_attempt_id=attempt_", "TMPDIR=/"]
+    {
+        assert!(out.contains(&format!("\n{name}")), "no {name} in {out}");
+    }
+    assert!(!out.contains("hidden") && !out.contains("GRISTMILL_"), "{out}");
+}
+
+#[test]
+fn commands_work_in_a_fresh_folder_with_what_was_shipped() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    // A script that nobody may execute where it lies.
+    let script = sandbox.write("job.sh", "#!/bin/sh\ncat > /dev/null; cat words; ls; touch left\n");
+    let words = sandbox.write("list", "some words\n");
+    let files = format!("{words}#words");
+    let all = ["-mapper", "job.sh", "-file", &script, "-files", &files, "-numReduceTasks", "0"];
+    stream(&sandbox, &[&all[..], &["-D", "mapred.map.tasks=1"]].concat()).expect_code(0);
+    let expected = b"some words\t\njob.sh\t\ntmp\t\nwords\t\n";
+    assert_eq!(oracle::whole(&sandbox.path("out")), expected);
+}
+
+#[test]
+fn archives_are_unpacked_in_the_working_directory() {
+    if !has_python("archives that Python has made") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    sandbox.write("tree/run.sh", "cat tree/sub/words; cat > /dev/null\n");
+    sandbox.write("tree/sub/words", "some words\n");
+    for (kind, name) in [("gztar", "a.tar.gz"), ("tar", "a.tar"), ("zip", "a.zip")] {
+        let make = "import shutil, sys; shutil.make_archive('a', sys.argv[1], 'tree')";
+        let made = Command::new("python3").args(["-c", make, kind]).current_dir(sandbox.path("")).status();
+        assert!(made.unwrap().success());
+        let archive = format!("{name}#tree");
+        let words = ["-mapper", "sh tree/run.sh", "-archives", &archive, "-numReduceTasks", "0"];
+        stream(&sandbox, &[&words[..], &["-D", "mapred.map.tasks=1"]].concat()).expect_code(0);
+        assert_eq!(oracle::whole(&sandbox.path("out")), b"some words\t\n", "{name}");
+        fs::remove_dir_all(sandbox.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn lines_for_the_framework_count_and_all_others_are_kept_in_the_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let script = "cat; for line in counter:G,n,5 counter:G,n,-2 status:fine counter:wrong; do \
+                  echo reporter:$line >&2; done; echo a remark >&2";
+    let script = sandbox.write("job.sh", script);
+    let mapper = format!("sh {script}");
+    let finished = stream(&sandbox, &["-mapper", &mapper, "-D", "mapred.map.tasks=1"]).expect_code(0);
+    finished.expect_words(&[
+        "\n\tG\n\t\tn=3\n",
+        "Counters: ",
+        "completed successfully",
+        "Output directory: file:///",
+    ]);
+}
+
+#[test]
+fn command_that_fails_fails_its_job_with_its_last_words() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let script = sandbox.write("job.sh", "cat > /dev/null; echo why >&2; echo indeed >&2; exit 3");
+    let mapper = format!("sh {script}");
+    let attempts = ["-D", "mapred.map.max.attempts=2"];
+    let finished = stream(&sandbox, &[&["-mapper", &mapper], &attempts[..]].concat()).expect_code(1);
+    let finished = finished.expect_words(&[
+        "_m_000000_0, Status : FAILED\nPipeMapRed.waitOutputThreads(): subprocess failed with code 3",
+        "_m_000000_1, Status : FAILED",
+        "\nwhy\nindeed\n",
+        "failed with state FAILED due to: ",
+        "\nStreaming Command Failed!\n",
+    ]);
+    assert!(!finished.stderr.contains("_m_000000_2"), "a third attempt:\n{}", finished.stderr);
+    assert!(!sandbox.path("out").exists());
+    let tolerant = ["-D", "stream.non.zero.exit.is.failure=false", "-mapper", &mapper];
+    stream(&sandbox, &tolerant).expect_code(0);
+}
+
+#[test]
+fn command_that_is_killed_is_told_by_its_signal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let script = sandbox.write("job.sh", "kill -9 $$");
+    let mapper = format!("sh {script}");
+    stream(&sandbox, &["-mapper", &mapper, "-D", "mapred.map.max.attempts=1"])
+        .expect_code(1)
+        .expect_words(&["subprocess failed with code 137 (killed by signal 9, not by gristmill)"]);
+}
+
+#[test]
+fn command_that_is_not_there_fails_the_job_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let finished = stream(&sandbox, &["-mapper", "no-such-command x"]).expect_code(1);
+    let finished = finished.expect_words(&["Cannot run program \"no-such-command\"", "error=2"]);
+    assert_eq!(finished.stderr.matches("Status : FAILED").count(), 1, "{}", finished.stderr);
+}
+
+#[test]
+fn command_that_stands_still_is_killed_with_all_that_it_started() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let pid = sandbox.text("pid");
+    let script = sandbox.write("job.sh", format!("sleep 1000 & echo $! > {pid}; wait"));
+    let mapper = format!("sh {script}");
+    let limits = ["-D", "mapreduce.task.timeout=300", "-D", "mapred.map.max.attempts=1"];
+    stream(&sandbox, &[&["-mapper", &mapper], &limits[..]].concat())
+        .expect_code(1)
+        .expect_words(&["failed to report status for 0.3 seconds. Killing!"]);
+    let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    until("the end of what the command started", || process::is_zombie(pid).then_some(()));
+}
+
+#[test]
+fn command_that_closes_its_input_early_fails_unless_it_may() {
+    let sandbox = Sandbox::new();
+    let lines: String = (0..200_000).map(|line| format!("{line}\n")).collect();
+    sandbox.write("in", lines);
+    let words = ["-mapper", "head -1", "-D", "mapred.map.max.attempts=1", "-D", "mapred.map.tasks=1"];
+    stream(&sandbox, &words)
+        .expect_code(1)
+        .expect_words(&["Broken pipe", "`head -1` closed its standard input"]);
+    let may = ["-D", "stream.minRecWrittenToEnableSkip_=0"];
+    stream(&sandbox, &[&words[..], &may].concat()).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"0\t\n");
+}
+
+#[test]
+fn few_lines_may_be_left_unread() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "a\nb\n");
+    stream(&sandbox, &["-mapper", "head -1", "-D", "mapred.map.tasks=1"]).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t\n");
+}
+
+#[test]
+fn commands_that_keep_all_back_or_write_far_more_than_they_read_block_nobody() {
+    let sandbox = Sandbox::new();
+    let lines: String = (0..100_000).map(|line| format!("{line:06}\n")).collect();
+    sandbox.write("in", &lines);
+    // `tac` writes nothing before it has read all; the reducer writes each line many times.
+    let script = sandbox.write("job.sh", "while read -r line; do :; done; yes yes | head -300000");
+    let reducer = format!("sh {script}");
+    stream(&sandbox, &["-mapper", "tac", "-reducer", &reducer]).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")).len(), 300_000 * "yes\t\n".len());
+}
+
+#[test]
+fn job_ends_though_a_command_left_something_behind_that_holds_its_pipes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let pid = sandbox.text("pid");
+    let script = sandbox.write("job.sh", format!("cat; sleep 1000 & echo $! > {pid}"));
+    let mapper = format!("sh {script}");
+    stream(&sandbox, &["-mapper", &mapper, "-D", "mapred.map.tasks=1"]).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"x\t\n");
+    let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    until("the end of what was left behind", || process::is_zombie(pid).then_some(()));
+}
+
+#[test]
+fn commands_die_with_a_worker_that_is_killed_and_the_job_goes_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let (pid, go) = (sandbox.text("pid"), sandbox.text("go"));
+    // The first attempt waits for ever, the next one finds the token gone.
+    sandbox.write("go", "");
+    let script = format!(
+        "cat; if rm {go} 2> /dev/null; then echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000; fi"
+    );
+    let script = sandbox.write("job.sh", script);
+    let mapper = format!("sh {script}");
+    let flags =
+        ["streaming", "--workers", "1", "--no-sync", "-input", "in", "-output", "out", "-mapper", &mapper];
+    let running = sandbox.gristmill(flags).start();
+    let waits: u32 = until("a command that waits", || fs::read_to_string(&pid).ok()).trim().parse().unwrap();
+    process::kill(sandbox.pids_of("worker")[0]);
+    until("the end of the command", || process::is_zombie(waits).then_some(()));
+    running.finish().expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"x\t\n");
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn interrupted_job_leaves_no_command() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let pid = sandbox.text("pid");
+    let script = sandbox.write("job.sh", format!("echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000"));
+    let mapper = format!("sh {script}");
+    let flags =
+        ["streaming", "--workers", "1", "--no-sync", "-input", "in", "-output", "out", "-mapper", &mapper];
+    let running = sandbox.gristmill(flags).start();
+    let waits: u32 = until("a command that waits", || fs::read_to_string(&pid).ok()).trim().parse().unwrap();
+    running.signal(rustix::process::Signal::INT);
+    running.finish().expect_code(6).expect_words(&["Streaming Command Failed!"]);
+    until("the end of the command", || process::is_zombie(waits).then_some(()));
+    assert!(!sandbox.path("out").exists());
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn mistakes_end_with_the_codes_of_hadoop() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let run = |words: &[&str], code: i32, said: &str| {
+        let finished = sandbox.run([&["streaming", "--workers", "1"], words].concat()).expect_code(code);
+        finished.expect_words(&[said, "Streaming Command Failed!"]);
+    };
+    run(&["-input", "in"], 1, "Required argument: -output");
+    run(&["-output", "out"], 1, "Required argument: -input");
+    run(&["-input", "in", "-output", "out", "-nope"], 1, "Unrecognized option: -nope");
+    run(&["-input", "missing", "-output", "out", "-mapper", "cat"], 2, "Input path does not exist");
+    run(&["-input", "in", "-output", "out", "-inputformat", "Mine"], 3, "class not found : Mine");
+    run(&["-input", "in", "-output", "in", "-mapper", "cat"], 4, "already exists");
+}
+
+#[test]
+fn job_runs_on_a_master_that_is_there_already() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 1, &["--allow-commands"]);
+    let (input, out) = (sandbox.write("in", "b\na\n"), sandbox.text("out"));
+    let (join, script) = (sandbox.text("state/join"), sandbox.write("job.sh", "cat; cat list.gz"));
+    // Nothing is unpacked by its name on its way.
+    let list = sandbox.write("list.gz", "c\n");
+    let words = ["streaming", "--join", &join, "--no-sync", "-input", &input, "-output", &out];
+    let steps = ["-mapper", "cat", "-reducer", "sh job.sh", "-file", &script, "-file", &list];
+    sandbox.gristmill([&words[..], &steps].concat()).finish().expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t\nb\t\nc\t\n");
+    standing.end();
+}
+
+#[test]
+fn master_that_was_not_told_to_take_commands_refuses_them() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let (input, out, join) = (sandbox.write("in", "b\n"), sandbox.text("out"), sandbox.text("state/join"));
+    let words = ["streaming", "--join", &join, "-input", &input, "-output", &out, "-mapper", "cat"];
+    let finished = sandbox.gristmill(words).finish().expect_code(5);
+    finished.expect_words(&["the master refused", "--allow-commands"]);
+    assert!(!sandbox.path("out").exists());
+    standing.end();
+}

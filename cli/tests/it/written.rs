@@ -1,0 +1,59 @@
+//! What a command writes for its user when a job has ended, which is never put over what that job reads.
+
+use crate::support::Sandbox;
+use crate::support::standing::Standing;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+#[test]
+fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "to be or not to be\n");
+    let folder = sandbox.write("folder/part", "not to be\n").replace("/part", "");
+    symlink("text", sandbox.path("link")).unwrap();
+    fs::hard_link(sandbox.path("text"), sandbox.path("twin")).unwrap();
+    let check = |name: &str, flag: &str, inputs: &[&str]| {
+        let written = sandbox.text(name);
+        let fixed = ["run", "wordcount", "--workers", "1", flag, &written];
+        let refused = sandbox.run(fixed.iter().chain(inputs)).expect_code(2);
+        refused.expect_words(&[&format!("{written} would be written over input"), "name another place"]);
+        let kept = ["text", "folder/part"].map(|name| fs::read_to_string(sandbox.path(name)).unwrap());
+        assert_eq!(kept, ["to be or not to be\n", "not to be\n"], "{flag} {name}");
+        sandbox.assert_nothing_left();
+    };
+    for flag in ["--trace", "--narrate-html"] {
+        for name in ["text", "link", "twin"] {
+            check(name, flag, &[&input]);
+        }
+        check("folder/part", flag, &[&folder]);
+        check("text", flag, &[&format!("worker-1:{input}")]);
+    }
+    // A place within an input folder where nothing is yet is nobody's input.
+    sandbox.run_well(["run", "wordcount", &folder, "--workers", "1", "--trace", &sandbox.text("folder/new")]);
+}
+
+#[test]
+fn trace_of_a_submitted_job_or_of_piped_input_is_not_written_over_that_input() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "to be or not to be\n");
+    let refused = "would be written over input";
+    let script = format!("exec \"$0\" run wordcount - --workers 1 --trace {input} < {input}");
+    let program = crate::support::sandbox::PROGRAM;
+    let piped = sandbox.program(Path::new("sh"), ["-c", &script, program]).finish();
+    piped.expect_code(2).expect_words(&[refused]);
+    let standing = Standing::start(&sandbox, 1);
+    let submitted = sandbox.gristmill(["submit", "wordcount", &input, "--trace", &input]).finish();
+    submitted.expect_code(2).expect_words(&[refused]);
+    assert_eq!(fs::read_to_string(&input).unwrap(), "to be or not to be\n");
+    standing.end();
+}
+
+#[test]
+fn trace_and_narration_in_one_file_are_refused() {
+    let sandbox = Sandbox::new();
+    let (input, one) = (sandbox.write("text", "a\n"), sandbox.text("one"));
+    let flags = ["run", "wordcount", &input, "--trace", &one, "--narrate-html", &one];
+    sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
+    assert!(!sandbox.path("one").exists());
+}

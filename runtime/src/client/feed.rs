@@ -1,0 +1,100 @@
+//! What changes at a master, line by line, as its live page is told.
+//!
+//! Not here: how long a silent master is waited for, which whoever follows decides, and what the lines add up to (`top`).
+
+use super::{AsyncClient, ClientError};
+use crate::api::FeedLine;
+use gristmill_worker::http::{Answer, HttpError};
+
+/// Longest line, bytes: thousands of attempts, and the parameters and counters of all live jobs in the first one.
+const LINE_BYTES_MAX: usize = 256 << 20;
+
+/// Lines of a feed as they come.
+pub struct Feed<'a> {
+    client: &'a AsyncClient,
+    answer: Answer,
+    rest: Rest,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(client: &'a AsyncClient, answer: Answer) -> Self {
+        Self { client, answer, rest: Rest::default() }
+    }
+
+    /// The next line. Masters tell one four times a second, whatever has happened.
+    ///
+    /// # Errors
+    /// A master that is gone or says something else, or a token that was revoked.
+    pub async fn next(&mut self) -> Result<FeedLine, ClientError> {
+        loop {
+            if let Some(line) = self.rest.line().map_err(|source| ClientError::Answer { source })? {
+                return Ok(line);
+            }
+            let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
+            if !chunk.is_some_and(|chunk| self.rest.push(&chunk)) {
+                let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                let peer = self.client.master.to_string();
+                return Err(self.client.failed(HttpError::Connect { peer, source }));
+            }
+        }
+    }
+}
+
+/// What was read and is no whole line yet.
+#[derive(Default)]
+struct Rest {
+    bytes: Vec<u8>,
+    /// So many of them have been looked through, and there is no end of a line among them.
+    searched: usize,
+}
+
+impl Rest {
+    /// Takes what has come. `false` if that is more than a master says.
+    #[must_use]
+    fn push(&mut self, chunk: &[u8]) -> bool {
+        self.bytes.extend_from_slice(chunk);
+        self.bytes.len() <= LINE_BYTES_MAX
+    }
+
+    fn line(&mut self) -> serde_json::Result<Option<FeedLine>> {
+        let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+            self.searched = self.bytes.len();
+            return Ok(None);
+        };
+        let end = self.searched + found;
+        let line = serde_json::from_slice(&self.bytes[..end])?;
+        self.bytes.drain(..=end);
+        self.searched = 0;
+        Ok(Some(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_whole_however_they_are_cut() {
+        let line = |now: u64| {
+            format!(
+                "{{\"master\":{{\"schema\":1,\"version\":\"\",\"build\":\"\",\"policy\":\"fifo\",\"placement\":\"\",\
+                 \"now_ns\":{now},\"workers\":[],\"jobs_live\":0}},\"workers\":[],\"loads\":[[1,2,3,4]],\"left\":[7],\
+                 \"jobs\":[],\"attempts\":[[1,0,2,0,1,5,0,0,\"running\"]],\"fetches\":[],\"more\":false}}\n"
+            )
+        };
+        let text = line(1) + &line(2) + &line(3);
+        for size in [1, 7, 100, text.len()] {
+            let (mut rest, mut seen) = (Rest::default(), Vec::new());
+            for chunk in text.as_bytes().chunks(size) {
+                assert!(rest.push(chunk));
+                while let Some(line) = rest.line().unwrap() {
+                    seen.push(line.master.now_ns);
+                }
+            }
+            assert_eq!(seen, [1, 2, 3], "in pieces of {size}");
+        }
+        let mut rest = Rest::default();
+        assert!(rest.push(b"<html>\n"));
+        assert!(rest.line().is_err());
+    }
+}

@@ -1,0 +1,362 @@
+//! What several jobs in a row have done so far: a record in the directory of their outputs, by which the same program goes
+//! on after a failure without running again what is done.
+//!
+//! A round that is done is believed if its job and parameters, the files that it read and the parts that it wrote are as
+//! they were. What a round reads of an earlier one is not compared: that one has its own entry. Not here: running jobs, and
+//! what a program does between them, which happens again.
+
+use crate::api::{JobStatus, SCHEMA};
+use crate::client::JobReport;
+use crate::output_dir::Success;
+use gristmill_worker::input::{FilePath, FileStamp, Piece};
+use gristmill_worker::whole_file::{self, Promise};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the record in the directory of the outputs.
+pub const ROUNDS: &str = "_ROUNDS";
+
+/// Why rounds cannot go on where they were left.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// Nothing was recorded there.
+    #[error("there are no rounds to go on with in {path}: it has no {ROUNDS}")]
+    NoRecord { path: PathBuf },
+    /// Rounds are done there, and nobody said what is to become of them.
+    #[error("{rounds} rounds of {program} are done in {path}")]
+    Unasked { path: PathBuf, program: String, rounds: usize },
+    /// The record cannot be read or written.
+    #[error("could not use the record of rounds {path}")]
+    Record {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// They are rounds of another program.
+    #[error("the rounds in {path} are those of {before}, not of {now}")]
+    Program { path: PathBuf, before: String, now: String },
+    /// The program was called otherwise.
+    #[error("the rounds in {path} were begun with {argument} {before:?}, and now it is {now:?}")]
+    Argument { path: PathBuf, argument: String, before: Vec<String>, now: Vec<String> },
+    /// A round that is done was another one.
+    #[error("round {round} was done by another job or with other parameters: {before} instead of {now}")]
+    Parameters { round: String, before: String, now: String },
+    /// What a round has read is not there any more as it was.
+    #[error("an input of round {round} has changed since: {path} {how}")]
+    Input { round: String, path: String, how: &'static str },
+    /// What a round has written is not there any more as it was.
+    #[error("the output of round {round}, {path}, is not as it was left")]
+    Output {
+        round: String,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A program of several jobs, and how it was called: its flags and arguments by name, as they were typed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RoundsCall {
+    /// The name of the program.
+    pub program: String,
+    /// Values of each argument.
+    pub arguments: BTreeMap<String, Vec<String>>,
+}
+
+/// What is to become of rounds that are there already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Earlier {
+    /// They are in the way.
+    Refuse,
+    /// They are forgotten; each round replaces what it finds in the place of its output.
+    Replace,
+    /// Those that are done are not run again.
+    Resume,
+}
+
+/// A round that is done.
+#[derive(Clone, Debug)]
+pub struct RoundReport {
+    /// Its name, which is that of its output directory.
+    pub name: String,
+    /// It was done before, and was not run again.
+    pub resumed: bool,
+    /// How it ended.
+    pub report: JobReport,
+}
+
+/// A file that a round has read.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(super) struct InputFile {
+    /// As the user named it, or as it stands in the directory that the user named.
+    name: FilePath,
+    stamp: FileStamp,
+}
+
+impl InputFile {
+    /// The files of these pieces.
+    pub(super) fn of<'a>(pieces: impl IntoIterator<Item = &'a Piece>) -> BTreeSet<Self> {
+        let file = |piece: &Piece| Self { name: piece.name.clone(), stamp: piece.stamp };
+        pieces.into_iter().map(file).collect()
+    }
+}
+
+/// What a round has read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RoundInputs {
+    /// Paths as its job named them, but for outputs of earlier rounds.
+    pub(super) paths: Vec<String>,
+    pub(super) files: BTreeSet<InputFile>,
+}
+
+/// The entry of a round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct DoneRound {
+    name: String,
+    job: String,
+    /// As JSON, before the job was prepared.
+    parameters: String,
+    inputs: RoundInputs,
+    /// How it ended; its parts are in its `_SUCCESS`.
+    status: JobStatus,
+    /// Its output was of no more use, and has been removed.
+    discarded: bool,
+}
+
+/// What the record holds.
+#[derive(Serialize, Deserialize)]
+struct Entries {
+    schema: u32,
+    #[serde(flatten)]
+    call: RoundsCall,
+    rounds: Vec<DoneRound>,
+}
+
+/// The record of the rounds that run now.
+pub(super) struct RoundsRecord {
+    directory: PathBuf,
+    entries: Entries,
+    /// Rounds of an earlier run that were not asked for yet.
+    earlier: BTreeSet<String>,
+    /// Somebody may have died between the end of a round and its entry.
+    resumes: bool,
+    sync: bool,
+}
+
+/// A round that is asked for.
+pub(super) struct WantedRound<'a> {
+    pub(super) name: &'a str,
+    pub(super) job: &'a str,
+    /// As JSON, before the job is prepared.
+    pub(super) parameters: &'a str,
+}
+
+impl RoundsRecord {
+    /// Begins rounds in this directory, which is there.
+    ///
+    /// # Errors
+    /// Rounds of before that are not these, or a record that cannot be used.
+    pub(super) fn begin(
+        directory: &Path,
+        call: RoundsCall,
+        earlier: Earlier,
+        sync: bool,
+    ) -> Result<Self, ResumeError> {
+        let path = directory.to_owned();
+        let found = match (read(directory)?, earlier) {
+            (None, Earlier::Resume) => return Err(ResumeError::NoRecord { path }),
+            (None, _) | (_, Earlier::Replace) => Vec::new(),
+            (Some(found), Earlier::Refuse) if found.rounds.is_empty() => Vec::new(),
+            (Some(found), Earlier::Refuse) => {
+                let (program, rounds) = (found.call.program, found.rounds.len());
+                return Err(ResumeError::Unasked { path, program, rounds });
+            }
+            (Some(found), Earlier::Resume) => {
+                same_call(&path, &found.call, &call)?;
+                found.rounds
+            }
+        };
+        let names = found.iter().map(|round| round.name.clone()).collect();
+        let entries = Entries { schema: SCHEMA, call, rounds: found };
+        let resumes = earlier == Earlier::Resume;
+        // As reports of rounds name their outputs.
+        let directory = std::path::absolute(directory).unwrap_or(path);
+        let record = Self { directory, entries, earlier: names, resumes, sync };
+        record.write()?;
+        Ok(record)
+    }
+
+    fn write(&self) -> Result<(), ResumeError> {
+        let path = self.directory.join(ROUNDS);
+        let promise = if self.sync { Promise::Durable } else { Promise::Plain };
+        let write = |file: &mut fs::File| -> io::Result<()> {
+            file.write_all(&serde_json::to_vec_pretty(&self.entries)?)?;
+            file.write_all(b"\n")
+        };
+        whole_file::replace(&path, promise, write).map_err(|source| ResumeError::Record { path, source })
+    }
+
+    /// The paths whose files must be as they were if this round was done before; `None` if it was not.
+    ///
+    /// # Errors
+    /// It was, but with another job or other parameters.
+    pub(super) fn inputs_of(&self, wanted: &WantedRound<'_>) -> Result<Option<&[String]>, ResumeError> {
+        if !self.earlier.contains(wanted.name) {
+            return Ok(None);
+        }
+        let Some(done) = self.find(wanted.name) else { return Ok(None) };
+        if (&*done.job, &*done.parameters) != (wanted.job, wanted.parameters) {
+            return Err(ResumeError::Parameters {
+                round: wanted.name.to_owned(),
+                before: format!("{} {}", done.job, done.parameters),
+                now: format!("{} {}", wanted.job, wanted.parameters),
+            });
+        }
+        Ok(Some(&done.inputs.paths))
+    }
+
+    /// The report of a round that was done before, whose input consists of these files now.
+    ///
+    /// # Errors
+    /// Files that are not as they were.
+    pub(super) fn take(
+        &mut self,
+        name: &str,
+        now: &BTreeSet<InputFile>,
+    ) -> Result<Option<JobReport>, ResumeError> {
+        let Some(done) = self.find(name) else { return Ok(None) };
+        if let Some((file, how)) = difference(&done.inputs.files, now) {
+            let path = file.name.to_string();
+            return Err(ResumeError::Input { round: name.to_owned(), path, how });
+        }
+        let output = self.directory.join(name);
+        let mut status = done.status.clone();
+        if !done.discarded {
+            let left = parts_left(&output, &done.job);
+            let failed =
+                |source| ResumeError::Output { round: name.to_owned(), path: output.clone(), source };
+            status.parts = left.map_err(failed)?;
+        }
+        self.earlier.remove(name);
+        Ok(Some(JobReport { status, output }))
+    }
+
+    /// Whether what lies in the place of a round's output was left by a process that died before it could enter the round.
+    pub(super) fn left_unentered(&self, wanted: &WantedRound<'_>) -> bool {
+        let success = || Success::read(&self.directory.join(wanted.name)).ok();
+        self.resumes
+            && self.find(wanted.name).is_none()
+            && success().is_some_and(|success| success.job == wanted.job)
+    }
+
+    /// Enters a round that is done.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub(super) fn enter(
+        &mut self,
+        wanted: &WantedRound<'_>,
+        mut inputs: RoundInputs,
+        status: &JobStatus,
+    ) -> Result<(), ResumeError> {
+        let own = |path: &Path| std::path::absolute(path).is_ok_and(|path| path.starts_with(&self.directory));
+        inputs.paths.retain(|path| !own(Path::new(path)));
+        inputs.files.retain(|file| !own(file.name.to_path()));
+        let done = DoneRound {
+            name: wanted.name.to_owned(),
+            job: wanted.job.to_owned(),
+            parameters: wanted.parameters.to_owned(),
+            inputs,
+            status: JobStatus { parts: Vec::new(), ..status.clone() },
+            discarded: false,
+        };
+        self.entries.rounds.retain(|round| round.name != done.name);
+        self.entries.rounds.push(done);
+        self.write()
+    }
+
+    /// Notes that the output in this directory, if it is that of a round, is of no more use.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub(super) fn discard(&mut self, output: &Path) -> Result<(), ResumeError> {
+        let directory = self.directory.clone();
+        let named = |round: &&mut DoneRound| directory.join(&round.name) == output;
+        let found = self.entries.rounds.iter_mut().find(named);
+        match found {
+            Some(round) if !round.discarded => {
+                round.discarded = true;
+                self.write()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&DoneRound> {
+        self.entries.rounds.iter().find(|round| round.name == name)
+    }
+}
+
+/// The record in a directory, if there is one.
+fn read(directory: &Path) -> Result<Option<Entries>, ResumeError> {
+    let path = directory.join(ROUNDS);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ResumeError::Record { path, source }),
+    };
+    let entries = serde_json::from_slice(&text);
+    entries.map(Some).map_err(|source| ResumeError::Record { path, source: source.into() })
+}
+
+fn same_call(path: &Path, before: &RoundsCall, now: &RoundsCall) -> Result<(), ResumeError> {
+    let path = path.to_owned();
+    if before.program != now.program {
+        let (before, now) = (before.program.clone(), now.program.clone());
+        return Err(ResumeError::Program { path, before, now });
+    }
+    let names: BTreeSet<&String> = before.arguments.keys().chain(now.arguments.keys()).collect();
+    for name in names {
+        let [before, now] = [before, now].map(|call| call.arguments.get(name).cloned().unwrap_or_default());
+        if before != now {
+            return Err(ResumeError::Argument { path, argument: name.clone(), before, now });
+        }
+    }
+    Ok(())
+}
+
+/// The first file in which two lists differ, and what became of it.
+fn difference<'a>(
+    before: &'a BTreeSet<InputFile>,
+    now: &'a BTreeSet<InputFile>,
+) -> Option<(&'a InputFile, &'static str)> {
+    if let Some(gone) = before.difference(now).next() {
+        let there = now.iter().any(|file| file.name == gone.name);
+        return Some((gone, if there { "is not what it was" } else { "is gone" }));
+    }
+    now.difference(before).next().map(|new| (new, "is new"))
+}
+
+/// The parts of a round of this job, which must lie in its directory as its `_SUCCESS` says.
+fn parts_left(output: &Path, job: &str) -> io::Result<Vec<gristmill_worker::protocol::Part>> {
+    let success = Success::read(output)?;
+    if success.job != job {
+        return Err(io::Error::other(format!("it is that of a job {}", success.job)));
+    }
+    for part in &success.parts {
+        let bytes = fs::metadata(output.join(&part.name))?.len();
+        if bytes != part.bytes {
+            let why = format!("{} has {bytes} bytes instead of {}", part.name, part.bytes);
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(success.parts)
+}
+
+#[cfg(test)]
+mod tests;

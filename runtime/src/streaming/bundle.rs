@@ -1,0 +1,186 @@
+//! What a job ships, as one file: for workers that do not see the files of the submitter.
+//!
+//! The bundle is a side input of the job, so it takes the way of any input, and is unpacked once on each worker. Entry after
+//! entry it has: kind (a byte), mode, length of the name and of the content (big-endian, 4, 4 and 8 bytes), name, content.
+//! The content of a link is where it leads.
+
+use super::ShippedFile;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes of a bundle: workers hold it in memory while they unpack it.
+pub const BUNDLE_BYTES_MAX: u64 = 1 << 30;
+
+/// Folders one within the other.
+const DEPTH_MAX: usize = 64;
+
+const FILE: u8 = 0;
+const FOLDER: u8 = 1;
+const LINK: u8 = 2;
+
+/// Writes all files, and folders with all that is in them, to a bundle.
+///
+/// # Errors
+/// A file that cannot be read, or more than [`BUNDLE_BYTES_MAX`].
+pub fn write_bundle(files: &[ShippedFile], to: &Path) -> io::Result<()> {
+    let mut bundle = Bundle { out: BufWriter::new(File::create_new(to)?), bytes: 0 };
+    for file in files {
+        bundle.add(&file.path, Path::new(&file.name), 0)?;
+    }
+    bundle.out.flush()
+}
+
+struct Bundle {
+    out: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Bundle {
+    fn add(&mut self, path: &Path, name: &Path, depth: usize) -> io::Result<()> {
+        // What was named itself may be a link; within folders links stay links.
+        let found = if depth == 0 { fs::metadata(path) } else { fs::symlink_metadata(path) };
+        let found =
+            found.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        if found.is_symlink() {
+            return self.entry(LINK, 0, name, fs::read_link(path)?.as_os_str().as_bytes());
+        }
+        let mode = found.permissions().mode();
+        if !found.is_dir() {
+            return self.entry(FILE, mode, name, &fs::read(path)?);
+        }
+        self.entry(FOLDER, mode, name, b"")?;
+        if depth == DEPTH_MAX {
+            return Err(io::Error::other(format!("{}: folders are too deep", path.display())));
+        }
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            self.add(&entry.path(), &name.join(entry.file_name()), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, kind: u8, mode: u32, name: &Path, content: &[u8]) -> io::Result<()> {
+        let name = name.as_os_str().as_bytes();
+        self.bytes += (name.len() + content.len()) as u64;
+        if BUNDLE_BYTES_MAX < self.bytes {
+            return Err(io::Error::other(format!("what is shipped has more than {BUNDLE_BYTES_MAX} bytes")));
+        }
+        let length = u32::try_from(name.len()).map_err(io::Error::other)?;
+        self.out.write_all(&[kind])?;
+        self.out.write_all(&mode.to_be_bytes())?;
+        self.out.write_all(&length.to_be_bytes())?;
+        self.out.write_all(&(content.len() as u64).to_be_bytes())?;
+        self.out.write_all(name)?;
+        self.out.write_all(content)
+    }
+}
+
+/// What was in a bundle; gone when it is dropped.
+#[derive(Debug)]
+pub(super) struct UnpackedBundle {
+    folder: PathBuf,
+    files: Vec<ShippedFile>,
+}
+
+impl UnpackedBundle {
+    /// Unpacks a bundle into a fresh folder of this name.
+    ///
+    /// # Errors
+    /// Bytes that are no bundle, names that lead out of it, an error of the file system.
+    pub fn unpack(mut bytes: &[u8], folder: PathBuf) -> io::Result<Self> {
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let mut unpacked = Self { folder, files: Vec::new() };
+        while !bytes.is_empty() {
+            unpacked
+                .entry(&mut bytes)
+                .ok_or_else(|| io::Error::other("the bundle of files is cut off"))??;
+        }
+        Ok(unpacked)
+    }
+
+    /// Unpacks the first entry; `None` if there is no whole one.
+    fn entry(&mut self, bytes: &mut &[u8]) -> Option<io::Result<()>> {
+        let (kind, rest) = bytes.split_first()?;
+        let (mode, rest) = rest.split_first_chunk::<4>()?;
+        let (name_length, rest) = rest.split_first_chunk::<4>()?;
+        let (length, rest) = rest.split_first_chunk::<8>()?;
+        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*name_length) as usize)?;
+        let (content, rest) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*length)).ok()?)?;
+        *bytes = rest;
+        let name = Path::new(std::ffi::OsStr::from_bytes(name));
+        Some(self.make(*kind, u32::from_be_bytes(*mode), name, content))
+    }
+
+    fn make(&mut self, kind: u8, mode: u32, name: &Path, content: &[u8]) -> io::Result<()> {
+        let outside = || io::Error::other(format!("`{}` leads out of the bundle", name.display()));
+        let mut place = self.folder.clone();
+        for component in name.components() {
+            // Nothing is made behind a link.
+            if !matches!(component, Component::Normal(_)) || fs::symlink_metadata(&place)?.is_symlink() {
+                return Err(outside());
+            }
+            place.push(component);
+        }
+        if name.components().count() == 1 {
+            self.files.push(ShippedFile { name: name.to_string_lossy().into_owned(), path: place.clone() });
+        }
+        match kind {
+            FOLDER => DirBuilder::new().mode(0o700).create(place),
+            LINK => symlink(std::ffi::OsStr::from_bytes(content), place),
+            _ => {
+                let mode = 0o600 | (mode & 0o111);
+                OpenOptions::new().write(true).create_new(true).mode(mode).open(place)?.write_all(content)
+            }
+        }
+    }
+
+    /// What was shipped, as it lies here.
+    pub fn files(&self) -> &[ShippedFile] {
+        &self.files
+    }
+}
+
+impl Drop for UnpackedBundle {
+    fn drop(&mut self) {
+        // What stays goes with the folder of the worker.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundle_brings_files_folders_and_rights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("tree/sub")).unwrap();
+        fs::write(path("tree/sub/words"), "words").unwrap();
+        symlink("sub/words", path("tree/link")).unwrap();
+        fs::write(path("run.sh"), "run").unwrap();
+        fs::set_permissions(path("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        let shipped = |name: &str, path| ShippedFile { name: name.to_owned(), path };
+        let files = [shipped("r", path("run.sh")), shipped("t", path("tree"))];
+        write_bundle(&files, &path("bundle")).unwrap();
+        let bytes = fs::read(path("bundle")).unwrap();
+        let unpacked = UnpackedBundle::unpack(&bytes, path("to")).unwrap();
+        let names: Vec<&str> = unpacked.files().iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["r", "t"]);
+        assert_eq!(fs::read(path("to/t/link")).unwrap(), b"words");
+        assert_eq!(fs::metadata(path("to/r")).unwrap().permissions().mode() & 0o777, 0o711);
+        drop(unpacked);
+        assert!(!path("to").exists());
+        for wrong in [&bytes[..bytes.len() - 1], b"x", &b"\0\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0../x"[..]] {
+            assert!(UnpackedBundle::unpack(wrong, path("to")).is_err());
+            assert!(!path("to").exists() && !path("x").exists());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The combiner of a map: pairs are gathered, sorted, and given to a command (or an aggregator) before they travel.
+//!
+//! One process gets all partitions of what was gathered, one after another, where Hadoop starts one for each of them.
+//! What it writes falls into key and value as what the mapper writes does.
+
+use super::aggregate::{Aggregated, split_type};
+use super::keys::{KeyCoding, PairScratch};
+use super::process::{AttemptPlace, LineSink, TaskCommand};
+use super::{StreamStep, StreamingJob};
+use gristmill_worker::prelude::*;
+use std::sync::Arc;
+
+/// Pairs of the engine, waiting to be combined.
+pub(super) struct Gathered {
+    bytes: Vec<u8>,
+    pairs: Vec<GatheredPair>,
+    bytes_max: usize,
+    /// How often they were combined.
+    rounds: u32,
+}
+
+/// Where a pair lies.
+#[derive(Clone, Copy)]
+struct GatheredPair {
+    begin: usize,
+    value: usize,
+    end: usize,
+}
+
+impl Gathered {
+    /// Room for about so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes: Vec::new(), pairs: Vec::new(), bytes_max, rounds: 0 }
+    }
+
+    pub fn add(&mut self, key: &[u8], value: &[u8]) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.pairs.push(GatheredPair { begin, value: begin + key.len(), end: self.bytes.len() });
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes_max <= self.bytes.len() + self.pairs.len() * size_of::<GatheredPair>()
+    }
+
+    /// Emits what the combiner makes of all pairs, of which none are left then.
+    pub fn combine(
+        &mut self,
+        job: &Arc<StreamingJob>,
+        place: &AttemptPlace,
+        coding: &KeyCoding,
+        out: &mut Emitter<ByteString, ByteString>,
+    ) -> TaskResult {
+        if self.pairs.is_empty() {
+            return Ok(());
+        }
+        let bytes = &self.bytes;
+        self.pairs.sort_by(|a, b| bytes[a.begin..a.value].cmp(&bytes[b.begin..b.value]));
+        self.rounds += 1;
+        let pairs =
+            self.pairs.iter().map(|pair| (&bytes[pair.begin..pair.value], &bytes[pair.value..pair.end]));
+        let mut sink =
+            CombinedPairs { job, coding, partitions: place.partitions, scratch: PairScratch::default(), out };
+        match &job.combiner {
+            Some(StreamStep::Command(words)) => {
+                let step = format!("combine-{}", self.rounds);
+                let mut command = TaskCommand::start(job, place, words, &step)?;
+                let separator = job.reduce_input_separator.as_bytes();
+                for (key, value) in pairs {
+                    let (key, value) = coding.decode(key, value)?;
+                    command.feed(&[key, separator, value, b"\n"], &mut sink)?;
+                }
+                command.finish(&mut sink)?.count(sink.out);
+            }
+            Some(StreamStep::Aggregate) => sink.aggregate(pairs)?,
+            Some(StreamStep::Identity) | None => pairs.for_each(|(key, value)| sink.out.emit(key, value)),
+        }
+        self.bytes.clear();
+        self.pairs.clear();
+        Ok(())
+    }
+}
+
+/// Takes what a combiner makes.
+struct CombinedPairs<'a> {
+    job: &'a StreamingJob,
+    coding: &'a KeyCoding,
+    partitions: u32,
+    scratch: PairScratch,
+    out: &'a mut Emitter<ByteString, ByteString>,
+}
+
+impl CombinedPairs<'_> {
+    /// Merges the values of each key by the aggregator that the key names.
+    fn aggregate<'b>(&mut self, pairs: impl Iterator<Item = (&'b [u8], &'b [u8])>) -> TaskResult {
+        let mut group: Option<(&[u8], Aggregated)> = None;
+        for (key, value) in pairs {
+            let (key, value) = self.coding.decode(key, value)?;
+            match &mut group {
+                Some((of, aggregated)) if *of == key => aggregated.add(value)?,
+                _ => {
+                    self.emit_group(group.take())?;
+                    let mut aggregated = Aggregated::new(split_type(key)?.0)?;
+                    aggregated.add(value)?;
+                    group = Some((key, aggregated));
+                }
+            }
+        }
+        self.emit_group(group)
+    }
+
+    fn emit_group(&mut self, group: Option<(&[u8], Aggregated)>) -> TaskResult {
+        let Some((key, aggregated)) = group else { return Ok(()) };
+        for value in aggregated.partial() {
+            self.coding.emit((key, value.as_bytes()), self.partitions, &mut self.scratch, self.out)?;
+        }
+        Ok(())
+    }
+}
+
+impl LineSink for CombinedPairs<'_> {
+    fn line(&mut self, line: &[u8]) -> TaskResult {
+        let pair = self.job.map_output.split(line);
+        self.coding.emit(pair, self.partitions, &mut self.scratch, self.out)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.out.is_cancelled()
+    }
+}

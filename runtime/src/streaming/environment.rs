@@ -1,0 +1,124 @@
+//! What commands are told by variables: Hadoop's properties of the job and the task, and little of the worker's own.
+
+use super::StreamingJob;
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use gristmill_worker::api::InputStretch;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Variables of the worker's own that commands get; whatever else a worker has may be a secret.
+const INHERITED: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "JAVA_HOME",
+    "VIRTUAL_ENV",
+];
+
+/// Beginnings of names of further ones.
+const INHERITED_BEGINNINGS: [&str; 3] = ["LC_", "HADOOP_", "GRISTMILL_HDFS"];
+
+/// A property's name as a variable: what is neither letter nor digit becomes `_`.
+#[must_use]
+pub fn variable_name(property: &str) -> String {
+    property.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+/// What an attempt is.
+pub(super) struct AttemptFacts<'a> {
+    pub attempt: AttemptId,
+    pub stretch: Option<&'a InputStretch>,
+    pub directory: &'a Path,
+}
+
+/// The variables of a command.
+pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTreeMap<OsString, OsString> {
+    let kept = |name: &str| {
+        INHERITED.contains(&name) || INHERITED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    };
+    let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(kept));
+    let mut all: BTreeMap<OsString, OsString> = own.collect();
+    let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
+    for (name, value) in &job.properties {
+        let longest = job.property_bytes_max.map_or(value.len(), |max| max as usize);
+        let mut end = value.len().min(longest);
+        while !value.is_char_boundary(end) {
+            end -= 1;
+        }
+        set(variable_name(name), &value[..end]);
+    }
+    for (name, value) in task_properties(job, facts) {
+        set(variable_name(name), &value);
+    }
+    for (name, value) in &job.variables {
+        set(name.clone(), value);
+    }
+    let temporary = facts.directory.join("tmp");
+    all.insert("TMPDIR".into(), temporary.into());
+    all.insert("PWD".into(), facts.directory.into());
+    all
+}
+
+/// What Hadoop tells of a task, under the old and the new names.
+fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'static str, String)> {
+    let task = facts.attempt.task;
+    let stamp = job.stamp;
+    let number = job_number(task.job.0);
+    let (letter, is_map) = match task.kind {
+        TaskKind::Map => ('m', "true"),
+        TaskKind::Reduce => ('r', "false"),
+    };
+    let job_id = format!("job_{stamp}_{number:04}");
+    let task_id = format!("task_{stamp}_{number:04}_{letter}_{:06}", task.index);
+    let attempt_id = attempt_name(stamp, facts.attempt);
+    let index = task.index.to_string();
+    let directory = facts.directory.display().to_string();
+    let mut all = Vec::new();
+    let mut both = |names: &[&'static str], value: &str| {
+        all.extend(names.iter().map(|name| (*name, value.to_owned())));
+    };
+    both(&["mapreduce.job.id", "mapred.job.id"], &job_id);
+    both(&["mapreduce.task.id", "mapred.tip.id"], &task_id);
+    both(&["mapreduce.task.attempt.id", "mapred.task.id"], &attempt_id);
+    both(&["mapreduce.task.partition", "mapred.task.partition"], &index);
+    both(&["mapreduce.task.ismap", "mapreduce.task.is.map", "mapred.task.is.map"], is_map);
+    both(&["mapreduce.task.output.dir", "mapred.work.output.dir"], &directory);
+    both(&["mapreduce.job.local.dir", "mapred.job.local.dir", "job.local.dir"], &directory);
+    both(&["mapreduce.task.attempt.number"], &facts.attempt.epoch.to_string());
+    if let Some(stretch) = facts.stretch {
+        both(&["mapreduce.map.input.file", "map.input.file"], &uri_of(job, &stretch.path));
+        both(&["mapreduce.map.input.start", "map.input.start"], &stretch.offset.to_string());
+        both(&["mapreduce.map.input.length", "map.input.length"], &stretch.length.to_string());
+    }
+    all
+}
+
+/// The four digits that Hadoop's tools expect.
+fn job_number(job: u32) -> u32 {
+    const NUMBERS: u32 = 9_999;
+    (job.max(1) - 1) % NUMBERS + 1
+}
+
+/// An attempt in Hadoop's style.
+pub(super) fn attempt_name(stamp: u64, attempt: AttemptId) -> String {
+    let letter = if attempt.task.kind == TaskKind::Map { 'm' } else { 'r' };
+    let number = job_number(attempt.task.job.0);
+    format!("attempt_{stamp}_{number:04}_{letter}_{:06}_{}", attempt.task.index, attempt.epoch)
+}
+
+/// A file as Hadoop names it.
+fn uri_of(job: &StreamingJob, path: &str) -> String {
+    let below = job.hdfs_root.as_ref().and_then(|root| Path::new(path).strip_prefix(root).ok());
+    match below {
+        Some(below) => format!("hdfs:///{}", below.display()),
+        None => format!("file:{path}"),
+    }
+}

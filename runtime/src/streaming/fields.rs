@@ -1,0 +1,152 @@
+//! Where a line falls into key and value, and where lines end.
+
+use serde::{Deserialize, Serialize};
+
+/// How lines that a command writes fall into key and value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FieldRule {
+    /// What stands between fields; may have several bytes.
+    pub separator: String,
+    /// Fields of the key.
+    pub key_fields: u32,
+}
+
+impl FieldRule {
+    /// Key and value of a line: what stands before and behind the separator that ends the key. With too few separators the
+    /// line is the key, and the value is empty.
+    #[must_use]
+    pub fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let separator = self.separator.as_bytes();
+        if separator.is_empty() {
+            return (line, &[]);
+        }
+        let mut from = 0;
+        for _ in 1..self.key_fields {
+            match memchr::memmem::find(&line[from..], separator) {
+                Some(at) => from += at + separator.len(),
+                None => return (line, &[]),
+            }
+        }
+        match memchr::memmem::find(&line[from..], separator) {
+            Some(at) => (&line[..from + at], &line[from + at + separator.len()..]),
+            None => (line, &[]),
+        }
+    }
+}
+
+/// Cuts bytes that come piece by piece into lines, which end with `\n`, `\r` or `\r\n` as Hadoop reads them.
+#[derive(Debug, Default)]
+pub(super) struct LineCutter {
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+    /// The last byte was a `\r` that ended a line: a `\n` that follows belongs to it.
+    after_return: bool,
+}
+
+impl LineCutter {
+    /// Hands each line that has ended to `take`.
+    pub fn push<E>(
+        &mut self,
+        mut bytes: &[u8],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.after_return && !bytes.is_empty() {
+            self.after_return = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
+            if self.rest.is_empty() {
+                take(&bytes[..end])?;
+            } else {
+                self.rest.extend_from_slice(&bytes[..end]);
+                let line = std::mem::take(&mut self.rest);
+                take(&line)?;
+            }
+            let ended_by_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            if ended_by_return {
+                match bytes.first() {
+                    Some(b'\n') => bytes = &bytes[1..],
+                    Some(_) => {}
+                    None => self.after_return = true,
+                }
+            }
+        }
+        self.rest.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Bytes of the line that has not ended.
+    pub fn held(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The last line, if it has no end.
+    pub fn finish<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let line = std::mem::take(&mut self.rest);
+        if line.is_empty() { Ok(()) } else { take(&line) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn rule(separator: &str, key_fields: u32) -> FieldRule {
+        FieldRule { separator: separator.to_owned(), key_fields }
+    }
+
+    #[test]
+    fn lines_fall_into_key_and_value_at_the_separator_that_ends_the_key() {
+        let check = |separator, fields, line: &str, key: &str, value: &str| {
+            let found = rule(separator, fields).split(line.as_bytes());
+            assert_eq!(found, (key.as_bytes(), value.as_bytes()), "{line:?} by {separator:?} at {fields}");
+        };
+        check("\t", 1, "a\tb\tc", "a", "b\tc");
+        check("\t", 2, "a\tb\tc", "a\tb", "c");
+        check("\t", 3, "a\tb\tc", "a\tb\tc", "");
+        check("\t", 1, "foo", "foo", "");
+        check("\t", 1, "\tx", "", "x");
+        check("\t", 1, "x\t", "x", "");
+        check(".", 4, "11.12.1.2.x", "11.12.1.2", "x");
+        check("::", 1, "a::b::c", "a", "b::c");
+        check("::", 2, "a::b::c", "a::b", "c");
+    }
+
+    fn cut(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
+        let (mut cutter, mut lines) = (LineCutter::default(), Vec::new());
+        let mut take = |line: &[u8]| -> Result<(), Infallible> {
+            lines.push(line.to_vec());
+            Ok(())
+        };
+        for piece in pieces {
+            let Ok(()) = cutter.push(piece, &mut take);
+        }
+        let Ok(()) = cutter.finish(&mut take);
+        lines
+    }
+
+    #[test]
+    fn lines_end_as_in_hadoop() {
+        assert_eq!(cut(&[b"a\nb\r\nc\rd\n\ne"]), [&b"a"[..], b"b", b"c", b"d", b"", b"e"]);
+        assert_eq!(cut(&[b""]), [b""; 0]);
+        assert_eq!(cut(&[b"\r\n"]), [b""]);
+        assert_eq!(cut(&[b"a\r", b"", b"\nb"]), [b"a", b"b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_bytes_come(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b'x')], 0..40),
+            cuts in proptest::collection::vec(0usize..40, 0..6),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
+            prop_assert_eq!(cut(&pieces), cut(&[&bytes]));
+        }
+    }
+}

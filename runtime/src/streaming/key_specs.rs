@@ -1,0 +1,211 @@
+//! Parts of a key, `-k2,2nr`: for the partitioner and the comparator that go by fields of keys.
+
+use crate::jobs::sort::push_number;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Which parts of a key count, and how.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KeySpecs {
+    /// What stands between the fields of a key.
+    separator: String,
+    specs: Vec<KeySpec>,
+    /// Whether any `-k` was given; without one the whole key is one field.
+    by_fields: bool,
+}
+
+/// `-kF[.C][nr][,F[.C][nr]]`: fields and characters from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct KeySpec {
+    begin_field: usize,
+    begin_character: usize,
+    /// 0: to the end of the key.
+    end_field: usize,
+    /// 0: to the end of the field.
+    end_character: usize,
+    numeric: bool,
+    reverse: bool,
+}
+
+impl Default for KeySpec {
+    fn default() -> Self {
+        Self {
+            begin_field: 1,
+            begin_character: 1,
+            end_field: 0,
+            end_character: 0,
+            numeric: false,
+            reverse: false,
+        }
+    }
+}
+
+/// Options that name no part of a key.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{word}` is no part of a key: it must be -kFIELD[.CHARACTER][nr][,FIELD[.CHARACTER][nr]], counted from 1"
+)]
+pub struct KeySpecError {
+    /// What was read.
+    pub word: String,
+}
+
+impl KeySpecs {
+    /// The parts that options such as `-k1,1 -k2nr` name.
+    ///
+    /// # Errors
+    /// A part that cannot be read.
+    pub fn parse(options: &str, separator: &str) -> Result<Self, KeySpecError> {
+        let (mut specs, mut all) = (Vec::new(), KeySpec::default());
+        let mut words = options.split_ascii_whitespace();
+        while let Some(word) = words.next() {
+            match (word, word.strip_prefix("-k")) {
+                ("-n", _) => all.numeric = true,
+                ("-r", _) => all.reverse = true,
+                ("-nr", _) => (all.numeric, all.reverse) = (true, true),
+                (_, Some("")) => specs.extend(words.next().map(KeySpec::parse).transpose()?),
+                (_, Some(spec)) => specs.push(KeySpec::parse(spec)?),
+                // Hadoop passes over what it does not know.
+                _ => {}
+            }
+        }
+        let by_fields = !specs.is_empty();
+        for spec in &mut specs {
+            if !(spec.reverse || spec.numeric) {
+                (spec.numeric, spec.reverse) = (all.numeric, all.reverse);
+            }
+        }
+        if specs.is_empty() && !options.trim().is_empty() {
+            specs.push(all);
+        }
+        Ok(Self { separator: separator.to_owned(), specs, by_fields })
+    }
+
+    /// The first `fields` fields of a key, as one part.
+    #[must_use]
+    pub fn first_fields(fields: usize, separator: &str) -> Self {
+        let spec = KeySpec { end_field: fields, ..KeySpec::default() };
+        let specs = if 1 <= fields { vec![spec] } else { Vec::new() };
+        Self { separator: separator.to_owned(), by_fields: !specs.is_empty(), specs }
+    }
+
+    /// Whether no part was named: then the whole key counts.
+    pub(super) fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// The parts of this key that are there, in the order of the options.
+    pub(super) fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let lengths = self.field_lengths(key);
+        self.specs.iter().filter_map(move |spec| Some(&key[self.range(spec, key, &lengths)?]))
+    }
+
+    /// Appends bytes that are ordered as the keys are. No such bytes begin others.
+    pub(super) fn push_order(&self, key: &[u8], out: &mut Vec<u8>) {
+        if self.specs.is_empty() {
+            return push_text(key, out);
+        }
+        let lengths = self.field_lengths(key);
+        for spec in &self.specs {
+            let begin = out.len();
+            match self.range(spec, key, &lengths) {
+                // A part that is not there comes first.
+                None => out.push(0),
+                Some(range) if spec.numeric => {
+                    out.push(1);
+                    // Unlike `sort`, Hadoop reads no number behind blanks.
+                    let digits = &key[range];
+                    push_number(
+                        if digits.first().is_some_and(u8::is_ascii_whitespace) { &[] } else { digits },
+                        out,
+                    );
+                }
+                Some(range) => {
+                    out.push(1);
+                    push_text(&key[range], out);
+                }
+            }
+            if spec.reverse {
+                out[begin..].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+    }
+
+    /// Lengths of the fields of a key. A separator of several bytes is looked for again one byte behind where it began, as
+    /// Hadoop does it.
+    fn field_lengths(&self, key: &[u8]) -> Vec<usize> {
+        if !self.by_fields {
+            return vec![0];
+        }
+        let (mut lengths, mut start) = (Vec::new(), 0);
+        while let Some(length) = memchr::memmem::find(&key[start..], self.separator.as_bytes())
+            && !self.separator.is_empty()
+        {
+            lengths.push(length);
+            start += length + 1;
+        }
+        lengths.push(key.len() - start);
+        lengths
+    }
+
+    fn range(&self, spec: &KeySpec, key: &[u8], lengths: &[usize]) -> Option<Range<usize>> {
+        let before = |field: usize| -> usize {
+            lengths.iter().take(field - 1).map(|length| length + self.separator.len()).sum()
+        };
+        let begin =
+            (spec.begin_field <= lengths.len()).then(|| before(spec.begin_field) + spec.begin_character)?;
+        if key.len() < begin {
+            return None;
+        }
+        let end = if spec.end_field == 0 || lengths.len() < spec.end_field {
+            key.len()
+        } else {
+            let whole =
+                if spec.end_character == 0 { lengths[spec.end_field - 1] } else { spec.end_character };
+            (before(spec.end_field) + whole).min(key.len())
+        };
+        Some(begin - 1..end.max(begin - 1))
+    }
+}
+
+/// Appends text so that its end sorts before whatever goes on.
+fn push_text(text: &[u8], out: &mut Vec<u8>) {
+    for byte in text {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(1);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+impl KeySpec {
+    fn parse(text: &str) -> Result<Self, KeySpecError> {
+        let wrong = || KeySpecError { word: format!("-k{text}") };
+        let (begin, end) = match text.split_once(',') {
+            Some((begin, end)) => (begin, Some(end)),
+            None => (text, None),
+        };
+        let mut spec = Self::default();
+        let mut read = |place: &str| -> Option<(usize, Option<usize>)> {
+            let numbers = place.trim_end_matches(['n', 'r']);
+            spec.numeric |= place[numbers.len()..].contains('n');
+            spec.reverse |= place[numbers.len()..].contains('r');
+            let (field, character) = match numbers.split_once('.') {
+                Some((field, character)) => (field, Some(character.parse().ok()?)),
+                None => (numbers, None),
+            };
+            Some((field.parse().ok()?, character))
+        };
+        let (field, character) = read(begin).ok_or_else(wrong)?;
+        let end = end.map(|end| read(end).ok_or_else(wrong)).transpose()?;
+        (spec.begin_field, spec.begin_character) = (field, character.unwrap_or(1));
+        if let Some((field, character)) = end {
+            (spec.end_field, spec.end_character) = (field, character.unwrap_or(0));
+        }
+        if spec.begin_field == 0 || spec.begin_character == 0 {
+            return Err(wrong());
+        }
+        Ok(spec)
+    }
+}

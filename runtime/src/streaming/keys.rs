@@ -1,0 +1,143 @@
+//! Where keys go and how they lie: Hadoop's partitions, bit by bit, and the pairs of the engine that stand for them.
+//!
+//! Keys that are sorted by their bytes travel as they are. With a comparator, the engine's key is the number of the
+//! partition and bytes that are ordered as the comparator orders; the key itself travels in the value.
+
+use super::key_specs::KeySpecs;
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How the part of a key is chosen.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PartRule {
+    /// By all bytes of the key, as `HashPartitioner` does it with texts.
+    Hash,
+    /// By parts of it, as `KeyFieldBasedPartitioner` does.
+    Fields(KeySpecs),
+}
+
+/// The hash of these bytes behind others whose hash is `before`: `h = 31 h + b` for each byte, with its sign, in 32 bits.
+#[must_use]
+pub fn hash_bytes(before: i32, bytes: &[u8]) -> i32 {
+    bytes.iter().fold(before, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed())))
+}
+
+/// `String.hashCode` of Java: of the UTF-16 units of a text, bytes that are not UTF-8 replaced.
+fn hash_of_string(bytes: &[u8]) -> i32 {
+    String::from_utf8_lossy(bytes)
+        .encode_utf16()
+        .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+}
+
+impl PartRule {
+    /// The part of this key, of so many.
+    #[must_use]
+    pub fn of(&self, key: &[u8], partitions: u32) -> u32 {
+        let hash = match self {
+            // Hadoop begins at 1 here.
+            Self::Hash => hash_bytes(1, key),
+            Self::Fields(specs) if specs.is_empty() => hash_of_string(key),
+            Self::Fields(_) if key.is_empty() => return 0,
+            // Java makes a text of the key first.
+            Self::Fields(specs) => {
+                let text = String::from_utf8_lossy(key);
+                specs.parts(text.as_bytes()).fold(0, hash_bytes)
+            }
+        };
+        (hash & i32::MAX).cast_unsigned() % partitions.max(1)
+    }
+}
+
+/// How pairs of the job become pairs of the engine and back.
+pub(super) struct KeyCoding {
+    pub partition: PartRule,
+    order: Option<KeySpecs>,
+}
+
+/// Bytes of a partition's number in front of a key, and of a key's length in front of a value.
+const NUMBER_BYTES: usize = 4;
+
+impl KeyCoding {
+    pub fn new(partition: PartRule, order: Option<KeySpecs>) -> Self {
+        Self { partition, order }
+    }
+
+    /// Emits a pair of the job. `scratch` is kept for its memory.
+    pub fn emit(
+        &self,
+        (key, value): (&[u8], &[u8]),
+        partitions: u32,
+        scratch: &mut PairScratch,
+        out: &mut Emitter<ByteString, ByteString>,
+    ) -> TaskResult {
+        if self.order.is_none() {
+            out.emit(key, value);
+            return Ok(());
+        }
+        self.encode((key, value), partitions, scratch)?;
+        out.emit(&scratch.key, &scratch.value);
+        Ok(())
+    }
+
+    /// The pair of the engine that stands for a pair of the job.
+    pub fn encode(
+        &self,
+        (key, value): (&[u8], &[u8]),
+        partitions: u32,
+        scratch: &mut PairScratch,
+    ) -> TaskResult {
+        scratch.key.clear();
+        scratch.value.clear();
+        let Some(order) = &self.order else {
+            scratch.key.extend_from_slice(key);
+            scratch.value.extend_from_slice(value);
+            return Ok(());
+        };
+        let length = u32::try_from(key.len())
+            .map_err(|_| TaskError::new("a key has more than 4 GiB, which none may"))?;
+        scratch.key.extend_from_slice(&self.partition.of(key, partitions).to_be_bytes());
+        order.push_order(key, &mut scratch.key);
+        scratch.value.extend_from_slice(&length.to_be_bytes());
+        scratch.value.extend_from_slice(key);
+        scratch.value.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// The pair of the job that stands in a pair of the engine.
+    pub fn decode<'a>(&self, key: &'a [u8], value: &'a [u8]) -> TaskResult<(&'a [u8], &'a [u8])> {
+        if self.order.is_none() {
+            return Ok((key, value));
+        }
+        let pair = value
+            .split_first_chunk::<NUMBER_BYTES>()
+            .and_then(|(length, rest)| rest.split_at_checked(u32::from_be_bytes(*length) as usize));
+        pair.ok_or_else(|| TaskError::new("a pair of the map output has no key in its value"))
+    }
+
+    /// Whether equal keys need not have equal bytes.
+    pub fn compares(&self) -> bool {
+        self.order.is_some()
+    }
+}
+
+/// A pair of the engine, as it is made.
+#[derive(Default)]
+pub(super) struct PairScratch {
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+}
+
+/// The engine's way to ask for a key's part.
+pub(super) struct KeyPartitioner(pub Arc<KeyCoding>);
+
+impl Partitioner for KeyPartitioner {
+    type Key = ByteString;
+
+    fn partition(&self, key: &[u8], partitions: u32) -> u32 {
+        match key.first_chunk::<NUMBER_BYTES>() {
+            Some(number) if self.0.compares() => u32::from_be_bytes(*number),
+            _ => self.0.partition.of(key, partitions),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Reduces of Hadoop Streaming: sorted pairs to the command as lines, its lines to a part.
+
+use super::aggregate::{Aggregated, split_type};
+use super::keys::KeyCoding;
+use super::map::{WritePairs, write_pair};
+use super::process::{AttemptPlace, LineSink, TaskCommand};
+use super::{StreamStep, StreamingJob};
+use gristmill_worker::prelude::*;
+use std::sync::Arc;
+
+/// The reducer of a streaming job.
+pub(super) struct StreamReducer {
+    job: Arc<StreamingJob>,
+    coding: Arc<KeyCoding>,
+    command: Option<TaskCommand>,
+    /// Whether it has got anything: if not, what its command writes does not count.
+    has_read: bool,
+    key: Vec<u8>,
+}
+
+impl StreamReducer {
+    pub fn new(job: Arc<StreamingJob>, coding: Arc<KeyCoding>) -> Self {
+        Self { job, coding, command: None, has_read: false, key: Vec::new() }
+    }
+}
+
+/// Takes lines that nobody wants.
+struct Nowhere<'a>(&'a mut Output);
+
+impl LineSink for Nowhere<'_> {
+    fn line(&mut self, _: &[u8]) -> TaskResult {
+        Ok(())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+impl Reducer for StreamReducer {
+    type Key = ByteString;
+    type Value = ByteString;
+
+    fn setup(&mut self, task: &TaskContext, _: &mut Output) -> TaskResult {
+        if let StreamStep::Command(words) = &self.job.reducer {
+            let place = AttemptPlace::of(&self.job, task)?;
+            self.command = Some(TaskCommand::start(&self.job, &place, words, "reduce")?);
+        }
+        Ok(())
+    }
+
+    fn reduce(
+        &mut self,
+        key: &[u8],
+        values: &mut Values<'_, ByteString, ByteString>,
+        out: &mut Output,
+    ) -> TaskResult {
+        let separator = self.job.output_separator.as_bytes();
+        let mut aggregated = None;
+        let mut is_first = true;
+        self.has_read = true;
+        while let Some(value) = values.next()? {
+            let (own_key, value) = self.coding.decode(key, value)?;
+            // All values of a group come with its first key, also where keys are equal that have other bytes.
+            if is_first {
+                self.key.clear();
+                self.key.extend_from_slice(own_key);
+                is_first = false;
+            }
+            match (&self.job.reducer, &mut self.command) {
+                (StreamStep::Command(_), Some(command)) => {
+                    let between = self.job.reduce_input_separator.as_bytes();
+                    let mut sink = WritePairs { rule: &self.job.reduce_output, separator, out };
+                    command.feed(&[&self.key, between, value, b"\n"], &mut sink)?;
+                }
+                (StreamStep::Aggregate, _) => {
+                    let aggregated = match &mut aggregated {
+                        Some(aggregated) => aggregated,
+                        none => none.insert(Aggregated::new(split_type(&self.key)?.0)?),
+                    };
+                    aggregated.add(value)?;
+                }
+                _ => write_pair(&self.key, value, separator, out),
+            }
+        }
+        if let Some(aggregated) = aggregated {
+            write_pair(split_type(&self.key)?.1, aggregated.report().as_bytes(), separator, out);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Output) -> TaskResult {
+        let Some(command) = self.command.take() else { return Ok(()) };
+        if !self.has_read {
+            // As in Hadoop, where nobody takes what a reducer without input writes.
+            command.finish(&mut Nowhere(out))?.count(out);
+            return Ok(());
+        }
+        let separator = self.job.output_separator.as_bytes();
+        let mut sink = WritePairs { rule: &self.job.reduce_output, separator, out };
+        command.finish(&mut sink)?.count(sink.out);
+        Ok(())
+    }
+}

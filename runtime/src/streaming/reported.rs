@@ -1,0 +1,155 @@
+//! What commands say on standard error: lines for the framework, which counts, and lines for people, which are kept.
+
+use gristmill_worker::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Lines of standard error that the report of a failed attempt has.
+const TAIL_LINES_MAX: usize = 20;
+
+/// Bytes of such a line.
+const TAIL_LINE_BYTES_MAX: usize = 400;
+
+/// Counters of one attempt. The engine has room for as many names in a task.
+const COUNTERS_MAX: usize = 400;
+
+/// In front of what was subtracted: counters of the engine do not fall.
+const MINUS: &str = "minus,";
+
+/// What a command has said so far.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    counters: BTreeMap<(String, String), i64>,
+    tail: VecDeque<String>,
+}
+
+/// What a line of standard error is for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TalkLine<'a> {
+    /// A counter was added to, or a status was set.
+    Taken,
+    /// For the log: as it is.
+    Text(&'a [u8]),
+    /// It begins as those for the framework do, and is none: for the log, with a remark.
+    Wrong(&'a [u8]),
+}
+
+impl Reported {
+    /// Takes one line, without its end.
+    pub fn take<'a>(&mut self, line: &'a [u8], prefix: &str) -> TalkLine<'a> {
+        let Some(rest) = line.strip_prefix(prefix.as_bytes()) else {
+            self.keep(line);
+            return TalkLine::Text(line);
+        };
+        let text = String::from_utf8_lossy(rest);
+        if text.starts_with("status:") {
+            return TalkLine::Taken;
+        }
+        let counter = text.strip_prefix("counter:").and_then(|words| {
+            let words: Vec<&str> = words.split(',').collect();
+            let [group, name, amount] = words[..] else { return None };
+            Some((group.to_owned(), name.to_owned(), amount.trim().parse::<i64>().ok()?))
+        });
+        match counter {
+            Some((group, name, amount)) => {
+                let known = self.counters.len() < COUNTERS_MAX;
+                let key = (group, name);
+                if known || self.counters.contains_key(&key) {
+                    let sum = self.counters.entry(key).or_default();
+                    *sum = sum.saturating_add(amount);
+                }
+                TalkLine::Taken
+            }
+            None => TalkLine::Wrong(line),
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        if self.tail.len() == TAIL_LINES_MAX {
+            self.tail.pop_front();
+        }
+        let cut = &line[..line.len().min(TAIL_LINE_BYTES_MAX)];
+        self.tail.push_back(String::from_utf8_lossy(cut).into_owned());
+    }
+
+    /// The last lines for people.
+    pub fn tail(&self) -> impl Iterator<Item = &str> {
+        self.tail.iter().map(String::as_str)
+    }
+
+    /// Adds to the counters of the task, and begins anew.
+    pub fn count(&mut self, mut add: impl FnMut(&str, u64)) {
+        for ((group, name), amount) in std::mem::take(&mut self.counters) {
+            let sign = if amount < 0 { MINUS } else { "" };
+            add(&format!("{sign}{group},{name}"), amount.unsigned_abs());
+        }
+    }
+}
+
+/// One counter of a job: its group, its name and its sum.
+pub type CounterSum = (String, String, i64);
+
+/// The counters of commands among those of a job, in the order of groups and names.
+#[must_use]
+pub fn counter_sums(counters: &BTreeMap<String, u64>) -> Vec<CounterSum> {
+    let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+    for (name, count) in counters {
+        let (name, sign) = name
+            .strip_prefix(MINUS)
+            .filter(|rest| rest.contains(','))
+            .map_or((name.as_str(), 1), |rest| (rest, -1));
+        let Some(named) = name.split_once(',') else { continue };
+        let sum = sums.entry(named).or_default();
+        *sum = sum.saturating_add(sign * i64::try_from(*count).unwrap_or(i64::MAX));
+    }
+    sums.into_iter().map(|((group, name), sum)| (group.to_owned(), name.to_owned(), sum)).collect()
+}
+
+/// What counts by name: a map with a reduce, or whatever writes a part.
+pub(super) trait CountsByName {
+    /// Adds to the counter of this name.
+    fn add(&mut self, name: &str, n: u64);
+}
+
+impl<K: Key, V: Value> CountsByName for Emitter<K, V> {
+    fn add(&mut self, name: &str, n: u64) {
+        self.count(name, n);
+    }
+}
+
+impl CountsByName for Output {
+    fn add(&mut self, name: &str, n: u64) {
+        self.count(name, n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_for_the_framework_have_three_parts_and_a_whole_number() {
+        let mut reported = Reported::default();
+        let mut take = |line: &str| match reported.take(line.as_bytes(), "reporter:") {
+            TalkLine::Taken => "taken",
+            TalkLine::Text(_) => "text",
+            TalkLine::Wrong(_) => "wrong",
+        };
+        assert_eq!(take("reporter:counter:G,n,3"), "taken");
+        assert_eq!(take("reporter:counter:G,n,-5"), "taken");
+        assert_eq!(take("reporter:counter:G,other one,7"), "taken");
+        assert_eq!(take("reporter:status:half way"), "taken");
+        assert_eq!(take("reporter:counter:G,n"), "wrong");
+        assert_eq!(take("reporter:counter:G,n,1,2"), "wrong");
+        assert_eq!(take("reporter:counter:G,n,many"), "wrong");
+        assert_eq!(take("Traceback"), "text");
+        assert_eq!(reported.tail().collect::<Vec<_>>(), ["Traceback"]);
+        let mut counted = BTreeMap::new();
+        reported.count(|name, n| counted.extend([(name.to_owned(), n)]));
+        assert_eq!(counted, [("G,other one".to_owned(), 7), ("minus,G,n".to_owned(), 2)].into());
+        counted.insert("G,n".to_owned(), 10);
+        counted.insert("one of the engine".to_owned(), 1);
+        let group = || "G".to_owned();
+        let sums = [(group(), "n".to_owned(), 8), (group(), "other one".to_owned(), 7)];
+        assert_eq!(counter_sums(&counted), sums);
+    }
+}

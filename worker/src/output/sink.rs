@@ -1,0 +1,142 @@
+//! Where the bytes of a part go: to its file, compressed on the way if the job wants that.
+//!
+//! The compressed bytes depend on what is written alone, and not on the pieces in which it comes. Not here: reading
+//! compressed inputs, whose size nobody knows beforehand (`input`).
+
+use crate::input::Compression;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+/// The level of `gzip` and `zstd` if they are not told otherwise. Encoders hold 0.3 MiB (gzip) or 3 MiB (zstd).
+const GZIP_LEVEL: u32 = 6;
+const ZSTD_LEVEL: i32 = 3;
+
+/// Largest window of a zstd frame that is read back, as a power of two: what the `zstd` tool accepts by default.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// What goes to the file, counted.
+pub(super) struct Stored {
+    writer: Box<dyn Write + Send>,
+    bytes: u64,
+    crc32c: u32,
+}
+
+impl Write for Stored {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        self.crc32c = crc32c::crc32c_append(self.crc32c, &bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// The way of a part's bytes to its file.
+pub(super) enum Sink {
+    /// As they are; whoever writes counts them.
+    Plain(Box<dyn Write + Send>),
+    /// One member, whose head has no name and no time.
+    Gzip(Box<GzEncoder<Stored>>),
+    /// One frame with a checksum.
+    Zstd(Box<zstd::stream::write::Encoder<'static, Stored>>),
+    /// There is none: why, until somebody has been told.
+    Broken(Option<io::Error>),
+}
+
+impl Sink {
+    pub(super) fn new(writer: Box<dyn Write + Send>, compression: Compression) -> Self {
+        let stored = |writer| Stored { writer, bytes: 0, crc32c: 0 };
+        match compression {
+            Compression::None => Sink::Plain(writer),
+            Compression::Gzip => {
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                Sink::Gzip(Box::new(GzEncoder::new(stored(writer), level)))
+            }
+            Compression::Zstd => {
+                let encoder = zstd::stream::write::Encoder::new(stored(writer), ZSTD_LEVEL);
+                let checked = encoder.and_then(|mut encoder| {
+                    encoder.include_checksum(true)?;
+                    Ok(encoder)
+                });
+                checked
+                    .map_or_else(|error| Sink::Broken(Some(error)), |encoder| Sink::Zstd(Box::new(encoder)))
+            }
+        }
+    }
+
+    /// Bytes and CRC-32C of what has gone to the file; `None` if that is what came in.
+    pub(super) fn stored(&self) -> Option<(u64, u32)> {
+        let stored = match self {
+            Sink::Plain(_) | Sink::Broken(_) => return None,
+            Sink::Gzip(encoder) => encoder.get_ref(),
+            Sink::Zstd(encoder) => encoder.get_ref(),
+        };
+        Some((stored.bytes, stored.crc32c))
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Sink::Plain(writer) => writer.write_all(bytes),
+            Sink::Gzip(encoder) => encoder.write_all(bytes),
+            Sink::Zstd(encoder) => encoder.write_all(bytes),
+            Sink::Broken(why) => Err(why.take().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Writes what the encoder still holds and the end of its format. Nothing may come after it.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Sink::Plain(writer) => writer.flush(),
+            Sink::Gzip(encoder) => {
+                encoder.try_finish()?;
+                encoder.get_mut().flush()
+            }
+            Sink::Zstd(encoder) => {
+                encoder.do_finish()?;
+                encoder.get_mut().flush()
+            }
+            Sink::Broken(_) => self.write_all(&[]),
+        }
+    }
+}
+
+/// Writes to `inner` what comes in once it is unpacked; all of it is there after a `flush`.
+///
+/// # Errors
+/// A decoder that finds no memory.
+pub(crate) fn unpacking<'a>(
+    inner: impl Write + 'a,
+    compression: Compression,
+) -> io::Result<Box<dyn Write + 'a>> {
+    Ok(match compression {
+        Compression::None => Box::new(inner),
+        Compression::Gzip => Box::new(flate2::write::MultiGzDecoder::new(inner)),
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::write::Decoder::new(inner)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+            Box::new(decoder)
+        }
+    })
+}
+
+/// Opens a part to read what its job wrote, whatever its compression; its name tells that.
+///
+/// # Errors
+/// A file that cannot be opened.
+pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    let file = BufReader::new(File::open(path)?);
+    Ok(match Compression::of_name(&path.into()) {
+        Compression::None => Box::new(file),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+            Box::new(decoder)
+        }
+    })
+}
