@@ -93,7 +93,7 @@ const EXACT: [(&str, &str); 4] =
 fn every_paper_comes_out_with_its_figures_and_exact_numbers_agree() {
     let sandbox = Sandbox::new();
     let arguments = ["paper", "all", "--quick", "--out", "out"];
-    sandbox.gristmill(arguments).start().finish_within(EXPERIMENT_PATIENCE).expect_code(0);
+    sandbox.gristmill(arguments).start().finish_within(2 * EXPERIMENT_PATIENCE).expect_code(0);
     let results = fs::read_to_string(sandbox.path("out/results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&results).unwrap();
     let papers = results["papers"].as_array().unwrap();

@@ -125,27 +125,26 @@ fn journal_that_was_changed_cut_off_or_is_none_is_told_from_a_good_one() {
 fn decisions_are_told_with_what_other_policies_would_have_done() {
     let sandbox = Sandbox::new();
     let journal = sandbox.text("journal");
-    let master = sandbox.gristmill(["master", "--policy", "max-srpt", "--journal", &journal]).start();
+    let flags = ["master", "--policy", "max-srpt", "--estimator", "tasks", "--journal", &journal];
+    let master = sandbox.gristmill(flags).start();
     let join = await_join_line(&master);
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start();
     let standing = Standing::of(&sandbox, master, vec![worker], join);
     standing.await_workers(1);
     let input = sandbox.write("text", "a b\nc\nd e\nf\n");
     sandbox.arm("map");
-    let submit = |split: &str, priority: &str, name: &str| {
-        let fixed =
-            ["submit", "wordcount", &input, "--reduces", "1", "--detach", "--output", &sandbox.text(name)];
-        let job = sandbox
-            .gristmill([&fixed[..], &["--split-size", split, "--priority", priority]].concat())
-            .finish();
+    let submit = |split: &str, name: &str| {
+        let output = sandbox.text(name);
+        let fixed = ["submit", "wordcount", &input, "--reduces", "1", "--detach", "--output", &output];
+        let job = sandbox.gristmill([&fixed[..], &["--split-size", split]].concat()).finish();
         job.expect_code(0).stdout_text().trim().to_owned()
     };
-    // The first map stands until the second job is in line behind the first one's other maps.
-    let first = submit("2B", "0", "first");
+    // A map holds the slot until a large and a small job stand in line, of which nothing is known but their tasks.
+    let holder = submit("1KiB", "holder");
     sandbox.stopped_at("map");
-    let second = submit("1KiB", "5", "second");
+    let (large, small) = (submit("2B", "large"), submit("1KiB", "small"));
     sandbox.go_on("map");
-    for job in [&first, &second] {
+    for job in [&holder, &large, &small] {
         sandbox.gristmill(["wait", job.as_str()]).finish().expect_code(0);
     }
     standing.end();
@@ -161,12 +160,12 @@ fn decisions_are_told_with_what_other_policies_would_have_done() {
             .unwrap()
     };
     assert_eq!(of("max-srpt"), 0, "it decided: {told}");
-    // It goes by priority, and the first job has little left by what its maps took.
+    // It goes by age, and the younger one has the least to do.
     assert!(0 < of("fifo"), "{told}");
     let differs = told.lines().filter(|line| line.ends_with("<- others")).count() as u64;
     assert_eq!(differs, of("fifo"), "{told}");
     for words in [
-        "job-2 (wordcount) arrives: 1 map, 1 reduce",
+        "job-3 (wordcount) arrives: 1 map, 1 reduce",
         "because its job is the oldest that could use the slot",
         "every order is the recorded one",
         "gave slots",

@@ -15,7 +15,8 @@ pub fn faulty_program() -> PathBuf {
 }
 
 /// An example program. Cargo builds them only with all targets of the package, so that a single test run on its own would
-/// find none, or one of yesterday: they are built here, which costs nothing if they are new.
+/// find none, or one of yesterday: they are built here, which costs nothing if they are new. For the whole workspace, as
+/// one package alone would have its dependencies built anew with other features.
 pub fn example_program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
@@ -23,7 +24,7 @@ pub fn example_program(name: &str) -> PathBuf {
         let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--package", "gristmill", "--examples", "--target-dir"]);
+        command.args(["build", "--quiet", "--workspace", "--examples", "--target-dir"]);
         command.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(command.status().unwrap().success(), "the example programs do not build");
         profile.join("examples")
