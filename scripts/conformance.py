@@ -435,7 +435,7 @@ def self_test(options) -> int:
     for name in CHECKS:
         assert any(name in caught for caught in FLAWS.values()), f"no wrong adapter for {name}"
     print(f"seed: {options.seed}", flush=True)
-    options.patience, options.limit = 6.0, 15.0
+    options.patience, options.limit = 6.0, 25.0
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="conformance-") as base, concurrent.futures.ThreadPoolExecutor(12) as pool:
         asked = {}

@@ -18,7 +18,9 @@ import time
 import zlib
 
 # A task that takes longer is given to another worker too; impatient ones take no longer than the kit holds a map.
-REISSUE_SECONDS, IMPATIENT_SECONDS = 5.0, 1.5
+REISSUE_SECONDS, IMPATIENT_SECONDS = 7.0, 1.5
+# How long calls that were made twice may go on when the other one has ended.
+LATE_SECONDS = 3.0
 # How long a coordinator that ends too early looks at reduces of which none ends.
 GIVE_UP_SECONDS = 2.0
 NUMBERS = itertools.count()
@@ -109,10 +111,20 @@ class Coordinator:
         worker.kill()
         worker.wait()
 
+    def await_late(self):
+        """Lets calls of the phase before end that were made twice; whoever stalls is not waited for any longer."""
+        end = time.monotonic() + LATE_SECONDS
+        while any(task is not None for task in self.workers.values()) and time.monotonic() < end:
+            for key, _ in self.chooser.select(0.05):
+                if key.fileobj.readline():
+                    self.workers[key.data] = None
+                else:
+                    self.drop(key.data)
+
     def phase(self, kind: str, orders: list) -> list:
         """Runs all tasks of a kind; answers what each reported, or nothing for a task that was forgotten."""
         waiting, results, began = list(range(len(orders))), {}, {}
-        # Whoever still stalls over the phase before is not waited for.
+        self.await_late()
         for worker in [worker for worker, task in self.workers.items() if task is not None]:
             self.drop(worker)
         last_end = time.monotonic()
