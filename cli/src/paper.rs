@@ -6,8 +6,10 @@ use crate::interruption::watch_interruptions;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
+use gristmill_lab::compare::{self, Options, Progress, Workload};
 use gristmill_lab::paper::{
     Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsFolder, Scale,
+    first_seed,
 };
 use gristmill_lab::report::{Circumstances, Tally};
 use gristmill_runtime::exit;
@@ -40,7 +42,7 @@ pub struct PaperCommand {
     /// As large as the papers' own runs
     #[arg(long)]
     full: bool,
-    /// The first seed
+    /// What is drawn: another seed draws all anew, as another page that shares no run with this one
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Folder for the page and its files [default: paper-NAME]
@@ -66,14 +68,16 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     let interrupted = watch_interruptions()?;
     let runs = RunsFolder::hold(&RunsFolder::beside(&flags.out_folder()))?;
     let kept = runs.path().display().to_string();
+    let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(Progress<'_>)| {
+        compare::run(registry, workload, options, Some(interrupted.clone()), told)
+    };
     let code = run(REAL_PAPERS, flags, |experiment, context| {
         experiment(&RealContext {
             scale: context.scale,
-            seed: context.seed,
+            first_seed: context.first_seed,
             progress: context.progress,
-            registry,
             folder: runs.path(),
-            interrupted: interrupted.clone(),
+            carry_out: &carry_out,
         })
     });
     match &code {
@@ -106,7 +110,8 @@ fn run<E: Copy>(
     for (name, experiment) in chosen {
         let progress = PaperProgress::start(name, flags.quiet);
         let tell = |words: &str| progress.tell(words);
-        let result = carry_out(&experiment, &Context { scale: run.scale, seed: run.seed, progress: &tell });
+        let context = Context { scale: run.scale, first_seed: first_seed(run.seed), progress: &tell };
+        let result = carry_out(&experiment, &context);
         let taken = progress.end();
         match result {
             Ok(paper) => {
@@ -324,7 +329,7 @@ mod tests {
     fn demo(context: &Context<'_>) -> anyhow::Result<Paper> {
         (context.progress)("drawing");
         let mut paper = made_up();
-        paper.about.push(format!("{:?} {}", context.scale, context.seed));
+        paper.about.push(format!("{:?} from {}", context.scale, context.first_seed));
         Ok(paper)
     }
 
@@ -358,7 +363,8 @@ mod tests {
         let out = root.path().join("out");
         assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
-        assert!(page.contains("Quick 5") && page.contains("gristmill paper demo --quick --seed 5"));
+        let from = format!("Quick from {}", first_seed(5));
+        assert!(page.contains(&from) && page.contains("gristmill paper demo --quick --seed 5"));
     }
 
     #[test]

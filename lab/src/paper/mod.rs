@@ -22,9 +22,11 @@ use crate::report::{
     Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict,
 };
 
-pub use model::{Context, Paper, Scale};
+pub use model::{Context, Paper, Scale, first_seed};
 pub use parallel::each;
-pub use real::{Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder, RunsFolderError};
+pub use real::{
+    CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder, RunsFolderError,
+};
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
 /// Runs the experiments of one paper.

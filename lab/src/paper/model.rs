@@ -19,13 +19,30 @@ pub enum Scale {
 pub struct Context<'a> {
     /// How much is simulated.
     pub scale: Scale,
-    /// The first seed; experiments count on from it.
-    pub seed: u64,
+    /// The first seed of what is drawn ([`first_seed`]); experiments count on from it.
+    pub first_seed: u64,
     /// Told in a few words what is being computed now.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
+/// The first of the seeds that experiments take when this one is asked for: 1 begins at 1.
+///
+/// They take those that follow it, 20,000 at most. Neighbours asked for begin apart by the golden ratio of all seeds, and
+/// of ten thousand in a row no two begin within 10^14 of each other: two pages are two draws and share no run.
+#[must_use]
+pub fn first_seed(asked: u64) -> u64 {
+    /// 2^64 over the golden ratio, odd: no two seeds asked for begin alike.
+    const APART: u64 = 0x9E37_79B9_7F4A_7C15;
+    asked.wrapping_sub(1).wrapping_mul(APART).wrapping_add(1)
+}
+
 impl Context<'_> {
+    /// So many seeds, from the first on.
+    #[must_use]
+    pub fn seeds(&self, count: u64) -> Vec<u64> {
+        (0..count).map(|run| self.first_seed.wrapping_add(run)).collect()
+    }
+
     /// One of three values by scale.
     #[must_use]
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
@@ -48,4 +65,24 @@ pub struct Paper {
     pub about: Vec<String>,
     /// In the order of the paper.
     pub sections: Vec<Section>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_seed;
+
+    #[test]
+    fn default_seed_counts_on_from_one() {
+        assert_eq!(first_seed(1), 1);
+    }
+
+    #[test]
+    fn seeds_asked_for_share_none_of_those_that_experiments_count_on_to() {
+        const APART_MIN: u64 = 100_000_000_000_000;
+        let mut first: Vec<u64> = (0..10_000).map(first_seed).collect();
+        first.sort_unstable();
+        let round = first[0].wrapping_sub(first[first.len() - 1]);
+        let nearest = first.windows(2).map(|pair| pair[1] - pair[0]).chain([round]).min().unwrap();
+        assert!(APART_MIN < nearest, "two seeds asked for begin {nearest} apart");
+    }
 }

@@ -28,7 +28,7 @@ pub struct Run {
     pub real: bool,
     /// How much was simulated.
     pub scale: Scale,
-    /// The first seed.
+    /// As asked for; what is drawn from it begins at [`super::first_seed`].
     pub seed: u64,
     /// In the order in which they ran.
     pub papers: Vec<Paper>,

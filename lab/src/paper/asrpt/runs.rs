@@ -102,7 +102,7 @@ pub(super) struct Runs {
 impl Runs {
     pub(super) fn new(context: &Context<'_>, seeds: u64) -> anyhow::Result<Self> {
         let items: Vec<(usize, u64)> = (0..SETTINGS.len())
-            .flat_map(|setting| (0..seeds).map(move |seed| (setting, context.seed + seed)))
+            .flat_map(|setting| context.seeds(seeds).into_iter().map(move |seed| (setting, seed)))
             .collect();
         let kept = each(&items, |&(setting, seed)| {
             (context.progress)(&format!("ASRPT: {}, seed {seed}", SETTINGS[setting].name));
@@ -115,7 +115,7 @@ impl Runs {
                 settings[setting][scenario][scheduler].push(kept);
             }
         }
-        Ok(Runs { seeds, seed: context.seed, settings })
+        Ok(Runs { seeds, seed: context.first_seed, settings })
     }
 
     /// Runs of so many seeds made up by scenario, scheduler and seed.
@@ -147,7 +147,7 @@ impl Runs {
 
     /// The seeds in words.
     pub(super) fn seeds_in_words(&self) -> String {
-        format!("{} seeds, {} to {}", self.seeds, self.seed, self.seed + self.seeds - 1)
+        format!("{} seeds, {} to {}", self.seeds, self.seed, self.seed.wrapping_add(self.seeds - 1))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::paper::testing::check_whole;
 
 /// From one seed, which is enough for everything but intervals.
 fn small() -> Paper {
-    page(&Context { scale: Scale::Quick, seed: 1, progress: &|_| {} }, 1).unwrap()
+    page(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }, 1).unwrap()
 }
 
 #[test]

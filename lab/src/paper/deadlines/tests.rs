@@ -7,7 +7,7 @@ use crate::report::Tally;
 use std::sync::LazyLock;
 
 static PAGE: LazyLock<Paper> =
-    LazyLock::new(|| page(&Context { scale: Scale::Quick, seed: 1, progress: &|_| {} }, &[1]).unwrap());
+    LazyLock::new(|| page(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }, &[1]).unwrap());
 
 #[test]
 fn every_figure_of_the_paper_is_a_section() {

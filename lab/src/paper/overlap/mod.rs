@@ -29,11 +29,38 @@ const POLICIES: [(&str, &str); 3] =
 /// # Errors
 /// A simulation that fails, which is a bug.
 pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
+    const LOADS: &[f64] = &[0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75];
+    let amounts = Amounts {
+        trace_loads: context.scaled(&[0.25, 0.75], LOADS, LOADS),
+        traces: context.scaled(1, 12, 40),
+        trace_jobs_max: usize::MAX,
+        table_jobs: context.scaled(20_000, 500_000, 5_000_000),
+        reading_jobs: context.scaled(20_000, 80_000, 200_000),
+        reading_seeds: context.scaled(5, 10, 20),
+    };
+    page(context, &amounts)
+}
+
+/// How much of what takes long is simulated.
+struct Amounts {
+    /// Loads of the trace.
+    trace_loads: &'static [f64],
+    traces: u64,
+    /// Of each trace no more jobs than these, the first.
+    trace_jobs_max: usize,
+    /// Jobs of each run of the log-normal workload.
+    table_jobs: usize,
+    /// Jobs of the longest runs of each literal reading.
+    reading_jobs: usize,
+    reading_seeds: u64,
+}
+
+fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     let mut sections = progress::sections()?;
     sections.extend(worst::sections(context)?);
-    sections.extend(trace::sections(context)?);
-    sections.extend(table::sections(context)?);
-    sections.push(unstable::section(context)?);
+    sections.extend(trace::sections(context, amounts)?);
+    sections.extend(table::sections(context, amounts.table_jobs)?);
+    sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
     let about = [
         "A job has map work x and shuffle work y, measured in the time of the whole cluster and of the \
          whole network. What is mapped can be shuffled at once, so both stations work on a job at the same \
@@ -94,4 +121,29 @@ fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
 
 fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
     Section::new(id, title, text.iter().copied(), blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paper::Scale;
+    use crate::paper::judge::refuted::{check, check_listed};
+    use crate::paper::testing::check_whole;
+
+    #[test]
+    fn every_claim_of_the_page_can_fail_and_can_hold() {
+        let amounts = Amounts {
+            trace_loads: &[0.75],
+            traces: 2,
+            trace_jobs_max: 1_000,
+            table_jobs: 1_000,
+            reading_jobs: 800,
+            reading_seeds: 2,
+        };
+        let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
+        let paper = page(&context, &amounts).unwrap();
+        check_whole(&paper);
+        check_listed(&paper, &made_up::rules());
+        check(&made_up::rules());
+    }
 }

@@ -3,7 +3,7 @@
 //! Not here: the trace itself; filtered and measured as in the paper it is not public.
 
 use super::super::{Axis, Block, Chart, Claim, Compared, Context, Section, Series, Verdict, each};
-use super::{POLICIES, section, simulate};
+use super::{Amounts, POLICIES, section, simulate};
 use crate::paper::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
 use gristmill_scheduler::bound::overlap::lower_bound;
 use gristmill_scheduler::metrics::Interval;
@@ -14,17 +14,12 @@ use gristmill_scheduler::workload::overlap::{Balance, DiurnalTrace, TRACE_HOURS,
 /// Mean responses of one trace at one load over its lower bound, by policy.
 pub(super) type Relative = [f64; POLICIES.len()];
 
-pub(super) fn sections(context: &Context<'_>) -> anyhow::Result<Vec<Section>> {
-    let loads: &[f64] = context.scaled(
-        &[0.25, 0.75],
-        &[0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75],
-        &[0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75],
-    );
-    let seeds: Vec<u64> = (0..context.scaled(1, 12, 40)).map(|run| context.seed.wrapping_add(run)).collect();
+pub(super) fn sections(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Vec<Section>> {
+    let seeds = context.seeds(amounts.traces);
     (context.progress)("overlap: stand-ins of the trace");
     let traces = each(&seeds, |&seed| DiurnalTrace::new(seed));
     let [first, ..] = &traces[..] else { anyhow::bail!("there is no trace without a seed") };
-    Ok(vec![arrivals(first), sizes(&traces)?, relative(context, loads, &traces)?])
+    Ok(vec![arrivals(first), sizes(&traces)?, relative(context, amounts, &traces)?])
 }
 
 fn arrivals(trace: &DiurnalTrace) -> Section {
@@ -134,8 +129,10 @@ fn more_than(what: &str, least: f64, ours: Interval, note: &str) -> Compared {
     }
 }
 
-fn one(trace: &DiurnalTrace, load: f64, balance: Balance) -> anyhow::Result<Relative> {
-    let jobs = trace.jobs(load, balance)?;
+/// The first jobs of a trace under each policy.
+fn one(trace: &DiurnalTrace, jobs_max: usize, load: f64, balance: Balance) -> anyhow::Result<Relative> {
+    let mut jobs = trace.jobs(load, balance)?;
+    jobs.truncate(jobs_max);
     let bound =
         lower_bound(jobs.iter().map(|job| [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]));
     let mut relative = [0.0; POLICIES.len()];
@@ -145,12 +142,12 @@ fn one(trace: &DiurnalTrace, load: f64, balance: Balance) -> anyhow::Result<Rela
     Ok(relative)
 }
 
-fn relative(context: &Context<'_>, loads: &[f64], traces: &[DiurnalTrace]) -> anyhow::Result<Section> {
+fn relative(context: &Context<'_>, amounts: &Amounts, traces: &[DiurnalTrace]) -> anyhow::Result<Section> {
     let mut blocks = Vec::new();
     for (balance, panel, sizes) in
         [(Balance::Original, "a", "original sizes"), (Balance::CubeRoot, "b", "cube root of every ratio")]
     {
-        let by_load = by_load(context, loads, traces, (balance, panel))?;
+        let by_load = by_load(context, amounts, traces, (balance, panel))?;
         blocks.push(Block::Chart(relative_chart(panel, sizes, &by_load)));
         blocks.push(Block::Claims(relative_claims(panel, balance, &by_load)));
     }
@@ -159,7 +156,7 @@ fn relative(context: &Context<'_>, loads: &[f64], traces: &[DiurnalTrace]) -> an
          stand-ins of the trace (seeds from {}), relative to the lower bound of the same jobs: 1 is as good \
          as can be.",
         traces.len(),
-        context.seed
+        context.first_seed
     );
     Ok(section(
         "figure-7",
@@ -176,16 +173,17 @@ fn relative(context: &Context<'_>, loads: &[f64], traces: &[DiurnalTrace]) -> an
 /// The mean responses of all traces at each load.
 fn by_load(
     context: &Context<'_>,
-    loads: &[f64],
+    amounts: &Amounts,
     traces: &[DiurnalTrace],
     (balance, panel): (Balance, &str),
 ) -> anyhow::Result<Vec<(f64, Vec<Relative>)>> {
+    let loads = amounts.trace_loads;
     // The highest load first: it takes longest.
     let items: Vec<(f64, usize)> =
         loads.iter().rev().flat_map(|&load| (0..traces.len()).map(move |trace| (load, trace))).collect();
     let results = each(&items, |&(load, trace)| {
         (context.progress)(&format!("overlap: figure 7({panel}) at load {load}, trace {}", trace + 1));
-        one(&traces[trace], load, balance)
+        one(&traces[trace], amounts.trace_jobs_max, load, balance)
     });
     let mut by_load: Vec<(f64, Vec<Relative>)> = loads.iter().map(|&load| (load, Vec::new())).collect();
     for ((load, _), result) in items.into_iter().zip(results) {

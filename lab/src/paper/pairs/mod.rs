@@ -106,10 +106,5 @@ fn cell(interval: Interval) -> Cell {
     Cell::Number { value: interval.mean, half_width: interval.half_width }
 }
 
-/// Seeds from the context's on.
-fn seeds(context: &Context<'_>, count: u64) -> Vec<u64> {
-    (0..count).map(|run| context.seed.wrapping_add(run)).collect()
-}
-
 #[cfg(test)]
 mod tests;

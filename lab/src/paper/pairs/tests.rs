@@ -6,7 +6,7 @@ use crate::paper::testing::check_whole;
 use crate::paper::{Block, Claim, Scale, Verdict};
 
 fn quick() -> Paper {
-    run(&Context { scale: Scale::Quick, seed: 1, progress: &|_| {} }).unwrap()
+    run(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }).unwrap()
 }
 
 fn claims(paper: &Paper) -> Vec<&Claim> {

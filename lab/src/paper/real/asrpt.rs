@@ -66,8 +66,8 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
     let arrivals = Arrivals { rate, slots, ..Arrivals::of(SETTINGS[SETTING], Cut::Even) };
     let repetitions = context.scaled(1, 4, 8);
-    let jobs: Vec<Vec<Job>> = draws(context.seed, repetitions, |seed| arrivals.jobs(seed).collect());
-    let workload = sleeping("ASRPT, section VII", context.seed, &jobs, UNIT_SECONDS);
+    let jobs: Vec<Vec<Job>> = draws(context.first_seed, repetitions, |seed| arrivals.jobs(seed).collect());
+    let workload = sleeping("ASRPT, section VII", context.first_seed, &jobs, UNIT_SECONDS);
     let comparison =
         context.compare("asrpt-figure-9", &workload, &cluster(WORKERS, 1), contenders(), repetitions)?;
     let mut section = Section::new(
@@ -79,7 +79,7 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
             SETTINGS[SETTING].title,
             jobs.first().map_or(0, Vec::len),
             arrivals.load(WORKERS),
-            context.seed
+            context.first_seed
         )],
         blocks("vii", &comparison, &["result", "flow-time", "simulated"]),
     );
@@ -211,8 +211,12 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
         }));
         jobs
     };
-    let workload =
-        sleeping("a long reduce", context.seed, &draws(context.seed, repetitions, draw), LONG_UNIT_SECONDS);
+    let workload = sleeping(
+        "a long reduce",
+        context.first_seed,
+        &draws(context.first_seed, repetitions, draw),
+        LONG_UNIT_SECONDS,
+    );
     let names: Vec<(&str, &str)> = PAIRS
         .iter()
         .flat_map(|(keeping, one, interrupting, other)| [(*keeping, *one), (*interrupting, *other)])

@@ -11,19 +11,19 @@ mod judging;
 #[cfg(test)]
 pub(in crate::paper) mod made_up;
 mod overlap;
+#[cfg(test)]
+mod pages;
 mod pairs;
 mod runs;
 mod stragglers;
 
 pub use runs::{RunsFolder, RunsFolderError};
 
-use crate::compare::{self, Comparison, Contender, Options, Progress, Site, Workload};
+use crate::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
 use crate::paper::{Paper, Scale};
 use gristmill_runtime::cluster::ClusterConfig;
-use gristmill_runtime::registry::Registry;
 use std::path::Path;
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -32,17 +32,19 @@ const RUN_LIMIT: Duration = Duration::from_secs(600);
 pub struct RealContext<'a> {
     /// How much is run.
     pub scale: Scale,
-    /// The first seed; experiments count on from it.
-    pub seed: u64,
+    /// The first seed of what is drawn; experiments count on from it.
+    pub first_seed: u64,
     /// Told in a few words what is being run now.
     pub progress: &'a (dyn Fn(&str) + Sync),
-    /// Jobs, policies and placements by name.
-    pub registry: &'a Registry,
     /// Where runs and inputs are kept; what is finished there is not run again.
     pub folder: &'a Path,
-    /// Above 0 once somebody wants the experiments to stop.
-    pub interrupted: watch::Receiver<u32>,
+    /// Runs the workloads.
+    pub carry_out: &'a CarryOut<'a>,
 }
+
+/// Runs a workload as [`crate::compare::run`] does. Tests make the runs up.
+pub type CarryOut<'a> =
+    dyn Fn(&Workload, &Options, &mut dyn FnMut(Progress<'_>)) -> Result<Comparison, CompareError> + 'a;
 
 /// Somebody stopped the experiments.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +78,7 @@ impl RealContext<'_> {
     /// Runs a workload under each policy on fresh clusters of this shape, so many times each, interleaved.
     ///
     /// # Errors
-    /// Whatever [`compare::run`] says, and an interruption.
+    /// Whatever [`RealContext::carry_out`] says, and an interruption.
     pub fn compare(
         &self,
         name: &str,
@@ -125,14 +127,12 @@ impl RealContext<'_> {
             };
             (self.progress)(&format!("{name}: {words}"));
         };
-        let comparison =
-            compare::run(self.registry, workload, options, Some(self.interrupted.clone()), &mut told)
-                .map_err(|error| {
-                    let folder = options.folder.display();
-                    anyhow::Error::new(error).context(format!(
-                        "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"
-                    ))
-                })?;
+        let comparison = (self.carry_out)(workload, options, &mut told).map_err(|error| {
+            let folder = options.folder.display();
+            anyhow::Error::new(error).context(format!(
+                "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"
+            ))
+        })?;
         if comparison.interrupted {
             return Err(Interrupted.into());
         }

@@ -91,7 +91,7 @@ fn compare(
     contenders: Vec<Contender>,
     repetitions: u32,
 ) -> anyhow::Result<Comparison> {
-    let workload = sleeping(name, context.seed, jobs, 1.0);
+    let workload = sleeping(name, context.first_seed, jobs, 1.0);
     context.compare(name, &workload, &setting(), contenders, repetitions)
 }
 
@@ -99,7 +99,7 @@ fn compare(
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.seed, repetitions, |seed| {
+    let jobs = draws(context.first_seed, repetitions, |seed| {
         jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
     });
     let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
@@ -110,7 +110,7 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
         [format!(
             "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, \
              independent, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
-            context.seed
+            context.first_seed
         )],
         vec![Block::Table(table("table-2", &comparison))],
     );
@@ -145,7 +145,7 @@ pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.seed, repetitions, |seed| {
+    let jobs = draws(context.first_seed, repetitions, |seed| {
         let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
         // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
         sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
@@ -160,7 +160,7 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
         [format!(
             "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} \
              s, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
-            context.seed
+            context.first_seed
         )],
         blocks("strong", &comparison, &["result", "stations"]),
     );
@@ -192,7 +192,7 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         swing: 0.0,
     };
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.seed, repetitions, |seed| {
+    let jobs = draws(context.first_seed, repetitions, |seed| {
         let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
         jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))
     });
@@ -204,7 +204,7 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         [format!(
             "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seeds from {}; \
              {repetitions} repetitions, each with jobs of its own.",
-            stream.jobs, stream.load, context.seed
+            stream.jobs, stream.load, context.first_seed
         )],
         vec![Block::Table(table("table-3", &comparison))],
     );

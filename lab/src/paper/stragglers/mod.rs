@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
-        let context = Context { scale: Scale::Quick, seed: 1, progress: &|_| {} };
+        let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
         let paper = run(&context).unwrap();
         let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
         for id in

@@ -27,7 +27,7 @@ type Means = [f64; 3];
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let tasks = context.scaled(1_000, 20_000, 100_000);
-    let seeds: Vec<u64> = (0..context.scaled(4, 10, 20)).map(|i| context.seed + i).collect();
+    let seeds = context.seeds(context.scaled(4, 10, 20));
     let (mut blocks, mut compared, mut spread) = (Vec::new(), Vec::new(), Vec::new());
     for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
         let simulated = simulate_split(name, split, tasks, &seeds)?;

@@ -21,7 +21,7 @@ const PLACEMENTS: [&str; 6] =
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let jobs = context.scaled(30, 200, 1_000);
-    let seeds: Vec<u64> = (0..context.scaled(2, 4, 10)).map(|i| context.seed + i).collect();
+    let seeds = context.seeds(context.scaled(2, 4, 10));
     let measured = measured(context, jobs, &seeds)?;
     let (curves, claims) = (curves(&measured), claims(&measured));
     Ok(Section::new(

@@ -74,7 +74,7 @@ pub(super) fn run_all(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<
     let mut items = Vec::new();
     for &(call, name) in &names {
         for load in LOADS.into_iter().rev() {
-            items.extend((0..RUNS).map(|run| (call, name, load, context.seed.wrapping_add(run))));
+            items.extend(context.seeds(RUNS).into_iter().map(|seed| (call, name, load, seed)));
         }
     }
     let results = each(&items, |&(call, name, load, seed)| {

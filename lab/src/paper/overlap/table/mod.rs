@@ -38,8 +38,7 @@ const KNOWN: [KnownMean; 8] = [
     KnownMean { load: 0.9, name: BOUND, printed: None, reference: (3.280, 0.026) },
 ];
 
-pub(super) fn sections(context: &Context<'_>) -> anyhow::Result<Vec<Section>> {
-    let jobs = context.scaled(20_000, 500_000, 5_000_000);
+pub(super) fn sections(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<Section>> {
     let cells = cells::run_all(context, jobs)?;
     Ok(vec![
         means(context, jobs, &cells),
@@ -57,7 +56,7 @@ fn means(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section 
         "{RUNS} runs of {jobs} jobs for each cell, seeds from {}, the same jobs for every policy; intervals \
          are 95 % (Student's t over the runs). Reference: an independent implementation, 20 runs of 2.5 \
          million jobs.",
-        context.seed
+        context.first_seed
     );
     section(
         "section-5-3-means",

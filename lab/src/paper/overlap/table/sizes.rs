@@ -15,7 +15,7 @@ impl Drawn {
     fn new(context: &Context<'_>) -> Self {
         let jobs = context.scaled(20_000, 1_000_000, 1_000_000);
         let generated =
-            Poisson::new(LOADS[0], context.seed).into_iter().flat_map(|generator| generator.take(jobs));
+            Poisson::new(LOADS[0], context.first_seed).into_iter().flat_map(|generator| generator.take(jobs));
         Self(generated.map(|job| [job.work[Station::Map], job.work[Station::Shuffle]]).collect())
     }
 

@@ -131,7 +131,7 @@ fn result(seed: u64) -> anyhow::Result<InstanceResult> {
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(100, 2_000, 20_000);
-    let seeds: Vec<u64> = (0..count).map(|instance| context.seed.wrapping_add(instance)).collect();
+    let seeds = context.seeds(count);
     let results = each(&seeds, |&seed| result(seed)).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     let text = "Sizes are drawn in quarters from 1/4 to 12, so that ties happen. The optimum is not known: \
                 the best of all policies, and in a batch of all common orders, is at least as large, so that what breaks \
@@ -142,7 +142,7 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
         "sections-3-and-4",
         "Sections 3 and 4: theorems on random instances",
         &[text],
-        vec![Block::Claims(claims(context.seed, &results))],
+        vec![Block::Claims(claims(context.first_seed, &results))],
     ))
 }
 

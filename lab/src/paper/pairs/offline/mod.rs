@@ -2,7 +2,7 @@
 
 pub(super) mod claims;
 
-use super::{DELTA, MEAN, OFFLINE, cell, mean, seeds, title};
+use super::{DELTA, MEAN, OFFLINE, cell, mean, title};
 use crate::paper::judge::{Beside, Known, Seen, paired};
 use crate::paper::{
     Axis, Block, Cell, Chart, Column, Compared, Context, Section, Series, Table, Verdict, each,
@@ -107,7 +107,7 @@ pub(super) fn averages_of(rules: &[Rule], sizes: Sizes, jobs: usize, seeds: &[u6
 
 pub(super) fn table_2(context: &Context<'_>) -> Section {
     let (jobs, runs) = (context.scaled(100, 200, 200), context.scaled(4, 40, 200));
-    let seeds = seeds(context, runs);
+    let seeds = context.seeds(runs);
     let outcomes: Vec<Outcome> = Sizes::ALL
         .into_iter()
         .map(|sizes| Outcome { sizes, rules: averages_of(&OFFLINE, sizes, jobs, &seeds) })
@@ -121,7 +121,7 @@ pub(super) fn table_2(context: &Context<'_>) -> Section {
             "{jobs} jobs at time 0, mean map time {MEAN} s, delta {DELTA} s, alpha 0.5, k 20; {runs} seeds \
              from {} on, the same jobs for every policy; intervals are 95 % over seeds. MaxSRPT is the \
              fixed order by max(map, shuffle).",
-            context.seed
+            context.first_seed
         ),
         "The printed seconds belong to a set of jobs that is not public, so the comparison is of makespans \
          over Match's, and of the order of the policies: of their 45 pairs some come out in the opposite \

@@ -4,7 +4,7 @@ pub(super) mod claims;
 mod table;
 
 use super::offline::describe;
-use super::{ALPHA, DELTA, K, seeds, title};
+use super::{ALPHA, DELTA, K, title};
 use crate::paper::{Axis, Block, Chart, Context, Section, Series, each};
 use anyhow::Context as _;
 use gristmill_scheduler::metrics::JobRecord;
@@ -104,7 +104,7 @@ pub(super) struct Streams {
 impl Streams {
     pub(super) fn run(context: &Context<'_>) -> anyhow::Result<Self> {
         let (jobs, runs) = (context.scaled(120, 3_000, 17_000), context.scaled(2, 40, 40));
-        let seeds = seeds(context, runs);
+        let seeds = context.seeds(runs);
         let mut outcomes = Vec::new();
         for sizes in SIZES {
             let stream = Stream { sizes, jobs, mean: MEAN, load: LOAD, swing: SWING };

@@ -3,7 +3,7 @@
 pub(super) mod claims;
 
 use super::offline::{averages_of, describe};
-use super::{ALPHA, DELTA, MEAN, mean, seeds, title};
+use super::{ALPHA, DELTA, MEAN, mean, title};
 use crate::paper::judge::log_ratio;
 use crate::paper::{Axis, Block, Chart, Context, Section, Series};
 use gristmill_scheduler::metrics::Interval;
@@ -83,7 +83,7 @@ struct Setting {
 impl Setting {
     fn new(context: &Context<'_>, sizes: Sizes) -> Self {
         let (jobs, runs) = (context.scaled(60, 200, 200), context.scaled(3, 60, 100));
-        Self { sizes, jobs, seeds: seeds(context, runs) }
+        Self { sizes, jobs, seeds: context.seeds(runs) }
     }
 
     fn in_words(&self) -> String {

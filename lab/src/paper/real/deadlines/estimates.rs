@@ -27,12 +27,12 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
     let mut section = Section::new("figures-1-to-3", title, [text], Vec::new());
     let (mut estimated, mut runs) = (Vec::new(), Vec::new());
     let repetitions = context.scaled(1, 3, 5);
-    let all = draws(context.seed, repetitions, |seed| twins([1.0; 4], seed));
+    let all = draws(context.first_seed, repetitions, |seed| twins([1.0; 4], seed));
     for place in 0..3 {
         let alone = |jobs: &Vec<Job>| vec![Job { arrival: 0.0, deadline: None, ..jobs[place].clone() }];
         let alone: Vec<Vec<Job>> = all.iter().map(alone).collect();
         let name = NAMES[place].to_owned();
-        let workload = sleeping(&name, context.seed, &alone, second);
+        let workload = sleeping(&name, context.first_seed, &alone, second);
         let folder = format!("deadlines-{}", name.to_lowercase());
         let fifo = policies(&[(&name, "fifo")]);
         let comparison = context.compare(&folder, &workload, &pooled(WORKERS), fifo, repetitions)?;

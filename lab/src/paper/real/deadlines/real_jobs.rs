@@ -45,13 +45,13 @@ impl RealJobs {
             name: name.to_owned(),
             kind,
             bytes: data_mib * MIB,
-            seed: context.seed,
+            seed: context.first_seed,
         };
         Self {
             kinds: [simulator(200 * scale), word_count(), join(), join()],
             data: vec![data("text", generate::Kind::Text), data("tables", generate::Kind::Tables)],
             data_mib,
-            seed: context.seed,
+            seed: context.first_seed,
         }
     }
 

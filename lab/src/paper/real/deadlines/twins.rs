@@ -46,8 +46,8 @@ impl Compared {
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
         let compare = |folder: &str, title: &str, weights, contenders| {
-            let jobs = draws(context.seed, repetitions, |seed| twins(weights, seed));
-            let workload = sleeping(title, context.seed, &jobs, second);
+            let jobs = draws(context.first_seed, repetitions, |seed| twins(weights, seed));
+            let workload = sleeping(title, context.first_seed, &jobs, second);
             context.compare(folder, &workload, &pooled(WORKERS), contenders, repetitions)
         };
         let schedulers = policies(&[("min", &min), ("max", &max), ("fair", "fair")]);
@@ -66,7 +66,7 @@ impl Compared {
             1000.0 * second,
             2000.0 * second,
             3000.0 * second,
-            context.seed,
+            context.first_seed,
             self.repetitions
         );
         let mut section = Section::new(id, title, [text], vec![Block::Table(goals(id, &only, second))]);

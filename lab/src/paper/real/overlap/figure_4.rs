@@ -49,11 +49,11 @@ fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64
         name: name.to_owned(),
         kind,
         bytes,
-        seed: context.seed,
+        seed: context.first_seed,
     };
     Workload {
         name: "sort, grep, sort".to_owned(),
-        seed: context.seed,
+        seed: context.first_seed,
         arrivals: Arrivals::Batch,
         order: Order::Listed,
         total: None,

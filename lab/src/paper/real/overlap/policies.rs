@@ -49,10 +49,10 @@ fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job
 pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
     let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
-    let jobs = draws(context.seed, repetitions, |seed| jobs_at(count, load, &config, seed));
+    let jobs = draws(context.first_seed, repetitions, |seed| jobs_at(count, load, &config, seed));
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");
-    let workload = sleeping(&name, context.seed, &jobs, 1.0);
+    let workload = sleeping(&name, context.first_seed, &jobs, 1.0);
     let comparison = context.compare(&name, &workload, &config, policies(&POLICIES), repetitions)?;
     let mut section = Section::new(
         format!("section-5-load-{percent}"),
@@ -65,7 +65,7 @@ pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section
              MB/s at each of 4 workers; sizes known, seeds from {}, {repetitions} repetitions, each with jobs of its own.",
             count,
             NIC.get() as f64 / 1e6,
-            context.seed
+            context.first_seed
         )],
         blocks(&format!("load-{percent}"), &comparison, &["result", "flow-time", "simulated", "stations"]),
     );

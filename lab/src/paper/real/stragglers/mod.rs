@@ -83,7 +83,7 @@ fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> W
 fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
     let config = config(application);
     // How much work a job is decides how often jobs may come; its reduces take slots too.
-    let alone = workload(application, context.seed, 3, 1.0);
+    let alone = workload(application, context.first_seed, 3, 1.0);
     let pull = contenders().split_off(PLACEMENTS.len() - 1);
     let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
     let of_phase = |phase: usize| {
@@ -96,7 +96,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let seconds = context.scaled(3.0, 6.0, 60.0);
     let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
     let repetitions = context.scaled(1, 8, 20);
-    let workload = workload(application, context.seed, jobs, interval);
+    let workload = workload(application, context.first_seed, jobs, interval);
     let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
     let mut section = Section::new(
         format!("chapter-6-{}", application.name),
@@ -105,7 +105,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
             "{jobs} jobs, one every {interval:.2} s in the mean, each with {maps:.2} s of map and \
              {reduces:.2} s of reduce work at full speed; seed {}, arrivals drawn anew for each of \
              {repetitions} repetitions.",
-            context.seed
+            context.first_seed
         )],
         vec![
             Block::Table(sojourn::table(application, &comparison)),
