@@ -116,7 +116,7 @@ fn of_figure_2() -> Rules {
     let flat_below: fn(f64) -> [f64; 3] = |step| [10.0, 1.0, if step < 10.0 { 11.0 } else { 20.0 }];
     let flat_above: fn(f64) -> [f64; 3] = |step| [10.0, 1.0, if step < 0.01 { 20.0 } else { 11.0 }];
     let better_beyond: fn(f64) -> [f64; 3] = |step| match step {
-        step if step < 0.01 || 10.0 < step => [10.0, 1.0, 20.0],
+        step if !(0.01..=10.0).contains(&step) => [10.0, 1.0, 20.0],
         step => [10.0, 1.0, if step < 1.0 { 12.0 } else { 11.0 }],
     };
     for value in [flat, flat_below, flat_above, better_beyond] {
