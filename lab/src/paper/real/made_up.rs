@@ -285,3 +285,8 @@ pub(in crate::paper) fn rules() -> Vec<Rules> {
     rules.extend(of_pairs());
     rules
 }
+
+#[test]
+fn every_claim_about_real_runs_can_fail_and_can_hold() {
+    crate::paper::judge::refuted::check(&rules());
+}

@@ -11,8 +11,6 @@ mod judging;
 #[cfg(test)]
 pub(in crate::paper) mod made_up;
 mod overlap;
-#[cfg(test)]
-mod pages;
 mod pairs;
 mod runs;
 mod stragglers;
@@ -42,7 +40,7 @@ pub struct RealContext<'a> {
     pub carry_out: &'a CarryOut<'a>,
 }
 
-/// Runs a workload as [`crate::compare::run`] does. Tests make the runs up.
+/// Runs a workload as [`crate::compare::run`] does.
 pub type CarryOut<'a> =
     dyn Fn(&Workload, &Options, &mut dyn FnMut(Progress<'_>)) -> Result<Comparison, CompareError> + 'a;
 
