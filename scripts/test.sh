@@ -37,6 +37,8 @@ if ((! $#)); then
     # The checks of a course's lab: first that each would notice what it looks for, then our own answers.
     scripts/conformance.py --self-test
     scripts/conformance.py scripts/conformance_adapters/gristmill.sh
+    # The Python package, in an environment of its own. Code 3: packages could not be installed, which it says.
+    scripts/python.py || [[ $? == 3 ]]
     # The book: that a wrong one would be noticed, then its commands and its pages.
     scripts/book.py --self-test
     scripts/book.py run

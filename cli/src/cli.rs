@@ -19,6 +19,7 @@ use gristmill_worker::clean;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Commands whose flags do not depend on the registry.
 #[derive(Subcommand)]
@@ -150,12 +151,23 @@ fn survive_file_limit() {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
+/// The version, from what a release was built (`scripts/release.py` says it), and the id by which master and workers know
+/// whether they are of one build.
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let commit =
+            option_env!("GRISTMILL_BUILD").map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+        format!("{} ({commit}build {})", env!("CARGO_PKG_VERSION"), gristmill_worker::build_id())
+    })
+}
+
 /// The whole command line of this registry.
 fn command(registry: &Registry) -> Command {
     let about =
         "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
     let program = Command::new("gristmill")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(version())
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(80)

@@ -4,6 +4,7 @@
 //! `gristmill_runtime::streaming`.
 
 mod archive;
+mod forms;
 mod hadoop;
 mod lists;
 mod log;
@@ -12,6 +13,7 @@ mod options;
 mod places;
 mod report;
 mod shell;
+mod told;
 
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
 pub use places::DefaultSystem;
@@ -40,6 +42,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use told::Teller;
 
 /// Exit codes of Hadoop Streaming.
 mod code {
@@ -106,6 +109,9 @@ struct StreamingFlags {
     /// Do not wait until the output is on disk
     #[arg(long)]
     no_sync: bool,
+    /// Tell how the job goes on as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it closes
+    #[arg(long)]
+    json: bool,
 }
 
 /// Why a job did not come about or not succeed.
@@ -162,7 +168,9 @@ Usage: hadoop jar hadoop-streaming.jar [options]
   -archives PATH#NAME,...               unpacked there
   -cmdenv NAME=VALUE    a variable of commands
   -D NAME=VALUE         a property
-  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat, NLineInputFormat
+  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat, NLineInputFormat, TypedBytesInputFormat
+  -outputformat CLASS   TextOutputFormat, TypedBytesOutputFormat
+  -io FORM              text, keyonlytext, rawbytes, typedbytes
   -partitioner CLASS    HashPartitioner, KeyFieldBasedPartitioner
   -lazyOutput           no empty parts";
 
@@ -173,7 +181,10 @@ fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: D
             let _ = terminal::stdout_line(&HELP);
             code::OK
         }
-        Ok(typed) => carry_out(settings, flags, &typed, default).unwrap_or_else(|error| failed(&error)),
+        Ok(typed) => carry_out(settings, flags, &typed, default).unwrap_or_else(|error| {
+            Teller::new(flags.json).error(&error);
+            failed(&error)
+        }),
         Err(error) => failed(&error),
     }
 }
@@ -190,6 +201,9 @@ fn carry_out(
     default: DefaultSystem,
 ) -> Result<u8, StreamError> {
     let submit = |error: anyhow::Error| StreamError::new(code::SUBMIT, format!("{error:#}"));
+    if flags.json {
+        told::end_with_listener().map_err(|error| submit(error.into()))?;
+    }
     let mut places = FileNames::new(default).map_err(submit)?;
     let system = typed.properties.get("fs.defaultFS").or(typed.properties.get("fs.default.name"));
     match system.and_then(|name| name.split(':').next()) {
@@ -211,7 +225,8 @@ fn carry_out(
         .map_err(|error| StreamError::new(code::SUBMIT, format!("{}: {error}", job.output.display())))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
-    let reporter = |line: &JoinLine| JobReporter::new(stamp, places, &line.endpoint);
+    let reporter =
+        |line: &JoinLine| (JobReporter::new(stamp, places, &line.endpoint), Teller::new(flags.json));
     match standing(flags, settings).map_err(submit)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
         None => {
@@ -303,6 +318,11 @@ fn job_options(
     // The last split of a file may be a tenth longer than the others.
     let last_bytes_max = Some(options.split_bytes.saturating_add(options.split_bytes / 10));
     options.cuts = FileCuts { alone: true, last_bytes_max, lines };
+    if job.job.line_input == gristmill_runtime::streaming::LineInput::TypedBytes {
+        // Nothing in a file says where another pair begins.
+        options.split_bytes = u64::MAX;
+        options.cuts.last_bytes_max = None;
+    }
     Ok(options)
 }
 
@@ -328,7 +348,7 @@ fn run_on(
     cluster: Option<(&Cluster, &ClusterConfig)>,
     typed: TypedJob,
     options: &JobOptions,
-    mut reporter: JobReporter,
+    (mut reporter, mut teller): (JobReporter, Teller),
 ) -> Result<u8, StreamError> {
     let submit = |error: String| StreamError::new(code::SUBMIT, error);
     let mut core = AsyncClient::new(line);
@@ -357,15 +377,20 @@ fn run_on(
         job.bundle = Some(bundle.to_string_lossy().into_owned());
     }
     let has_reduces = 0 < job.reduces;
-    let result = client.run_prepared(Box::new(job), options, &mut |status| reporter.show(status));
+    let result = client.run_prepared(Box::new(job), options, &mut |status| {
+        reporter.show(status);
+        teller.show(status);
+    });
     match result {
         Ok(report) => {
             close_output(&report, typed.lazy_output, typed.marks_success);
             reporter.succeeded(&report.status, &typed.output, has_reduces);
+            teller.end(&report.status, &typed.output, &client);
             Ok(code::OK)
         }
         Err(ClientError::Job { status }) => {
             reporter.failed(&status, has_reduces);
+            teller.end(&status, &typed.output, &client);
             Ok(failed_job())
         }
         Err(error) => Err(submit_error(&error)),

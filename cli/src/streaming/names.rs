@@ -54,7 +54,7 @@ const ALIASES: [(&str, &str); 47] = [
 ];
 
 /// New names of what has an effect on a job.
-const HEEDED: [&str; 39] = [
+const HEEDED: [&str; 43] = [
     "fs.default.name",
     "fs.defaultFS",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs",
@@ -84,14 +84,18 @@ const HEEDED: [&str; 39] = [
     "mapreduce.task.timeout",
     "num.key.fields.for.partition",
     "stream.jobconf.truncate.limit",
+    "stream.map.input",
     "stream.map.input.field.separator",
     "stream.map.input.ignoreKey",
+    "stream.map.output",
     "stream.map.output.field.separator",
     "stream.minRecWrittenToEnableSkip_",
     "stream.non.zero.exit.is.failure",
     "stream.num.map.output.key.fields",
     "stream.num.reduce.output.key.fields",
+    "stream.reduce.input",
     "stream.reduce.input.field.separator",
+    "stream.reduce.output",
     "stream.reduce.output.field.separator",
     "stream.stderr.reporter.prefix",
 ];

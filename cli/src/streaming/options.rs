@@ -5,7 +5,7 @@
 use super::lists::{expand_braces, split_list};
 use super::names::Properties;
 use super::places::{FileNames, scheme_of};
-use super::{StreamError, code};
+use super::{StreamError, code, forms};
 use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
@@ -158,14 +158,7 @@ impl TypedOptions {
             }
             "fs" | "dfs" => self.properties.set("fs.defaultFS", value),
             "conf" | "additionalconfspec" => self.read_configuration(value)?,
-            "io" => {
-                if value != "text" {
-                    return Err(StreamError::new(
-                        code::CONFIGURATION,
-                        format!("-io {value}: commands are fed by lines of text here, and by nothing else"),
-                    ));
-                }
-            }
+            "io" => forms::set_all(&mut self.properties, value),
             "libjars" | "jt" | "tokenCacheFile" | "mapdebug" | "reducedebug" => {
                 self.remarks.push(format!("-{name} {value} has no meaning here and is passed over"));
             }
@@ -241,7 +234,6 @@ impl TypedOptions {
         };
         let output = local(output)?;
         let line_input = self.line_input()?;
-        self.check_output_format()?;
         let reduces = self.reduces()?;
         let mapper = step("-mapper", self.mapper.as_deref())?;
         let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces))?;
@@ -250,22 +242,33 @@ impl TypedOptions {
             (_, StreamStep::Aggregate) => Some(StreamStep::Aggregate),
             (combiner, _) => combiner.as_deref().map(|typed| step("-combiner", Some(typed))).transpose()?,
         };
+        let forms = forms::pair_forms(&self.properties)?;
+        let part_content = forms::part_content(self.output_format.as_deref().map(simple_name))?;
         let tab = || "\t".to_owned();
         let text = |name: &str| property(name).map_or_else(tab, str::to_owned);
         let job = StreamingJob {
             inputs: paths.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             line_input,
+            forms,
+            part_content,
             ignore_key: self.truth("stream.map.input.ignoreKey")?,
             map_input_separator: text("stream.map.input.field.separator"),
             mapper,
             combiner,
             reducer,
             reduces,
-            map_output: self
-                .field_rule("stream.map.output.field.separator", "stream.num.map.output.key.fields")?,
+            map_output: forms::line_rule(
+                forms.map_output,
+                self.field_rule("stream.map.output.field.separator", "stream.num.map.output.key.fields")?,
+            ),
             reduce_input_separator: text("stream.reduce.input.field.separator"),
-            reduce_output: self
-                .field_rule("stream.reduce.output.field.separator", "stream.num.reduce.output.key.fields")?,
+            reduce_output: forms::line_rule(
+                forms.reduce_output,
+                self.field_rule(
+                    "stream.reduce.output.field.separator",
+                    "stream.num.reduce.output.key.fields",
+                )?,
+            ),
             output_separator: text("mapreduce.output.textoutputformat.separator"),
             partition: self.partition()?,
             order: self.order()?,
@@ -285,6 +288,7 @@ impl TypedOptions {
             stamp,
             hdfs_root: Some(places.root().to_owned()),
         };
+        forms::check(&job)?;
         let marks_success = self.truth("mapreduce.fileoutputcommitter.marksuccessfuljobs")?.unwrap_or(true);
         let mut archives = Vec::new();
         for archive in &self.archives {
@@ -355,22 +359,13 @@ impl TypedOptions {
             None | Some("TextInputFormat") => Ok(LineInput::Text),
             Some("KeyValueTextInputFormat") => Ok(LineInput::KeyValue),
             Some("NLineInputFormat") => Ok(LineInput::Numbered),
+            Some("TypedBytesInputFormat") => Ok(LineInput::TypedBytes),
             Some(other) => Err(StreamError::new(
                 code::CONFIGURATION,
                 format!(
-                    "-inputformat : class not found : {other}; there is TextInputFormat, KeyValueTextInputFormat and \
-                 NLineInputFormat"
+                    "-inputformat : class not found : {other}; there is TextInputFormat, KeyValueTextInputFormat, \
+                 NLineInputFormat and TypedBytesInputFormat"
                 ),
-            )),
-        }
-    }
-
-    fn check_output_format(&self) -> Result<(), StreamError> {
-        match self.output_format.as_deref().map(simple_name) {
-            None | Some("TextOutputFormat") => Ok(()),
-            Some(other) => Err(StreamError::new(
-                code::CONFIGURATION,
-                format!("-outputformat : class not found : {other}; there is TextOutputFormat"),
             )),
         }
     }
@@ -571,7 +566,7 @@ mod tests {
         assert_eq!(refused("-numReduceTasks many"), code::CONFIGURATION);
         assert_eq!(refused("-inputformat org.example.Mine"), code::CONFIGURATION);
         assert_eq!(refused("-partitioner Mine"), code::CONFIGURATION);
-        assert_eq!(refused("-io typedbytes"), code::CONFIGURATION);
+        assert_eq!(refused("-io json"), code::CONFIGURATION);
         assert_eq!(refused("-file /not/there"), code::FAILED);
         let places = FileNames::new(DefaultSystem::Local).unwrap();
         for (text, missing) in [("-output /o", "-input"), ("-input /i", "-output")] {

@@ -157,7 +157,7 @@ fn whole(text: &str) -> Result<i64, AggregateError> {
 }
 
 /// A number as Java writes it: `2.0`, `1.5E10`.
-fn java_double(number: f64) -> String {
+pub(super) fn java_double(number: f64) -> String {
     if number == 0.0 || (1e-3..1e7).contains(&number.abs()) || !number.is_finite() {
         return match number {
             number if number.is_nan() => "NaN".to_owned(),

@@ -4,6 +4,7 @@
 //! What it writes falls into key and value as what the mapper writes does.
 
 use super::aggregate::{Aggregated, split_type};
+use super::forms::PairFeed;
 use super::keys::{KeyCoding, PairScratch};
 use super::process::{AttemptPlace, LineSink, TaskCommand};
 use super::{StreamStep, StreamingJob};
@@ -65,11 +66,11 @@ impl Gathered {
         match &job.combiner {
             Some(StreamStep::Command(words)) => {
                 let step = format!("combine-{}", self.rounds);
-                let mut command = TaskCommand::start(job, place, words, &step)?;
-                let separator = job.reduce_input_separator.as_bytes();
+                let mut command = TaskCommand::start(job, place, words, (&step, job.forms.map_output))?;
+                let mut feed = PairFeed::default();
                 for (key, value) in pairs {
-                    let (key, value) = coding.decode(key, value)?;
-                    command.feed(&[key, separator, value, b"\n"], &mut sink)?;
+                    let pair = coding.decode(key, value)?;
+                    feed.give(job, pair, &mut command, &mut sink)?;
                 }
                 command.finish(&mut sink)?.count(sink.out);
             }
@@ -121,8 +122,12 @@ impl CombinedPairs<'_> {
 
 impl LineSink for CombinedPairs<'_> {
     fn line(&mut self, line: &[u8]) -> TaskResult {
-        let pair = self.job.map_output.split(line);
-        self.coding.emit(pair, self.partitions, &mut self.scratch, self.out)
+        let (key, value) = self.job.map_output.split(line);
+        self.pair(key, value)
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
+        self.coding.emit((key, value), self.partitions, &mut self.scratch, self.out)
     }
 
     fn is_cancelled(&self) -> bool {

@@ -1,7 +1,8 @@
-//! Maps of Hadoop Streaming: lines of the input to the command, its lines to the shuffle, the combiner, or a part.
+//! Maps of Hadoop Streaming: the input to the command, what it writes to the shuffle, the combiner, or a part.
 
 use super::combine::Gathered;
 use super::fields::FieldRule;
+use super::forms::{PairCutter, PairForm, PartForm, Shape, push_field};
 use super::keys::{KeyCoding, PairScratch};
 use super::process::{AttemptPlace, LineSink, TaskCommand};
 use super::{LineInput, StreamStep, StreamingJob};
@@ -11,31 +12,50 @@ use std::sync::Arc;
 /// The step of a command in names of its folder.
 const STEP: &str = "map";
 
-/// What maps with and without a reduce have in common: how lines become what the mapper reads.
+/// What maps with and without a reduce have in common: how input becomes what the mapper reads.
 struct StreamInput {
     job: Arc<StreamingJob>,
     place: Option<Arc<AttemptPlace>>,
     command: Option<TaskCommand>,
     /// The key of the line at hand, where it has one that is no part of the line.
     number: Vec<u8>,
+    /// The pair at hand, in the form in which it is read.
+    pair: Vec<u8>,
+    /// Where pairs of the input end, if it has no lines.
+    cutter: PairCutter,
 }
 
 impl StreamInput {
     fn new(job: Arc<StreamingJob>) -> Self {
-        Self { job, place: None, command: None, number: Vec::new() }
+        let cutter = PairCutter::new(PairForm::TypedBytes);
+        Self { job, place: None, command: None, number: Vec::new(), pair: Vec::new(), cutter }
     }
 
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
         let place = AttemptPlace::of(&self.job, task)?;
         if let StreamStep::Command(words) = &self.job.mapper {
-            self.command = Some(TaskCommand::start(&self.job, &place, words, STEP)?);
+            let form = self.job.forms.map_output;
+            self.command = Some(TaskCommand::start(&self.job, &place, words, (STEP, form))?);
         }
         self.place = Some(Arc::new(place));
         Ok(())
     }
 
+    /// One record, or many of input without lines.
+    fn bytes(&mut self, block: Block<'_>, sink: &mut dyn LineSink) -> TaskResult {
+        if self.job.line_input != LineInput::TypedBytes {
+            return block.records().try_for_each(|record| self.record(record, sink));
+        }
+        let mut cutter = std::mem::replace(&mut self.cutter, PairCutter::new(PairForm::TypedBytes));
+        cutter.push(block.bytes(), &mut |key, value| {
+            self.give((Shape::Typed, key), (Shape::Typed, value), sink)
+        })?;
+        self.cutter = cutter;
+        Ok(())
+    }
+
     /// One record, which holds several lines if there are returns within it.
-    fn record(&mut self, record: Record<'_>, sink: &mut dyn PairSink) -> TaskResult {
+    fn record(&mut self, record: Record<'_>, sink: &mut dyn LineSink) -> TaskResult {
         let bytes = record.bytes();
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let mut begin = 0;
@@ -46,25 +66,62 @@ impl StreamInput {
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8], offset: u64, sink: &mut dyn PairSink) -> TaskResult {
-        use std::io::Write as _;
+    fn line(&mut self, line: &[u8], offset: u64, sink: &mut dyn LineSink) -> TaskResult {
+        if self.job.line_input == LineInput::KeyValue {
+            let (key, value) = self.job.key_value_rule().split(line);
+            return self.give((Shape::Text, key), (Shape::Text, value), sink);
+        }
+        self.give((Shape::Long, &offset.to_be_bytes()), (Shape::Text, line), sink)
+    }
+
+    /// Hands a pair of the input to the command, or on if there is none.
+    fn give(&mut self, key: (Shape, &[u8]), value: (Shape, &[u8]), sink: &mut dyn LineSink) -> TaskResult {
         let job = &*self.job;
-        let (key, value) = match job.line_input {
-            LineInput::KeyValue => job.key_value_rule().split(line),
-            LineInput::Text | LineInput::Numbered => {
+        self.pair.clear();
+        let form = if self.command.is_some() { job.forms.map_input } else { job.forms.map_output };
+        if !form.is_text() {
+            let push =
+                |(shape, bytes): (Shape, &[u8]), out: &mut Vec<u8>| push_field(form, shape, bytes, out);
+            push(key, &mut self.pair)?;
+            let key_length = self.pair.len();
+            push(value, &mut self.pair)?;
+            return match &mut self.command {
+                Some(command) => command.feed(&[&self.pair], sink),
+                // Pairs of the engine have no lengths in front.
+                None if form == PairForm::RawBytes => {
+                    sink.pair(&self.pair[4..key_length], &self.pair[key_length + 4..])
+                }
+                None => sink.pair(&self.pair[..key_length], &self.pair[key_length..]),
+            };
+        }
+        let key = match key {
+            (Shape::Long, number) => {
+                use std::io::Write as _;
+                let number = number.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
                 self.number.clear();
                 // Writing to memory does not fail.
-                let _ = write!(self.number, "{offset}");
-                (&*self.number, line)
+                let _ = write!(self.number, "{number}");
+                &*self.number
             }
+            (_, key) => key,
         };
+        let (_, value) = value;
         let Some(command) = &mut self.command else { return sink.pair(key, value) };
         let ignores = job.ignore_key.unwrap_or(job.line_input == LineInput::Text);
-        if ignores {
-            command.feed(&[value, b"\n"], sink.lines())
-        } else {
-            command.feed(&[key, job.map_input_separator.as_bytes(), value, b"\n"], sink.lines())
+        match form {
+            PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
+            _ if ignores => command.feed(&[value, b"\n"], sink),
+            _ => command.feed(&[key, job.map_input_separator.as_bytes(), value, b"\n"], sink),
         }
+    }
+
+    /// Says whether the input was whole, and waits for the command.
+    fn finish(&mut self, sink: &mut dyn LineSink) -> TaskResult<Option<TaskCommand>> {
+        let mut cutter = std::mem::replace(&mut self.cutter, PairCutter::new(PairForm::TypedBytes));
+        cutter
+            .finish(&mut |_, _| Ok(()))
+            .map_err(|error| TaskError::new(format!("of the input, {error}")))?;
+        self.command.take().map(|command| command.finish(sink)).transpose()
     }
 }
 
@@ -74,12 +131,6 @@ impl StreamingJob {
         let separator = self.properties.get("mapreduce.input.keyvaluelinerecordreader.key.value.separator");
         FieldRule { separator: separator.cloned().unwrap_or_else(|| "\t".to_owned()), key_fields: 1 }
     }
-}
-
-/// Who takes pairs, and lines that fall into pairs.
-trait PairSink: LineSink {
-    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult;
-    fn lines(&mut self) -> &mut dyn LineSink;
 }
 
 /// The mapper of a job with reduces.
@@ -96,13 +147,14 @@ impl StreamMapper {
         Self { input: StreamInput::new(job), coding, scratch: PairScratch::default(), gathered }
     }
 
-    fn each<'a>(
+    /// Does something with the input and what takes pairs.
+    fn with_sink<T>(
         &mut self,
-        records: impl IntoIterator<Item = Record<'a>>,
         out: &mut Emitter<ByteString, ByteString>,
-    ) -> TaskResult {
+        work: impl FnOnce(&mut StreamInput, &mut EmitPairs<'_>) -> TaskResult<T>,
+    ) -> TaskResult<T> {
         let (job, Some(place)) = (self.input.job.clone(), self.input.place.clone()) else {
-            return Err(not_set_up());
+            return Err(TaskError::new("a map began before it was set up"));
         };
         let mut sink = EmitPairs {
             job: &job,
@@ -112,7 +164,7 @@ impl StreamMapper {
             gathered: self.gathered.as_mut(),
             out,
         };
-        records.into_iter().try_for_each(|record| self.input.record(record, &mut sink))
+        work(&mut self.input, &mut sink)
     }
 }
 
@@ -135,9 +187,7 @@ impl LineSink for EmitPairs<'_> {
     fn is_cancelled(&self) -> bool {
         self.out.is_cancelled()
     }
-}
 
-impl PairSink for EmitPairs<'_> {
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
         let partitions = self.place.partitions;
         let Some(gathered) = &mut self.gathered else {
@@ -150,10 +200,6 @@ impl PairSink for EmitPairs<'_> {
         }
         Ok(())
     }
-
-    fn lines(&mut self) -> &mut dyn LineSink {
-        self
-    }
 }
 
 impl Mapper for StreamMapper {
@@ -165,60 +211,64 @@ impl Mapper for StreamMapper {
     }
 
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        self.each([record], out)
+        self.with_sink(out, |input, sink| input.record(record, sink))
     }
 
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        self.each(block.records(), out)
+        self.with_sink(out, |input, sink| input.bytes(block, sink))
     }
 
     fn finish(&mut self, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        let (job, Some(place)) = (self.input.job.clone(), self.input.place.clone()) else {
-            return Err(not_set_up());
-        };
-        let mut sink = EmitPairs {
-            job: &job,
-            place: &place,
-            coding: &self.coding,
-            scratch: &mut self.scratch,
-            gathered: self.gathered.as_mut(),
-            out,
-        };
-        if let Some(command) = self.input.command.take() {
-            command.finish(&mut sink)?.count(sink.out);
-        }
-        match &mut self.gathered {
-            Some(gathered) => gathered.combine(&job, &place, &self.coding, out),
-            None => Ok(()),
-        }
+        self.with_sink(out, |input, sink| {
+            if let Some(command) = input.finish(sink)? {
+                command.count(sink.out);
+            }
+            match &mut sink.gathered {
+                Some(gathered) => gathered.combine(sink.job, sink.place, sink.coding, sink.out),
+                None => Ok(()),
+            }
+        })
     }
 }
 
-fn not_set_up() -> TaskError {
-    TaskError::new("a map began before it was set up")
-}
-
 /// The mapper of a job whose maps write the output.
-pub(super) struct StreamMapOnly(StreamInput);
+pub(super) struct StreamMapOnly {
+    input: StreamInput,
+    form: PartForm,
+}
 
 impl StreamMapOnly {
     pub fn new(job: Arc<StreamingJob>) -> Self {
-        Self(StreamInput::new(job))
+        let form = PartForm::new(job.forms.map_output, job.part_content, &job.output_separator);
+        Self { input: StreamInput::new(job), form }
+    }
+
+    /// Does something with the input and what takes pairs.
+    fn with_sink<T>(
+        &mut self,
+        out: &mut Output,
+        work: impl FnOnce(&mut StreamInput, &mut WritePairs<'_>) -> TaskResult<T>,
+    ) -> TaskResult<T> {
+        let job = self.input.job.clone();
+        work(&mut self.input, &mut WritePairs { rule: &job.map_output, form: &mut self.form, out })
     }
 }
 
 /// Writes pairs to a part.
 pub(super) struct WritePairs<'a> {
     pub rule: &'a FieldRule,
-    pub separator: &'a [u8],
+    pub form: &'a mut PartForm,
     pub out: &'a mut Output,
 }
 
 impl LineSink for WritePairs<'_> {
     fn line(&mut self, line: &[u8]) -> TaskResult {
         let (key, value) = self.rule.split(line);
-        write_pair(key, value, self.separator, self.out);
-        Ok(())
+        self.form.write(key, value, self.out)
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
+        self.form.write(key, value, self.out)
     }
 
     fn is_cancelled(&self) -> bool {
@@ -226,47 +276,25 @@ impl LineSink for WritePairs<'_> {
     }
 }
 
-impl PairSink for WritePairs<'_> {
-    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
-        write_pair(key, value, self.separator, self.out);
-        Ok(())
-    }
-
-    fn lines(&mut self) -> &mut dyn LineSink {
-        self
-    }
-}
-
-/// A pair as `TextOutputFormat` writes it: with the separator also where the value is empty.
-pub(super) fn write_pair(key: &[u8], value: &[u8], separator: &[u8], out: &mut Output) {
-    out.write(key);
-    out.write(separator);
-    out.write(value);
-    out.write(b"\n");
-    out.end_record();
-}
-
 impl MapOnly for StreamMapOnly {
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
-        self.0.setup(task)
+        self.input.setup(task)
     }
 
     fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult {
-        let job = self.0.job.clone();
-        let separator = job.output_separator.as_bytes();
-        self.0.record(record, &mut WritePairs { rule: &job.map_output, separator, out })
+        self.with_sink(out, |input, sink| input.record(record, sink))
+    }
+
+    fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
+        self.with_sink(out, |input, sink| input.bytes(block, sink))
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
-        let job = self.0.job.clone();
-        let separator = job.output_separator.as_bytes();
-        let mut sink = WritePairs { rule: &job.map_output, separator, out };
-        match self.0.command.take() {
-            Some(command) => {
-                command.finish(&mut sink)?.count(sink.out);
-                Ok(())
+        self.with_sink(out, |input, sink| {
+            if let Some(command) = input.finish(sink)? {
+                command.count(sink.out);
             }
-            None => Ok(()),
-        }
+            Ok(())
+        })
     }
 }

@@ -15,6 +15,7 @@ mod command;
 mod environment;
 mod fields;
 mod folder;
+mod forms;
 mod key_specs;
 mod keys;
 mod map;
@@ -24,12 +25,14 @@ mod reduce;
 mod reported;
 #[cfg(test)]
 mod tests;
+mod typed_bytes;
 
 pub use aggregate::AggregateError;
 pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
 pub use command::split_command;
 pub use environment::variable_name;
 pub use fields::FieldRule;
+pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
 pub use keys::{PartRule, hash_bytes};
 pub use reported::{CounterSum, counter_sums};
@@ -49,7 +52,7 @@ use std::sync::Arc;
 pub enum StreamStep {
     /// Hands on what comes in.
     Identity,
-    /// A program and its arguments, fed by lines.
+    /// A program and its arguments, fed by lines or pairs.
     Command(Vec<String>),
     /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` say what is done.
     Aggregate,
@@ -64,6 +67,8 @@ pub enum LineInput {
     KeyValue,
     /// Where the line begins in its file, as key, and the line (`NLineInputFormat`).
     Numbered,
+    /// No lines: pairs as typed bytes, one after another, as [`PartContent::TypedBytes`] has them.
+    TypedBytes,
 }
 
 /// A file that tasks find in their working directory.
@@ -82,6 +87,10 @@ pub struct StreamingJob {
     pub inputs: Vec<String>,
     /// How their lines reach the mapper.
     pub line_input: LineInput,
+    /// In which forms commands read and write pairs.
+    pub forms: PairForms,
+    /// How pairs stand in the output.
+    pub part_content: PartContent,
     /// Whether the key of a line is left out of what the mapper reads; `None`: as the input says.
     pub ignore_key: Option<bool>,
     /// Between key and value where both are written to the mapper.
@@ -137,7 +146,10 @@ impl Job for StreamingJob {
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let job = Arc::new(self.clone());
-        let input = Input::lines(&self.inputs);
+        let input = match self.line_input {
+            LineInput::TypedBytes => Input::fixed(&self.inputs, 1),
+            _ => Input::lines(&self.inputs),
+        };
         // Bytes as they are: nothing is a record, nothing is unpacked by its name.
         let bundle = self.bundle.as_ref().map(|bundle| Input::fixed([bundle], 1));
         if self.reduces == 0 {

@@ -8,8 +8,8 @@
 
 use super::bundle::UnpackedBundle;
 use super::environment::{AttemptFacts, attempt_name, environment};
-use super::fields::LineCutter;
 use super::folder::{EXECUTABLE, TaskFolder};
+use super::forms::{OutputCutter, PairForm};
 use super::pipes::{READ_BYTES, Tidings, await_exit, read_output, read_talk, spawn, write_input};
 use super::reported::{CountsByName, Reported};
 use super::{ShippedFile, StreamingJob};
@@ -39,7 +39,7 @@ const FEEDS_MAX: usize = 2;
 /// Pieces on their way from a command.
 const READS_MAX: usize = 8;
 
-/// The longest line that a command may write, bytes.
+/// The longest line or pair that a command may write, bytes.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// How often the slot's thread looks whether it is still wanted.
@@ -52,6 +52,8 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) trait LineSink {
     /// One line, without its end.
     fn line(&mut self, line: &[u8]) -> TaskResult;
+    /// A pair, where it does not write lines.
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult;
     /// Whether the attempt is not wanted any more. May wait.
     fn is_cancelled(&self) -> bool;
 }
@@ -115,7 +117,7 @@ pub(super) struct TaskCommand {
     talked: Arc<AtomicU64>,
     life: SignOfLife,
     gathered: Vec<u8>,
-    cutter: LineCutter,
+    cutter: OutputCutter,
     lines_written: u64,
     /// When it was last seen to read or write, and how many lines of standard error there were.
     seen: (Instant, u64),
@@ -132,12 +134,13 @@ pub(super) struct TaskCommand {
 }
 
 impl TaskCommand {
-    /// Starts a command of this attempt in a fresh directory; `step` tells those of one attempt apart.
+    /// Starts a command of this attempt, which writes in this form, in a fresh directory; `step` tells those of one attempt
+    /// apart.
     pub fn start(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
         words: &[String],
-        step: &str,
+        (step, form): (&str, PairForm),
     ) -> TaskResult<Self> {
         let [program, arguments @ ..] = words else {
             return Err(TaskError::config("a command has no words"));
@@ -164,14 +167,14 @@ impl TaskCommand {
                 })
             })
             .map_err(|error| cannot_run(program, folder.path(), &error))?;
-        Self::attend(job, place, words, started, folder)
+        Self::attend(job, place, (words, form), started, folder)
     }
 
     /// Starts the threads of a process.
     fn attend(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
-        words: &[String],
+        (words, form): (&[String], PairForm),
         mut child: Child,
         folder: TaskFolder,
     ) -> TaskResult<Self> {
@@ -197,7 +200,7 @@ impl TaskCommand {
             talked: talked.clone(),
             life: place.life.clone(),
             gathered: Vec::with_capacity(FEED_BYTES + READ_BYTES),
-            cutter: LineCutter::default(),
+            cutter: OutputCutter::new(form),
             lines_written: 0,
             seen: (Instant::now(), 0),
             output_open: true,
@@ -264,9 +267,9 @@ impl TaskCommand {
         if self.cancelled {
             return Ok(self);
         }
-        let mut cutter = std::mem::take(&mut self.cutter);
-        cutter.finish(|line| sink.line(line))?;
+        // A command that has failed has written what it has; why is said by its status.
         self.verdict()?;
+        self.cutter.finish(sink)?;
         Ok(self)
     }
 
@@ -352,16 +355,11 @@ impl TaskCommand {
         self.life.show();
         match tidings {
             Tidings::Wrote(bytes) => {
-                let mut lines = 0;
-                self.cutter.push(&bytes, |line| {
-                    lines += 1;
-                    sink.line(line)
-                })?;
-                self.lines_written += lines;
+                self.lines_written += self.cutter.push(&bytes, sink)?;
                 if LINE_BYTES_MAX < self.cutter.held() {
                     let words = &self.words;
                     return Err(TaskError::new(format!(
-                        "`{words}` wrote a line of more than {LINE_BYTES_MAX} bytes"
+                        "`{words}` wrote a line or a pair of more than {LINE_BYTES_MAX} bytes"
                     )));
                 }
             }

@@ -1,8 +1,9 @@
-//! Reduces of Hadoop Streaming: sorted pairs to the command as lines, its lines to a part.
+//! Reduces of Hadoop Streaming: sorted pairs to the command, what it writes to a part.
 
 use super::aggregate::{Aggregated, split_type};
+use super::forms::{PairFeed, PairForm, PartForm};
 use super::keys::KeyCoding;
-use super::map::{WritePairs, write_pair};
+use super::map::WritePairs;
 use super::process::{AttemptPlace, LineSink, TaskCommand};
 use super::{StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
@@ -16,11 +17,22 @@ pub(super) struct StreamReducer {
     /// Whether it has got anything: if not, what its command writes does not count.
     has_read: bool,
     key: Vec<u8>,
+    feed: PairFeed,
+    /// How pairs stand in the part.
+    form: PartForm,
 }
 
 impl StreamReducer {
     pub fn new(job: Arc<StreamingJob>, coding: Arc<KeyCoding>) -> Self {
-        Self { job, coding, command: None, has_read: false, key: Vec::new() }
+        // Without a command pairs are written as they are read.
+        let from = match job.reducer {
+            StreamStep::Command(_) => job.forms.reduce_output,
+            StreamStep::Identity => job.forms.map_output,
+            StreamStep::Aggregate => PairForm::Text,
+        };
+        let form = PartForm::new(from, job.part_content, &job.output_separator);
+        let (key, feed) = (Vec::new(), PairFeed::default());
+        Self { job, coding, command: None, has_read: false, key, feed, form }
     }
 }
 
@@ -29,6 +41,10 @@ struct Nowhere<'a>(&'a mut Output);
 
 impl LineSink for Nowhere<'_> {
     fn line(&mut self, _: &[u8]) -> TaskResult {
+        Ok(())
+    }
+
+    fn pair(&mut self, _: &[u8], _: &[u8]) -> TaskResult {
         Ok(())
     }
 
@@ -44,7 +60,8 @@ impl Reducer for StreamReducer {
     fn setup(&mut self, task: &TaskContext, _: &mut Output) -> TaskResult {
         if let StreamStep::Command(words) = &self.job.reducer {
             let place = AttemptPlace::of(&self.job, task)?;
-            self.command = Some(TaskCommand::start(&self.job, &place, words, "reduce")?);
+            self.command =
+                Some(TaskCommand::start(&self.job, &place, words, ("reduce", self.job.forms.reduce_output))?);
         }
         Ok(())
     }
@@ -55,7 +72,6 @@ impl Reducer for StreamReducer {
         values: &mut Values<'_, ByteString, ByteString>,
         out: &mut Output,
     ) -> TaskResult {
-        let separator = self.job.output_separator.as_bytes();
         let mut aggregated = None;
         let mut is_first = true;
         self.has_read = true;
@@ -69,9 +85,9 @@ impl Reducer for StreamReducer {
             }
             match (&self.job.reducer, &mut self.command) {
                 (StreamStep::Command(_), Some(command)) => {
-                    let between = self.job.reduce_input_separator.as_bytes();
-                    let mut sink = WritePairs { rule: &self.job.reduce_output, separator, out };
-                    command.feed(&[&self.key, between, value, b"\n"], &mut sink)?;
+                    let mut sink =
+                        WritePairs { rule: &self.job.reduce_output, form: &mut self.form, out: &mut *out };
+                    self.feed.give(&self.job, (&self.key, value), command, &mut sink)?;
                 }
                 (StreamStep::Aggregate, _) => {
                     let aggregated = match &mut aggregated {
@@ -80,11 +96,11 @@ impl Reducer for StreamReducer {
                     };
                     aggregated.add(value)?;
                 }
-                _ => write_pair(&self.key, value, separator, out),
+                _ => self.form.write(&self.key, value, out)?,
             }
         }
         if let Some(aggregated) = aggregated {
-            write_pair(split_type(&self.key)?.1, aggregated.report().as_bytes(), separator, out);
+            self.form.write(split_type(&self.key)?.1, aggregated.report().as_bytes(), out)?;
         }
         Ok(())
     }
@@ -96,8 +112,7 @@ impl Reducer for StreamReducer {
             command.finish(&mut Nowhere(out))?.count(out);
             return Ok(());
         }
-        let separator = self.job.output_separator.as_bytes();
-        let mut sink = WritePairs { rule: &self.job.reduce_output, separator, out };
+        let mut sink = WritePairs { rule: &self.job.reduce_output, form: &mut self.form, out };
         command.finish(&mut sink)?.count(sink.out);
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! rule, with the test here that holds it.
 
 mod hadoop;
+mod typed;
 
 use crate::support::standing::Standing;
 use crate::support::{Finished, Sandbox, oracle, process, until};

@@ -1,0 +1,85 @@
+//! Which forms of pairs were asked for: `-io`, `stream.map.input` and its like, input and output formats of typed bytes.
+//!
+//! What the forms are stands in `gristmill_runtime::streaming`.
+
+use super::names::Properties;
+use super::{StreamError, code};
+use gristmill_runtime::streaming::{
+    FieldRule, LineInput, PairForm, PairForms, PartContent, PartRule, StreamStep, StreamingJob,
+};
+
+/// Properties with the forms, in the order of a pair's ways.
+const NAMES: [&str; 4] =
+    ["stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"];
+
+/// What `-io` does: one form for all ways.
+pub fn set_all(properties: &mut Properties, form: &str) {
+    NAMES.iter().for_each(|name| properties.set(name, form));
+}
+
+/// The forms that properties name.
+pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
+    let form = |name: &str| {
+        let typed = properties.get(name).unwrap_or("text");
+        PairForm::named(typed.trim()).ok_or_else(|| {
+            refused(format!("{name}={typed}: there is text, keyonlytext, rawbytes and typedbytes"))
+        })
+    };
+    let [map_input, map_output, reduce_input, reduce_output] = NAMES.map(form);
+    Ok(PairForms {
+        map_input: map_input?,
+        map_output: map_output?,
+        reduce_input: reduce_input?,
+        reduce_output: reduce_output?,
+    })
+}
+
+/// What the output format makes of pairs.
+pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
+    match class {
+        None | Some("TextOutputFormat") => Ok(PartContent::Text),
+        Some("TypedBytesOutputFormat") => Ok(PartContent::TypedBytes),
+        Some(other) => Err(refused(format!(
+            "-outputformat : class not found : {other}; there is TextOutputFormat and TypedBytesOutputFormat"
+        ))),
+    }
+}
+
+/// How lines of this form fall into key and value.
+pub fn line_rule(form: PairForm, rule: FieldRule) -> FieldRule {
+    match form {
+        // Without a separator a line is the key.
+        PairForm::KeyOnlyText => FieldRule { separator: String::new(), key_fields: 1 },
+        _ => rule,
+    }
+}
+
+/// Refuses forms that other parts of the job can make nothing of.
+pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
+    let forms = &job.forms;
+    if !forms.map_output.is_text() {
+        if job.order.is_some() || matches!(job.partition, PartRule::Fields(_)) {
+            return Err(refused(
+                "stream.map.output: comparators and partitioners by fields of keys are for keys that are text; leave them out, \
+                 or let the mapper write text",
+            ));
+        }
+        if job.reducer == StreamStep::Aggregate {
+            return Err(refused(
+                "stream.map.output: the reducer `aggregate` reads text; let the mapper write text",
+            ));
+        }
+    }
+    let hands_on_typed = job.line_input == LineInput::TypedBytes && job.mapper == StreamStep::Identity;
+    if hands_on_typed && forms.map_output != PairForm::TypedBytes {
+        return Err(refused(
+            "-inputformat TypedBytesInputFormat without a mapper needs -D stream.map.output=typedbytes, which is what it hands \
+             on",
+        ));
+    }
+    Ok(())
+}
+
+fn refused(message: impl Into<String>) -> StreamError {
+    StreamError::new(code::CONFIGURATION, message)
+}

@@ -1,0 +1,19 @@
+"""Gristmill from Python: jobs whose mapper, combiner and reducer are functions.
+
+    import gristmill
+
+    def words(line): return ((word, 1) for word in line.split())
+    def total(word, counts): yield word, sum(counts)
+    print(dict(gristmill.run(gristmill.Job(words, total, combiner=total), "books")))
+
+A job runs on an embedded cluster, or with `join=FILE` on a master that is there already. The functions run in processes of
+their own, which a worker starts as any command of Hadoop Streaming; pairs travel as typed bytes.
+
+This module is imported on workers too, where it is found in what was shipped with the job.
+"""
+from .errors import FunctionError, GristmillError, JobError, ShippingError
+from .job import Job
+from .reported import count, status
+from .run import JobRun, run, submit
+
+__all__ = ["FunctionError", "GristmillError", "Job", "JobError", "JobRun", "ShippingError", "count", "run", "status", "submit"]

@@ -1,0 +1,265 @@
+"""Jobs that run: submitted, followed, waited for, and what came of them."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from typing import IO, Any, Deque, Dict, Iterator, List, Optional, Tuple, Union
+
+from . import picture, shipping, typed_bytes
+from .errors import FunctionError, JobError, received
+from .job import Job
+from .program import program
+
+Path = Union[str, "os.PathLike[str]"]
+
+# Lines of the program's log that are kept.
+LOG_LINES_MAX = 1_000
+# How long a job that was told to stop may take to do so, before it is killed.
+END_SECONDS = 20.0
+# Time between two looks of a notebook.
+LOOK_SECONDS = 0.2
+# In front of what commands count, in the names of the job's counters.
+_MINUS = "minus,"
+
+
+class JobRun:
+    """A job that was submitted. Iterating waits for its end and gives the pairs of the result."""
+
+    def __init__(self, name: str, command: List[str], output: pathlib.Path, folder: Any) -> None:
+        self.name = name
+        #: Where the result is.
+        self.output = output
+        #: How the job stands, as `gristmill status --json` tells it; None until it was heard of.
+        self.job_status: Optional[Dict[str, Any]] = None
+        #: What ran where and when, in the format of Chrome's traces; None until the end.
+        self.trace: Optional[Dict[str, Any]] = None
+        # Gone with this object: what was shipped, and the result if it was given no place.
+        self._folder = folder
+        self._inputs: List[JobRun] = []
+        self._refusal: Optional[str] = None
+        self._log: Deque[str] = deque(maxlen=LOG_LINES_MAX)
+        # A group of its own: Ctrl-C comes to this process, which ends the job in good order.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
+        )
+        assert self._process.stdout and self._process.stderr
+        self._readers = [
+            threading.Thread(target=self._read_events, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read_events(self, stream: IO[str]) -> None:
+        for line in stream:
+            event = json.loads(line)
+            if event["event"] == "error":
+                self._refusal = event["message"]
+            else:
+                self.job_status = event["status"]
+                self.trace = event.get("trace")
+
+    def _read_log(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._log.append(line)
+
+    @property
+    def log(self) -> str:
+        """What the program has said last."""
+        return "".join(self._log)
+
+    @property
+    def state(self) -> str:
+        """`starting`, `waiting`, `running`, `publishing`, `succeeded`, `failed` or `cancelled`."""
+        if self.job_status is None:
+            return "starting" if self._process.poll() is None else "failed"
+        return str(self.job_status["state"])
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing will happen any more."""
+        return self._process.poll() is not None
+
+    def wait(self, timeout: Optional[float] = None) -> "JobRun":
+        """Waits for the end of the job; in a notebook with its picture, which moves.
+
+        Raises `FunctionError` if a function has raised something, `JobError` for any other failure, and `TimeoutError` after so
+        many seconds, after which the job goes on. Interrupted, it ends the job.
+        """
+        try:
+            self._await_end(timeout)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+        if self._process.returncode != 0:
+            raise self._error()
+        return self
+
+    def _await_end(self, timeout: Optional[float]) -> None:
+        """Waits until the program has ended and all it has said was read; shows the job meanwhile, where there is a notebook."""
+        display = _notebook_display() if not self.done else None
+        handle = display(self, display_id=True) if display else None
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.done:
+            left = LOOK_SECONDS if end is None else min(LOOK_SECONDS, end - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"{self.name} has not ended after {timeout} s")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(left)
+            if handle and not self.done:
+                handle.update(self)
+        for reader in self._readers:
+            reader.join()
+        if handle:
+            handle.update(self)
+
+    def cancel(self) -> None:
+        """Ends the job, and waits until it has."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _error(self) -> JobError:
+        failure = (self.job_status or {}).get("failure")
+        if not failure:
+            last = self.log.strip().splitlines()
+            why = self._refusal or (last[-1] if last else f"the program ended with {self._process.returncode}")
+            return JobError(f"{self.name}: {why}", self.log)
+        where, detail = failure["message"], failure.get("detail") or ""
+        traceback = received(detail)
+        if traceback is None:
+            return JobError(f"{self.name}: {where}: {detail}", self.log)
+        return FunctionError(f"{self.name}: {where}", traceback, self.log)
+
+    @property
+    def counters(self) -> Dict[str, Dict[str, int]]:
+        """What functions have counted, by group and name; complete once the job has ended."""
+        sums: Dict[str, Dict[str, int]] = {}
+        for name, amount in (self.job_status or {}).get("counters", {}).items():
+            sign = -1 if name.startswith(_MINUS) else 1
+            group, comma, own = name[len(_MINUS) if sign < 0 else 0 :].partition(",")
+            if comma:
+                of_group = sums.setdefault(group, {})
+                of_group[own] = of_group.get(own, 0) + sign * amount
+        return sums
+
+    def parts(self) -> List[pathlib.Path]:
+        """The files of the result, in order."""
+        self.wait()
+        return sorted(path for path in self.output.iterdir() if path.name.startswith("part-"))
+
+    def __iter__(self) -> Iterator[Tuple[Any, Any]]:
+        for part in self.parts():
+            with open(part, "rb") as file:
+                for key, value in typed_bytes.pairs(file):
+                    yield typed_bytes.decode(key)[0], value
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.state}>"
+
+    def _repr_html_(self) -> str:
+        why = self._refusal or ((self.job_status or {}).get("failure") or {}).get("message")
+        return picture.page(self.name, self.job_status, self.trace, why)
+
+    def __del__(self) -> None:
+        process = getattr(self, "_process", None)
+        if process is not None:
+            self.cancel()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()
+
+
+def _notebook_display() -> Any:
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell else None
+    if running is None or not hasattr(running, "kernel"):
+        return None
+    from IPython.display import display
+
+    return display
+
+
+def submit(
+    job: Job,
+    *inputs: Union[Path, JobRun],
+    output: Optional[Path] = None,
+    join: Optional[Path] = None,
+    workers: Optional[int] = None,
+    python: Optional[str] = None,
+    flags: Tuple[str, ...] = (),
+) -> JobRun:
+    """Begins a job, and comes back at once.
+
+    `inputs` are files, folders and patterns with lines, or earlier jobs, whose pairs are read. `output` is a folder that does
+    not exist yet; without it the result lies in a private one and goes with the `JobRun`. `join` names the file with the join
+    line of a master; without it the job has a cluster of its own on this machine, with so many `workers`. `python` is the
+    interpreter that workers start: this one, or `python3` of a cluster's workers. `flags` are further ones of
+    `gristmill streaming`. A job ends when its `JobRun` is gone, and with this process.
+    """
+    if not inputs:
+        raise ValueError("a job needs an input: a file, a folder, or an earlier job")
+    runs = [given for given in inputs if isinstance(given, JobRun)]
+    if runs and len(runs) != len(inputs):
+        raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
+    roles = {"mapper": job.mapper, "reducer": job.reducer, "combiner": job.combiner}
+    functions = {role: function for role, function in roles.items() if function is not None}
+    settings = {"input": "pairs" if runs else "lines"}
+    packed = shipping.archive(functions, settings, job.modules)
+    name = job.name or getattr(job.mapper, "__name__", "job")
+    folder = tempfile.TemporaryDirectory(prefix="gristmill-python-")
+    archive = pathlib.Path(folder.name) / "job.zip"
+    archive.write_bytes(packed)
+    place = pathlib.Path(output) if output is not None else pathlib.Path(folder.name) / "output"
+    words = [program(), "streaming", "--json", *flags]
+    words += [] if join is None else ["--join", os.fspath(join)]
+    words += [] if workers is None else ["--workers", str(workers)]
+    words += ["--no-sync"] if output is None else []
+    interpreter = _quoted(python or (sys.executable if join is None else "python3"))
+    words += ["-file", f"{archive}#job.zip", "-mapper", f"{interpreter} job.zip map", "-output", str(place.absolute())]
+    words += ["-io", "typedbytes", "-outputformat", "TypedBytesOutputFormat", "-D", f"mapreduce.job.name={name}"]
+    if job.reducer is None:
+        words += ["-numReduceTasks", "0"]
+    else:
+        words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
+    # Lines come as they are, which is shorter and keeps bytes that are no UTF-8.
+    words += ["-inputformat", "TypedBytesInputFormat"] if runs else ["-D", "stream.map.input=text"]
+    for key, value in job.properties:
+        words += ["-D", f"{key}={value}"]
+    for given in inputs:
+        path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
+        words += ["-input", _listed(str(path.absolute()))]
+    started = JobRun(name, words, place, folder)
+    # What it reads must stay until it has been read.
+    started._inputs = runs
+    return started
+
+
+def run(job: Job, *inputs: Union[Path, JobRun], **options: Any) -> JobRun:
+    """Runs a job to its end; see [`submit`] for the options, and [`JobRun.wait`] for what it raises."""
+    return submit(job, *inputs, **options).wait()
+
+
+def _quoted(word: str) -> str:
+    """A word of a command, as the program takes commands apart."""
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _listed(path: str) -> str:
+    """A path in a list of paths with commas and braces."""
+    if any(letter in path for letter in ",{}"):
+        raise ValueError(f"{path}: a path of an input has no comma and no brace, which stand for several names")
+    return path

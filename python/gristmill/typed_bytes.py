@@ -1,0 +1,187 @@
+"""Typed bytes, Hadoop's binary form of pairs, to and from Python's own types.
+
+| Python | code | back as |
+|---|---|---|
+| bytes | 0 | bytes |
+| bool | 2 | bool |
+| int of 32, of 64 bits | 3, 4 | int |
+| float | 6 | float |
+| str | 7 | str; bytes that are no UTF-8 as surrogates, as in file names |
+| tuple | 8 | tuple |
+| list | 9 | list |
+| dict | 10 | dict |
+| anything else | 100 | as pickle has it |
+
+Pairs are grouped by the bytes of their keys, so a key must have one form only: [`check_key`] lets through what has.
+"""
+from __future__ import annotations
+
+import pickle
+import struct
+from typing import Any, BinaryIO, Iterator, List, Tuple
+
+BYTES, BYTE, BOOL, INT, LONG, FLOAT, DOUBLE, TEXT, VECTOR, LIST, MAP = range(11)
+PICKLED = 100
+# Bytes of the applications' own have codes from 50 to 200.
+OWN_MIN, OWN_MAX = 50, 200
+MARKER = 255
+PICKLE_PROTOCOL = 4
+# Bytes that are read at once, unless a pair needs more.
+READ_BYTES = 1 << 16
+
+_INT, _LONG, _FLOAT, _DOUBLE, _LENGTH = (struct.Struct(form) for form in (">i", ">q", ">f", ">d", ">I"))
+_ENCODING = ("utf-8", "surrogateescape")
+
+
+class Short(Exception):
+    """There are not enough bytes for a value."""
+
+
+def _counted(code: int, content: bytes) -> bytes:
+    if len(content) >= 1 << 31:
+        raise ValueError(f"a value of {len(content)} bytes has no place in typed bytes, which take 2 GiB")
+    return bytes((code,)) + _LENGTH.pack(len(content)) + content
+
+
+def encoded(value: Any) -> bytes:
+    """A value as typed bytes."""
+    kind = type(value)
+    if kind is str:
+        return _counted(TEXT, value.encode(*_ENCODING))
+    if kind is int:
+        if -(1 << 31) <= value < 1 << 31:
+            return b"\x03" + _INT.pack(value)
+        if -(1 << 63) <= value < 1 << 63:
+            return b"\x04" + _LONG.pack(value)
+    elif kind is float:
+        return b"\x06" + _DOUBLE.pack(value)
+    elif kind is bool:
+        return b"\x02\x01" if value else b"\x02\x00"
+    elif kind is bytes:
+        return _counted(BYTES, value)
+    elif kind is tuple:
+        return b"\x08" + _LENGTH.pack(len(value)) + b"".join(map(encoded, value))
+    elif kind is list:
+        return b"\x09" + b"".join(map(encoded, value)) + b"\xff"
+    elif kind is dict:
+        pairs = b"".join(encoded(key) + encoded(item) for key, item in value.items())
+        return b"\x0a" + _LENGTH.pack(len(value)) + pairs
+    return _counted(PICKLED, pickle.dumps(value, PICKLE_PROTOCOL))
+
+
+_KEYS = (str, int, float, bool, bytes, type(None))
+
+
+def check_key(key: Any) -> None:
+    """Refuses a key that may have other bytes the next time, though it is equal."""
+    if type(key) is tuple:
+        for part in key:
+            check_key(part)
+    elif type(key) not in _KEYS:
+        raise TypeError(
+            f"a key of type {type(key).__name__} has no form of its own: keys are str, int, float, bool, bytes, None, and tuples "
+            "of them"
+        )
+
+
+def _length(data: bytes, at: int) -> int:
+    if at + 4 > len(data):
+        raise Short
+    length: int = _INT.unpack_from(data, at)[0]
+    if length < 0:
+        raise ValueError(f"a length of {length} in typed bytes")
+    return length
+
+
+def _slice(data: bytes, at: int) -> Tuple[bytes, int]:
+    end = at + 4 + _length(data, at)
+    if end > len(data):
+        raise Short
+    return data[at + 4 : end], end
+
+
+def decode(data: bytes, at: int = 0) -> Tuple[Any, int]:
+    """The value that begins at `at`, and where it ends. Raises `Short` if it ends behind the data."""
+    try:
+        code = data[at]
+        at += 1
+        if code == TEXT:
+            content, at = _slice(data, at)
+            return content.decode(*_ENCODING), at
+        if code == INT:
+            return _INT.unpack_from(data, at)[0], at + 4
+        if code == LONG:
+            return _LONG.unpack_from(data, at)[0], at + 8
+        if code == DOUBLE:
+            return _DOUBLE.unpack_from(data, at)[0], at + 8
+        if code == FLOAT:
+            return _FLOAT.unpack_from(data, at)[0], at + 4
+        if code == BOOL:
+            return data[at] != 0, at + 1
+        if code == BYTE:
+            return data[at] - 256 if data[at] > 127 else data[at], at + 1
+    except (IndexError, struct.error):
+        raise Short from None
+    if code == VECTOR:
+        items, at = _several(data, at + 4, _length(data, at))
+        return tuple(items), at
+    if code == LIST:
+        items = []
+        while data[at : at + 1] != b"\xff":
+            item, at = decode(data, at)
+            items.append(item)
+        return items, at + 1
+    if code == MAP:
+        items, at = _several(data, at + 4, 2 * _length(data, at))
+        return dict(zip(items[::2], items[1::2])), at
+    if code == BYTES or OWN_MIN <= code <= OWN_MAX:
+        content, at = _slice(data, at)
+        return (pickle.loads(content) if code == PICKLED else content), at
+    raise ValueError(f"{code} is no code of typed bytes")
+
+
+def _several(data: bytes, at: int, count: int) -> Tuple[List[Any], int]:
+    items: List[Any] = []
+    for _ in range(count):
+        item, at = decode(data, at)
+        items.append(item)
+    return items, at
+
+
+def skip(data: bytes, at: int) -> int:
+    """Where the value ends that begins at `at`, which is not made."""
+    if at >= len(data):
+        raise Short
+    code = data[at]
+    if code in (TEXT, BYTES) or OWN_MIN <= code <= OWN_MAX:
+        return at + 5 + _length(data, at + 1)
+    if code in (INT, FLOAT):
+        return at + 5
+    if code in (LONG, DOUBLE):
+        return at + 9
+    if code in (BOOL, BYTE):
+        return at + 2
+    return decode(data, at)[1]
+
+
+def pairs(stream: BinaryIO) -> Iterator[Tuple[bytes, Any]]:
+    """The pairs of a stream: the bytes of each key, and the value."""
+    data, at = b"", 0
+    read = getattr(stream, "read1", stream.read)
+    while True:
+        try:
+            end_of_key = skip(data, at)
+            value, end = decode(data, end_of_key)
+            if end > len(data):
+                raise Short
+        except Short:
+            rest = data[at:]
+            more = read(max(READ_BYTES, len(rest)))
+            if not more:
+                if rest:
+                    raise ValueError(f"typed bytes end in the middle of a pair, of which {len(rest)} bytes are there") from None
+                return
+            data, at = rest + more, 0
+            continue
+        yield data[at:end_of_key], value
+        at = end

@@ -1,0 +1,242 @@
+"""Jobs of functions on an embedded cluster, with the program that the wheel brings."""
+import collections
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import gristmill
+from conftest import TEXT, WORDS
+
+
+def words(line):
+    return ((word, 1) for word in line.split())
+
+
+def total(word, counts):
+    yield word, sum(counts)
+
+
+COUNT = gristmill.Job(words, total)
+
+
+def test_five_lines_count_words(text):
+    program = pathlib.Path(__file__).with_name("count_words.py")
+    assert len(program.read_text().splitlines()) == 5
+    text.rename(text.parent / "books")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=text.parent)
+    assert sorted(done.stdout.splitlines()) == sorted(f"{word} {count}" for word, count in WORDS.items()), done.stderr
+
+
+def test_result_is_the_same_whatever_the_number_of_parts_and_with_a_combiner(text, run):
+    for reduces in (1, 3):
+        for combiner in (None, total):
+            result = run(gristmill.Job(words, total, combiner=combiner, reduces=reduces), text)
+            assert dict(result) == WORDS
+            assert len(result.parts()) == reduces
+
+
+def test_values_and_keys_come_as_they_were_given(text, run):
+    def pairs(line):
+        for key in (None, True, 1, 1.0, "1", b"1", (1, "a"), 1 << 80):
+            yield key, {"line": [line, (key,)]}
+
+    def first(key, values):
+        yield key, sorted(value["line"][0] for value in values)
+
+    result = list(run(gristmill.Job(pairs, first), text))
+    assert len(result) == 8
+    assert {type(key) for key, _ in result} == {type(None), bool, int, float, str, bytes, tuple}
+    assert all(lines == sorted(TEXT.splitlines()) for _, lines in result)
+
+
+def test_bytes_that_are_no_text_come_back(tmp_path, run):
+    data = bytes(range(1, 256)).replace(b"\n", b"").replace(b"\r", b"")
+    (tmp_path / "bytes").write_bytes(data + b"\nno end")
+    result = list(run(gristmill.Job(lambda line: [(line, None)]), tmp_path / "bytes"))
+    assert [key.encode("utf-8", "surrogateescape") for key, _ in result] == [data, b"no end"]
+
+
+def test_job_reads_what_another_gave(text, run):
+    counted = run(COUNT, text)
+    by_count = gristmill.Job(lambda word, count: [(count, word)], lambda count, words: [(count, sorted(words))])
+    assert dict(run(by_count, counted)) == {3: ["the"], 2: ["mill"], 1: ["grinds", "grist"]}
+
+
+def test_output_stays_where_it_was_asked_for(text, tmp_path, run):
+    result = run(COUNT, text, output=tmp_path / "out")
+    folder = pathlib.Path(result.output)
+    del result
+    assert (folder / "part-00000").stat().st_size > 0
+    with pytest.raises(gristmill.JobError, match="already exists"):
+        run(COUNT, text, output=tmp_path / "out")
+
+
+def test_counters_are_totalled(text, run):
+    def counting(line):
+        gristmill.count("lines")
+        gristmill.count("letters", len(line), group="odd, group")
+        gristmill.count("below", -1)
+        return ()
+
+    counters = run(gristmill.Job(counting), text).counters
+    letters = sum(len(line) for line in TEXT.splitlines())
+    assert counters == {"python": {"lines": 4, "below": -4}, "odd  group": {"letters": letters}}
+
+
+def test_what_functions_print_is_no_pair(text, run):
+    def talking(line):
+        print("between", line)
+        return [(line, 1)]
+
+    assert len(list(run(gristmill.Job(talking), text))) == 4
+
+
+def test_exception_of_a_function_comes_back_with_its_traceback(text, run):
+    def dividing(line):
+        return [(line, 1 // len(line))]  # One | of the lines is empty.
+
+    def failing(key, values):
+        raise KeyError("a | b")
+
+    with pytest.raises(gristmill.FunctionError) as caught:
+        run(gristmill.Job(dividing), text)
+    error = caught.value
+    assert (error.exception, error.message) == ("ZeroDivisionError", "integer division or modulo by zero")
+    assert error.traceback.startswith("Traceback (most recent call last):\n") and "in dividing" in error.traceback
+    assert "return [(line, 1 // len(line))]  # One | of the lines is empty." in error.traceback
+    assert "gristmill/worker" not in error.traceback
+    with pytest.raises(gristmill.FunctionError) as caught:
+        run(gristmill.Job(words, failing), text)
+    assert (caught.value.exception, caught.value.message) == ("KeyError", "'a | b'")
+    assert "reduce" in caught.value.where
+
+
+def test_deep_tracebacks_keep_their_end(text, run):
+    def deep(depth):
+        return deep(depth - 1) if depth else {}["nothing"]
+
+    def other(depth):
+        return deep(depth)
+
+    with pytest.raises(gristmill.FunctionError) as caught:
+        run(gristmill.Job(lambda line: other(50)), text)
+    assert caught.value.exception == "KeyError" and caught.value.traceback.count("in deep") >= 2
+
+
+@pytest.mark.parametrize("given, words", [
+    (lambda line: line, "must return or yield pairs"), (lambda line: [line], "where a pair"), (lambda line: [(set(), 1)], "keys are str"),
+])
+def test_what_is_no_pair_is_refused_with_what_it_was(text, run, given, words):
+    with pytest.raises(gristmill.FunctionError, match=words) as caught:
+        run(gristmill.Job(given), text)
+    assert caught.value.exception == "TypeError"
+
+
+def test_mistakes_are_refused_before_anything_starts(text):
+    with pytest.raises(TypeError, match="must be a function"):
+        gristmill.Job("cat")
+    with pytest.raises(ValueError, match="combines for nobody"):
+        gristmill.Job(words, combiner=total)
+    with pytest.raises(ValueError, match="at least one"):
+        gristmill.Job(words, total, reduces=0)
+    with pytest.raises(ValueError, match="needs an input"):
+        gristmill.submit(COUNT)
+    with pytest.raises(ValueError, match="comma"):
+        gristmill.submit(COUNT, "a,b")
+    with pytest.raises(gristmill.ShippingError, match="cannot be sent"):
+        gristmill.submit(gristmill.Job(lambda line: threading.Lock() and [], combiner=None, reducer=threading.Lock().acquire), text)
+    with pytest.raises(gristmill.JobError, match="does not exist"):
+        gristmill.run(COUNT, text.parent / "nothing")
+
+
+def test_job_that_is_waited_for_too_briefly_goes_on_and_can_be_cancelled(text):
+    def standing(line):
+        threading.Event().wait()
+        return ()
+
+    job = gristmill.submit(gristmill.Job(standing), text, workers=1)
+    with pytest.raises(TimeoutError):
+        job.wait(0.5)
+    assert not job.done
+    job.cancel()
+    assert job.done
+    with pytest.raises(gristmill.JobError):
+        job.wait()
+
+
+def goes_on(process: int) -> bool:
+    """Whether a process runs; one that nobody has reaped does not."""
+    try:
+        return bool(pathlib.Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def test_job_ends_with_the_program_that_began_it(text):
+    program = f"""
+import gristmill, sys, threading
+def standing(line): threading.Event().wait()
+job = gristmill.submit(gristmill.Job(standing), {str(text)!r}, workers=1)
+while job.job_status is None: threading.Event().wait(0.01)
+print(job._process.pid, flush=True)
+job.wait()
+"""
+    beginner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    job = int(beginner.stdout.readline())
+    beginner.kill()
+    beginner.wait()
+    end = time.monotonic() + 30
+    while goes_on(job):
+        assert time.monotonic() < end, "the job goes on for nobody"
+        time.sleep(0.05)
+
+
+def test_functions_of_modules_that_workers_do_not_have_are_sent(tmp_path, text):
+    (tmp_path / "own_package").mkdir()
+    (tmp_path / "own_package/__init__.py").write_text("from . import inner\n")
+    (tmp_path / "own_package/inner.py").write_text("import other_module\ndef split(line): return other_module.words_of(line)\n")
+    (tmp_path / "other_module.py").write_text("def words_of(line): return line.split()\n")
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import sys
+        if "--without" in sys.argv:
+            sys.modules["cloudpickle"] = None
+        import gristmill, own_package
+        LIMIT = 3
+        def words(line):
+            return [(word, 1) for word in own_package.inner.split(line) if len(word) <= LIMIT]
+        def total(word, counts):
+            yield word, sum(counts)
+        if __name__ == "__main__":
+            print(sorted(gristmill.run(gristmill.Job(words, total), sys.argv[1], workers=1)))
+    """))
+    for more in ([], ["--without"]):
+        done = subprocess.run([sys.executable, script, text, *more], capture_output=True, text=True)
+        assert done.stdout.strip() == "[('the', 3)]", done.stderr
+
+
+def test_without_cloudpickle_functions_without_a_name_are_refused_with_what_would_help(text, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(gristmill.ShippingError, match=r"pip install gristmill\[notebook\]"):
+        gristmill.submit(gristmill.Job(lambda line: []), text)
+
+
+def test_large_input_is_counted_as_python_counts_it(tmp_path, run):
+    lines = [" ".join(str(number * word % 997) for word in range(9)) for number in range(20_000)]
+    path = tmp_path / "numbers"
+    path.write_text("\n".join(lines))
+    expected = collections.Counter(word for line in lines for word in line.split())
+    assert dict(run(gristmill.Job(words, total, combiner=total, reduces=2), path)) == expected
+
+
+def test_job_shows_itself_as_html_without_asking_anybody(text, run):
+    result = run(COUNT, text)
+    shown = result._repr_html_()
+    assert "<svg" in shown and "map" in shown and "succeeded" in shown
+    assert "<script" not in shown and "src=" not in shown
+    assert repr(result) == "<words: succeeded>"

@@ -1,0 +1,428 @@
+//! The forms in which pairs go into commands, come out of them, and stand in parts: text, typed bytes, raw bytes.
+//!
+//! What a pair of the engine holds follows from the form in which the mapper writes: texts, plain bytes, or typed bytes with
+//! their codes. Where it is read in another form it is wrapped as Hadoop wraps it.
+//!
+//! Not here: typed bytes from within ([`typed_bytes`](super::typed_bytes)), lines and fields ([`fields`](super::fields)).
+
+use super::StreamingJob;
+use super::fields::LineCutter;
+use super::process::{LineSink, TaskCommand};
+use super::typed_bytes::{self, BYTES, LONG, TEXT, Unfinished};
+use gristmill_worker::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// In which form a command reads or writes pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum PairForm {
+    /// Lines with a separator between key and value.
+    #[default]
+    Text,
+    /// Lines that are keys.
+    KeyOnlyText,
+    /// Key and value, each with its length in front (big-endian, 4 bytes).
+    RawBytes,
+    /// Key and value, each with the code of its type in front.
+    TypedBytes,
+}
+
+impl PairForm {
+    /// The form of this name, in capitals or not.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match &*name.to_ascii_lowercase() {
+            "text" => Some(Self::Text),
+            "keyonlytext" => Some(Self::KeyOnlyText),
+            "rawbytes" => Some(Self::RawBytes),
+            "typedbytes" => Some(Self::TypedBytes),
+            _ => None,
+        }
+    }
+
+    /// Whether pairs are lines.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::KeyOnlyText)
+    }
+
+    /// What keys and values are that a command has written in this form.
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            Self::Text | Self::KeyOnlyText => Shape::Text,
+            Self::RawBytes => Shape::Bytes,
+            Self::TypedBytes => Shape::Typed,
+        }
+    }
+}
+
+/// The forms of a job's pairs on their ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PairForms {
+    /// What mappers read.
+    pub map_input: PairForm,
+    /// What mappers and combiners write.
+    pub map_output: PairForm,
+    /// What combiners and reducers read.
+    pub reduce_input: PairForm,
+    /// What reducers write.
+    pub reduce_output: PairForm,
+}
+
+/// How pairs stand in parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum PartContent {
+    /// Lines (`TextOutputFormat`).
+    #[default]
+    Text,
+    /// Typed bytes, one pair after another.
+    TypedBytes,
+}
+
+/// What the bytes of a key or a value are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    Text,
+    Bytes,
+    /// Typed bytes.
+    Typed,
+    /// A whole number of 8 bytes.
+    Long,
+}
+
+/// Adds a key or a value in the form in which a command reads it, which must not be one of text.
+pub(super) fn push_field(form: PairForm, shape: Shape, bytes: &[u8], out: &mut Vec<u8>) -> TaskResult {
+    let length = i32::try_from(bytes.len()).map_err(|_| {
+        TaskError::new("a key or a value has more than 2 GiB, which has no place in this form")
+    })?;
+    match (form, shape) {
+        (PairForm::TypedBytes, Shape::Typed) => {}
+        (PairForm::TypedBytes, Shape::Long) => out.push(LONG),
+        (PairForm::TypedBytes, Shape::Text | Shape::Bytes) => {
+            out.push(if shape == Shape::Text { TEXT } else { BYTES });
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+        (_, Shape::Text) => {
+            // As Hadoop stores a text: its length in as few bytes as it needs, and its bytes.
+            let mut stored = Vec::new();
+            push_short_length(bytes.len(), &mut stored);
+            out.extend_from_slice(&length.saturating_add(stored.len() as i32).to_be_bytes());
+            out.extend_from_slice(&stored);
+        }
+        (_, Shape::Bytes | Shape::Typed | Shape::Long) => out.extend_from_slice(&length.to_be_bytes()),
+    }
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Hands pairs of the engine to a combiner or a reducer. Kept for its memory.
+#[derive(Default)]
+pub(super) struct PairFeed(Vec<u8>);
+
+impl PairFeed {
+    /// Hands on one pair in the form in which it is read.
+    pub fn give(
+        &mut self,
+        job: &StreamingJob,
+        (key, value): (&[u8], &[u8]),
+        command: &mut TaskCommand,
+        sink: &mut dyn LineSink,
+    ) -> TaskResult {
+        let shape = job.forms.map_output.shape();
+        match job.forms.reduce_input {
+            PairForm::Text => command.feed(&[key, job.reduce_input_separator.as_bytes(), value, b"\n"], sink),
+            PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
+            form => {
+                self.0.clear();
+                push_field(form, shape, key, &mut self.0)?;
+                push_field(form, shape, value, &mut self.0)?;
+                command.feed(&[&self.0], sink)
+            }
+        }
+    }
+}
+
+/// A length as Hadoop's `WritableUtils.writeVInt` writes it.
+fn push_short_length(length: usize, out: &mut Vec<u8>) {
+    const ONE_BYTE_MAX: usize = 127;
+    if length <= ONE_BYTE_MAX {
+        out.push(length as u8);
+        return;
+    }
+    let length = length as u64;
+    let bytes = length.to_be_bytes();
+    let significant = &bytes[length.leading_zeros() as usize / 8..];
+    // -113 for one byte that follows, -114 for two, and so on.
+    out.push((-112 - significant.len() as i8).cast_unsigned());
+    out.extend_from_slice(significant);
+}
+
+/// How pairs of one shape become the content of a part.
+pub(super) struct PartForm {
+    shape: Shape,
+    content: PartContent,
+    /// `None`: values are left out, and separators with them.
+    separator: Option<Vec<u8>>,
+    scratch: Vec<u8>,
+}
+
+impl PartForm {
+    /// For pairs that were written in this form.
+    pub fn new(form: PairForm, content: PartContent, separator: &str) -> Self {
+        let separator = (form != PairForm::KeyOnlyText).then(|| separator.as_bytes().to_vec());
+        Self { shape: form.shape(), content, separator, scratch: Vec::new() }
+    }
+
+    /// Writes a pair. As text it has the separator also where the value is empty.
+    pub fn write(&mut self, key: &[u8], value: &[u8], out: &mut Output) -> TaskResult {
+        self.scratch.clear();
+        match (self.content, self.shape) {
+            (PartContent::TypedBytes, shape) => {
+                push_field(PairForm::TypedBytes, shape, key, &mut self.scratch)?;
+                push_field(PairForm::TypedBytes, shape, value, &mut self.scratch)?;
+            }
+            (PartContent::Text, Shape::Text) => {
+                out.write(key);
+                if let Some(separator) = &self.separator {
+                    out.write(separator);
+                    out.write(value);
+                }
+                out.write(b"\n");
+            }
+            (PartContent::Text, shape) => {
+                push_line(shape, key, &mut self.scratch)?;
+                if let Some(separator) = &self.separator {
+                    self.scratch.extend_from_slice(separator);
+                    push_line(shape, value, &mut self.scratch)?;
+                }
+                self.scratch.push(b'\n');
+            }
+        }
+        out.write(&self.scratch);
+        out.end_record();
+        Ok(())
+    }
+}
+
+/// A key or a value that is no text, as Java writes it in a line.
+fn push_line(shape: Shape, bytes: &[u8], out: &mut Vec<u8>) -> TaskResult {
+    if shape == Shape::Typed {
+        return typed_bytes::push_text(bytes, out)
+            .map_err(|error| TaskError::new(format!("a pair is not typed bytes: {error}")));
+    }
+    for (number, byte) in bytes.iter().enumerate() {
+        let blank = if number == 0 { "" } else { " " };
+        out.extend_from_slice(format!("{blank}{byte:02x}").as_bytes());
+    }
+    Ok(())
+}
+
+/// Cuts what a command writes into lines or pairs, whatever the pieces in which it comes.
+pub(super) enum OutputCutter {
+    Lines(LineCutter),
+    Pairs(PairCutter),
+}
+
+impl OutputCutter {
+    /// For output of this form.
+    pub fn new(form: PairForm) -> Self {
+        if form.is_text() { Self::Lines(LineCutter::default()) } else { Self::Pairs(PairCutter::new(form)) }
+    }
+
+    /// Hands on whatever is whole; how much it was.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult<u64> {
+        let mut count = 0;
+        match self {
+            Self::Lines(lines) => lines.push(bytes, |line| {
+                count += 1;
+                sink.line(line)
+            })?,
+            Self::Pairs(pairs) => pairs.push(bytes, &mut |key, value| {
+                count += 1;
+                sink.pair(key, value)
+            })?,
+        }
+        Ok(count)
+    }
+
+    /// Bytes of what is not whole yet.
+    pub fn held(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.held(),
+            Self::Pairs(pairs) => pairs.rest.len(),
+        }
+    }
+
+    /// Hands on the last line, if it has no end.
+    ///
+    /// # Errors
+    /// A pair that has no end.
+    pub fn finish(&mut self, sink: &mut dyn LineSink) -> TaskResult {
+        match self {
+            Self::Lines(lines) => lines.finish(|line| sink.line(line)),
+            Self::Pairs(pairs) => pairs.finish(&mut |key, value| sink.pair(key, value)),
+        }
+    }
+}
+
+/// Bytes of a pair that is not whole above which it is looked at only when half as many again have come: a value of many
+/// parts is gone through from its beginning each time.
+const PATIENCE_BYTES: usize = 1 << 20;
+
+/// Cuts bytes that come piece by piece into pairs.
+pub(super) struct PairCutter {
+    form: PairForm,
+    rest: Vec<u8>,
+    /// Bytes that there must be before it is worth looking again.
+    due: usize,
+}
+
+type TakePair<'a> = dyn FnMut(&[u8], &[u8]) -> TaskResult + 'a;
+
+impl PairCutter {
+    pub fn new(form: PairForm) -> Self {
+        Self { form, rest: Vec::new(), due: 0 }
+    }
+
+    /// Hands on each pair that is whole.
+    pub fn push(&mut self, bytes: &[u8], take: &mut TakePair<'_>) -> TaskResult {
+        if self.rest.is_empty() {
+            let used = self.cut(bytes, take)?;
+            self.rest.extend_from_slice(&bytes[used..]);
+            return Ok(());
+        }
+        self.rest.extend_from_slice(bytes);
+        if self.rest.len() < self.due { Ok(()) } else { self.cut_rest(take) }
+    }
+
+    /// Says whether all was whole.
+    pub fn finish(&mut self, take: &mut TakePair<'_>) -> TaskResult {
+        self.cut_rest(take)?;
+        match self.rest.is_empty() {
+            true => Ok(()),
+            false => Err(TaskError::new(format!(
+                "pairs as {:?} end in the middle of one: {} bytes of it are there",
+                self.form,
+                self.rest.len()
+            ))),
+        }
+    }
+
+    fn cut_rest(&mut self, take: &mut TakePair<'_>) -> TaskResult {
+        let mut rest = std::mem::take(&mut self.rest);
+        let used = self.cut(&rest, take)?;
+        rest.drain(..used);
+        self.rest = rest;
+        Ok(())
+    }
+
+    /// Hands on the pairs at the beginning of these bytes; how many bytes those were.
+    fn cut(&mut self, bytes: &[u8], take: &mut TakePair<'_>) -> TaskResult<usize> {
+        let mut at = 0;
+        loop {
+            let pair = &bytes[at..];
+            let found = field(self.form, pair, 0).and_then(|key| Ok((key, field(self.form, pair, key.1)?)));
+            match found {
+                Ok((key, value)) => {
+                    take(&pair[key.0..key.1], &pair[value.0..value.1])?;
+                    at += value.1;
+                }
+                Err(Unfinished::Short { needed }) => {
+                    let held = pair.len();
+                    let patient = if held < PATIENCE_BYTES { 0 } else { held + held / 2 };
+                    self.due = needed.max(patient);
+                    return Ok(at);
+                }
+                Err(error) => {
+                    let form = self.form;
+                    return Err(TaskError::new(format!("a pair as {form:?} was expected, and {error}")));
+                }
+            }
+        }
+    }
+}
+
+/// Where the content of a field begins and where the field ends.
+fn field(form: PairForm, bytes: &[u8], at: usize) -> Result<(usize, usize), Unfinished> {
+    if form == PairForm::TypedBytes {
+        return Ok((at, typed_bytes::value_end(bytes, at)?));
+    }
+    let begin = at + 4;
+    let end = begin + typed_bytes::length(bytes, at)?;
+    if end <= bytes.len() { Ok((begin, end)) } else { Err(Unfinished::Short { needed: end }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Pair = (Vec<u8>, Vec<u8>);
+
+    fn cut(form: PairForm, pieces: &[&[u8]]) -> TaskResult<Vec<Pair>> {
+        let (mut cutter, mut pairs) = (PairCutter::new(form), Vec::new());
+        let mut take = |key: &[u8], value: &[u8]| -> TaskResult {
+            pairs.push((key.to_vec(), value.to_vec()));
+            Ok(())
+        };
+        pieces.iter().try_for_each(|piece| cutter.push(piece, &mut take))?;
+        cutter.finish(&mut take)?;
+        Ok(pairs)
+    }
+
+    fn pushed(form: PairForm, shape: Shape, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_field(form, shape, bytes, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn fields_are_wrapped_as_hadoop_wraps_them() {
+        assert_eq!(pushed(PairForm::TypedBytes, Shape::Text, b"ab"), b"\x07\0\0\0\x02ab");
+        assert_eq!(pushed(PairForm::TypedBytes, Shape::Bytes, b"ab"), b"\0\0\0\0\x02ab");
+        assert_eq!(
+            pushed(PairForm::TypedBytes, Shape::Long, &7_u64.to_be_bytes()),
+            b"\x04\0\0\0\0\0\0\0\x07"
+        );
+        assert_eq!(pushed(PairForm::TypedBytes, Shape::Typed, b"\x01\x05"), b"\x01\x05");
+        assert_eq!(pushed(PairForm::RawBytes, Shape::Bytes, b"ab"), b"\0\0\0\x02ab");
+        // A text is stored with its own length, and that with another.
+        assert_eq!(pushed(PairForm::RawBytes, Shape::Text, b"ab"), b"\0\0\0\x03\x02ab");
+        let long = [b'x'; 300];
+        assert_eq!(pushed(PairForm::RawBytes, Shape::Text, &long)[..7], *b"\0\0\x01\x2f\x8e\x01\x2c");
+        assert_eq!(pushed(PairForm::RawBytes, Shape::Text, &long[..200])[..6], *b"\0\0\0\xca\x8f\xc8");
+    }
+
+    #[test]
+    fn output_that_ends_in_a_pair_or_holds_none_is_an_error() {
+        for (form, bytes) in [
+            (PairForm::TypedBytes, &b"\x01\x01"[..]),
+            (PairForm::TypedBytes, b"\x0b\x01"),
+            (PairForm::RawBytes, b"\0\0\0\x01ab"),
+            (PairForm::RawBytes, b"\xff\0\0\x01"),
+        ] {
+            assert!(cut(form, &[bytes]).is_err(), "{form:?} {bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_do_not_depend_on_how_bytes_come(
+            pairs in proptest::collection::vec(
+                (proptest::collection::vec(any::<u8>(), 0..9), proptest::collection::vec(any::<u8>(), 0..9)), 0..6),
+            cuts in proptest::collection::vec(0usize..90, 0..9),
+        ) {
+            for form in [PairForm::TypedBytes, PairForm::RawBytes] {
+                let wrap = |bytes: &Vec<u8>| pushed(form, Shape::Bytes, bytes);
+                let bytes: Vec<u8> = pairs.iter().flat_map(|(key, value)| [wrap(key), wrap(value)].concat()).collect();
+                let mut cuts: Vec<usize> = cuts.iter().map(|cut| (*cut).min(bytes.len())).collect();
+                cuts.extend([0, bytes.len()]);
+                cuts.sort_unstable();
+                let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
+                let is_raw = form == PairForm::RawBytes;
+                let expected: Vec<Pair> =
+                    if is_raw { pairs.clone() } else { pairs.iter().map(|(k, v)| (wrap(k), wrap(v))).collect() };
+                prop_assert_eq!(cut(form, &pieces).unwrap(), expected);
+            }
+        }
+    }
+}
