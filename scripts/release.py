@@ -8,7 +8,7 @@ usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out targe
 
 `build` links glibc in (`crt-static`), as its target for musl is not everywhere to be had. Names of hosts are then looked up by
 what the machine's own glibc has for that: where it has none, or another version, only addresses and /etc/hosts are sure to work.
-`try` needs root for chroot. The container file is packed and not built: no engine is asked for.
+`try` needs root for chroot; in the empty root there are only /proc and /dev/null beside what was installed, as in any container. The container file is packed and not built: no engine is asked for.
 
 Paths of this machine are cut out of what is compiled (--remap-path-prefix), and files are of the moment of the last commit, or of
 SOURCE_DATE_EPOCH. So the bytes follow from the sources, the compiler and the C compiler alone.
@@ -17,16 +17,19 @@ import argparse
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 
 from release_pack import ROOT, TARGET, Release, pack, sums
 
 STATIC = "-C target-feature=+crt-static"
-# What the empty root holds beside the program: a folder for spills, and /proc, by which a process finds its own program.
-ROOT_FOLDERS = ("tmp", "proc")
+# What the empty root holds beside the program: a folder for spills, and what the kernel and every container have there.
+ROOT_FOLDERS = ("tmp", "proc", "dev", "home")
+NULL_DEVICE = (1, 3)
 TEXT = "the mill\nthe grist\n"
 COUNTS = ["grist\t1", "mill\t1", "the\t2"]
 
@@ -103,15 +106,13 @@ def try_release(out: pathlib.Path) -> None:
         refuses_other_bytes(out, tarball, pathlib.Path(base))
         for name in ROOT_FOLDERS:
             (root / name).mkdir()
+        os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(*NULL_DEVICE))
         (root / "text").write_text(TEXT)
-        (root / "home").mkdir()
         run_in(root)
     say(f"installed and run in an empty root folder; the program has {size_of_program(tarball):,} bytes")
 
 
 def size_of_program(tarball: pathlib.Path) -> int:
-    import tarfile
-
     with tarfile.open(tarball) as tar:
         return next(entry.size for entry in tar if entry.name.endswith("/gristmill"))
 
@@ -129,7 +130,7 @@ def refuses_other_bytes(out: pathlib.Path, tarball: pathlib.Path, scratch: pathl
 
 
 def run_in(root: pathlib.Path) -> None:
-    """Runs the program where there is nothing but it, a folder for spills and /proc, in a mount namespace of its own."""
+    """Runs the program where there is nothing but it, a folder for spills, /proc and /dev/null, in namespaces of its own."""
     script = 'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/gristmill run --workers 2 --no-sync --quiet wordcount /text'
     words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", str(root)]
     variables = {"PATH": os.environ["PATH"], "TMPDIR": "/tmp", "HOME": "/home"}

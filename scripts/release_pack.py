@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import subprocess
 import tarfile
+import tomllib
 import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -49,8 +50,6 @@ def built_in() -> list:
 
 def checksums() -> dict:
     """The SHA-256 of each package as the lock file has it."""
-    import tomllib
-
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
     return {(package["name"], package["version"]): package.get("checksum") for package in lock["package"]}
 

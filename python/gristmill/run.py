@@ -27,6 +27,8 @@ LOG_LINES_MAX = 1_000
 END_SECONDS = 20.0
 # Time between two looks of a notebook.
 LOOK_SECONDS = 0.2
+# Last words of the program that do not say what is wrong.
+_NO_REASONS = ("Streaming Command Failed!", "Try -help for more information")
 # In front of what commands count, in the names of the job's counters.
 _MINUS = "minus,"
 
@@ -135,7 +137,7 @@ class JobRun:
     def _error(self) -> JobError:
         failure = (self.job_status or {}).get("failure")
         if not failure:
-            last = self.log.strip().splitlines()
+            last = [line for line in self.log.splitlines() if line.strip() and line not in _NO_REASONS]
             why = self._refusal or (last[-1] if last else f"the program ended with {self._process.returncode}")
             return JobError(f"{self.name}: {why}", self.log)
         where, detail = failure["message"], failure.get("detail") or ""
