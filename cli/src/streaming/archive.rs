@@ -3,6 +3,7 @@
 //! Unpacked where the job is submitted, once, into a folder of its own: nothing in an archive leads out of it. Not here:
 //! owners, times, devices and hard links to what stands outside, which commands have no use for.
 
+use flate2::CrcReader;
 use flate2::read::{DeflateDecoder, MultiGzDecoder};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -35,6 +36,9 @@ pub enum ArchiveError {
     #[error("{0}")]
     Io(#[from] io::Error),
 }
+
+/// What is wrong with an archive of which a part is missing.
+const CUT_OFF: ArchiveError = ArchiveError::Damaged("it is cut off");
 
 /// Unpacks an archive into a folder, which is made.
 ///
@@ -128,14 +132,7 @@ impl Unpacking<'_> {
     fn tar(&mut self, mut tar: impl Read) -> Result<(), ArchiveError> {
         let (mut long_name, mut long_link) = (None, None);
         loop {
-            let mut header = [0; TAR_BLOCK];
-            match tar.read_exact(&mut header) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-                other => other?,
-            }
-            if header.iter().all(|byte| *byte == 0) {
-                return Ok(());
-            }
+            let Some(header) = tar_header(&mut tar)? else { return Ok(()) };
             let size = tar_number(&header[124..136]).ok_or(ArchiveError::Damaged("a size is no number"))?;
             let mode = tar_number(&header[100..108]).unwrap_or(0o644) as u32;
             let padded = size.div_ceil(TAR_BLOCK as u64) * TAR_BLOCK as u64;
@@ -174,6 +171,10 @@ impl Unpacking<'_> {
                 }
             }
             io::copy(&mut content, &mut io::sink())?;
+            // The last block may lack what it is filled up with, but nothing of the file.
+            if padded - size < content.limit() {
+                return Err(CUT_OFF);
+            }
         }
     }
 
@@ -199,15 +200,20 @@ impl Unpacking<'_> {
             zip.read_exact(&mut local)?;
             let skipped = i64::from(u16_at(&local, 26)) + i64::from(u16_at(&local, 28));
             zip.seek(SeekFrom::Current(skipped))?;
-            let mut content = (&mut zip).take(packed);
-            match method {
-                0 => self.write(&place, mode, &mut content)?,
-                8 => self.write(&place, mode, &mut DeflateDecoder::new(content))?,
+            let content = (&mut zip).take(packed);
+            let content: Box<dyn Read + '_> = match method {
+                0 => Box::new(content),
+                8 => Box::new(DeflateDecoder::new(content)),
                 _ => {
                     return Err(ArchiveError::Damaged(
                         "a file in it is packed in a way that is not known here",
                     ));
                 }
+            };
+            let mut content = CrcReader::new(content);
+            self.write(&place, mode, &mut content)?;
+            if content.crc().sum() != u32_at(header, 16) {
+                return Err(ArchiveError::Damaged("a file in it does not have the bytes that its sum is of"));
             }
         }
         Ok(())
@@ -242,6 +248,23 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+}
+
+/// The next header; `None` at the end, which is a block of zeros, or of the file.
+fn tar_header(tar: &mut impl Read) -> Result<Option<[u8; TAR_BLOCK]>, ArchiveError> {
+    let mut bytes = Vec::with_capacity(TAR_BLOCK);
+    tar.take(TAR_BLOCK as u64).read_to_end(&mut bytes)?;
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    let header: [u8; TAR_BLOCK] = bytes.try_into().map_err(|_| CUT_OFF)?;
+    // The sum of all bytes, where those of the sum itself count as blanks.
+    let own = header[148..156].iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    let sum = header.iter().map(|byte| u64::from(*byte)).sum::<u64>() - own + 8 * u64::from(b' ');
+    if tar_number(&header[148..156]) != Some(sum) {
+        return Err(ArchiveError::Damaged("what should be a header of tar is none"));
+    }
+    Ok(Some(header))
 }
 
 /// Text up to the first zero byte.
@@ -292,6 +315,9 @@ mod tests {
         header[124..135].copy_from_slice(size.as_bytes());
         header[156] = kind;
         header[157..157 + link.len()].copy_from_slice(link.as_bytes());
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         header.extend_from_slice(content);
         header.resize(header.len().div_ceil(TAR_BLOCK) * TAR_BLOCK, 0);
         header
@@ -337,6 +363,29 @@ mod tests {
             assert!(matches!(unpacked("a.tar", &tar.concat()), Err(ArchiveError::Outside(_))));
         }
         assert!(matches!(unpacked("a.rar", b""), Err(ArchiveError::Kind)));
+    }
+
+    #[test]
+    fn archives_that_are_damaged_or_cut_off_are_refused() {
+        let refused = |name: &str, bytes: &[u8]| {
+            assert!(
+                matches!(unpacked(name, bytes), Err(ArchiveError::Damaged(_))),
+                "{} of {name}",
+                bytes.len()
+            );
+        };
+        let mut tar = tar_entry("d", b'0', "", &[b'x'; 700]);
+        assert!(unpacked("a.tar", &tar).is_ok());
+        assert!(
+            unpacked("a.tar", &tar[..TAR_BLOCK + 700]).is_ok(),
+            "it lacks only what its last block is filled up with"
+        );
+        refused("a.tar", &tar[..TAR_BLOCK + 699]);
+        refused("a.tar", &tar[..100]);
+        tar[0] = b'e';
+        refused("a.tar", &tar);
+        refused("a.tar", b"no tar");
+        refused("a.zip", b"PK\x03\x04");
         assert!(matches!(unpacked("a.zip", b"no zip"), Err(ArchiveError::Damaged(_))));
     }
 }

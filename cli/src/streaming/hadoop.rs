@@ -1,9 +1,9 @@
 //! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it does what scripts ask of those.
 //!
-//! Only what jobs of Hadoop Streaming need: `jar`, `fs`, `version` and a few words more. Without a scheme, names of files
+//! Only what jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application`, `logs`, `version` and a few words more. Without a scheme, names of files
 //! are those of `hdfs:` then, as on a cluster.
 
-use super::{DefaultSystem, not_text, run_with_flags_of_environment, shell};
+use super::{DefaultSystem, job_commands, not_text, run_with_flags_of_environment, shell};
 use crate::settings;
 use crate::terminal::{self, stderr_line};
 use gristmill_runtime::exit;
@@ -54,13 +54,16 @@ fn call(name: &str, words: &[String]) -> anyhow::Result<u8> {
         ("hadoop" | "yarn", "jar") => jar(rest),
         ("mapred", "streaming") => stream(rest),
         ("hadoop", "fs" | "dfs") | ("hdfs", "dfs" | "fs") => shell::run(rest),
+        ("hadoop" | "mapred", "job") => job_commands::job(rest),
+        ("yarn", "application" | "app") => job_commands::application(rest),
+        ("yarn", "logs") => job_commands::logs(rest),
         (_, "classpath") => {
             terminal::stdout_line(&"")?;
             Ok(exit::OK)
         }
         _ => {
             stderr_line(&format!(
-                "{name}: `{word}` is not known here; there is hadoop jar|fs|version, hdfs dfs, yarn jar and mapred streaming"
+                "{name}: `{word}` is not known here; there is hadoop jar|fs|version, hdfs dfs, yarn jar|application|logs and mapred streaming|job"
             ));
             Ok(exit::FAILED)
         }

@@ -15,8 +15,13 @@ pub enum Level {
 
 /// Writes one line.
 pub fn log(level: Level, logger: &str, message: &str) {
+    stderr_line(&record(level, logger, message));
+}
+
+/// One line, of now.
+pub fn record(level: Level, logger: &str, message: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    stderr_line(&line(since, level, logger, message));
+    line(since, level, logger, message)
 }
 
 fn line(since: Duration, level: Level, logger: &str, message: &str) -> String {

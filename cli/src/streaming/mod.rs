@@ -6,13 +6,17 @@
 mod archive;
 mod forms;
 mod hadoop;
+mod job_commands;
+mod kept;
 mod lists;
 mod log;
 mod names;
 mod options;
 mod places;
+mod readers;
 mod report;
 mod shell;
+mod steps;
 mod told;
 
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
@@ -29,7 +33,7 @@ use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::streaming::write_bundle;
+use gristmill_runtime::streaming::{LineInput, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
@@ -66,6 +70,9 @@ const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
 
 /// Bytes of a block of Hadoop's file system, which bounds a split.
 const BLOCK_BYTES: u64 = 128 << 20;
+
+/// Bytes of a split where files are not to be cut: more than any file has.
+const WHOLE_FILE_BYTES: u64 = 1 << 60;
 
 /// Endings of names of files that Hadoop unpacks and that are not unpacked here: a command would be fed packed bytes.
 const PACKED: [&str; 6] = ["bz2", "deflate", "snappy", "lz4", "lzo", "lzo_deflate"];
@@ -171,6 +178,7 @@ Usage: hadoop jar hadoop-streaming.jar [options]
   -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat, NLineInputFormat, TypedBytesInputFormat
   -outputformat CLASS   TextOutputFormat, TypedBytesOutputFormat
   -io FORM              text, keyonlytext, rawbytes, typedbytes
+  -inputreader 'StreamXmlRecordReader,begin=TEXT,end=TEXT'
   -partitioner CLASS    HashPartitioner, KeyFieldBasedPartitioner
   -lazyOutput           no empty parts";
 
@@ -225,8 +233,15 @@ fn carry_out(
         .map_err(|error| StreamError::new(code::SUBMIT, format!("{}: {error}", job.output.display())))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
-    let reporter =
-        |line: &JoinLine| (JobReporter::new(stamp, places, &line.endpoint), Teller::new(flags.json));
+    let reporter = |line: &JoinLine| {
+        let mut reporter = JobReporter::new(stamp, places, &line.endpoint);
+        if default == DefaultSystem::Hdfs {
+            // Who calls Hadoop's programs asks them of the job, too.
+            let told = |name: &str, otherwise| typed.properties.get(name).unwrap_or(otherwise);
+            reporter.keep(told("mapreduce.job.name", "streamjob"), told("mapreduce.job.priority", "NORMAL"));
+        }
+        (reporter, Teller::new(flags.json))
+    };
     match standing(flags, settings).map_err(submit)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
         None => {
@@ -309,9 +324,13 @@ fn job_options(
     let length =
         |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
     let goal = input_files(&job.inputs).iter().map(length).sum::<u64>() / maps;
-    options.split_bytes = least.max(goal.min(most)).max(1);
+    options.split_bytes = match job.job.line_input {
+        // What lies between marks may lie on both sides of any cut.
+        LineInput::Between(_) => WHOLE_FILE_BYTES,
+        _ => least.max(goal.min(most)).max(1),
+    };
     options.compress_output = typed.compression()?;
-    let lines = (job.job.line_input == gristmill_runtime::streaming::LineInput::Numbered)
+    let lines = (job.job.line_input == LineInput::Numbered)
         .then(|| typed.number("mapreduce.input.lineinputformat.linespermap"))
         .transpose()?
         .map(|lines| lines.unwrap_or(1));
@@ -393,6 +412,7 @@ fn run_on(
             teller.end(&status, &typed.output, &client);
             Ok(failed_job())
         }
+        Err(ClientError::Interrupted { .. }) if reporter.interrupted() => Ok(failed_job()),
         Err(error) => Err(submit_error(&error)),
     }
 }

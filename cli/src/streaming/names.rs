@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Old and new names of one property.
-const ALIASES: [(&str, &str); 47] = [
+const ALIASES: [(&str, &str); 51] = [
     ("mapred.reduce.tasks", "mapreduce.job.reduces"),
     ("mapred.map.tasks", "mapreduce.job.maps"),
     ("mapred.job.name", "mapreduce.job.name"),
@@ -49,14 +49,21 @@ const ALIASES: [(&str, &str); 47] = [
     ("mapred.tasktracker.map.tasks.maximum", "mapreduce.tasktracker.map.tasks.maximum"),
     ("mapred.userlog.limit.kb", "mapreduce.task.userlog.limit.kb"),
     ("mapred.create.symlink", "mapreduce.job.cache.symlink.create"),
+    ("mapred.data.field.separator", "mapreduce.fieldsel.data.field.separator"),
+    ("map.output.key.value.fields.spec", "mapreduce.fieldsel.map.output.key.value.fields.spec"),
+    ("reduce.output.key.value.fields.spec", "mapreduce.fieldsel.reduce.output.key.value.fields.spec"),
+    ("mapreduce.inputformat.class", "mapreduce.job.inputformat.class"),
     ("mapred.job.map.memory.mb", "mapreduce.map.memory.mb"),
     ("mapred.job.reduce.memory.mb", "mapreduce.reduce.memory.mb"),
 ];
 
 /// New names of what has an effect on a job.
-const HEEDED: [&str; 43] = [
+const HEEDED: [&str; 49] = [
     "fs.default.name",
     "fs.defaultFS",
+    "mapreduce.fieldsel.data.field.separator",
+    "mapreduce.fieldsel.map.output.key.value.fields.spec",
+    "mapreduce.fieldsel.reduce.output.key.value.fields.spec",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs",
     "mapreduce.input.fileinputformat.input.dir.recursive",
     "mapreduce.input.fileinputformat.inputdir",
@@ -93,6 +100,9 @@ const HEEDED: [&str; 43] = [
     "stream.non.zero.exit.is.failure",
     "stream.num.map.output.key.fields",
     "stream.num.reduce.output.key.fields",
+    "stream.recordreader.begin",
+    "stream.recordreader.class",
+    "stream.recordreader.end",
     "stream.reduce.input",
     "stream.reduce.input.field.separator",
     "stream.reduce.output",

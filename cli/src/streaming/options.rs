@@ -5,9 +5,11 @@
 use super::lists::{expand_braces, split_list};
 use super::names::Properties;
 use super::places::{FileNames, scheme_of};
+use super::readers;
+use super::steps::step;
 use super::{StreamError, code, forms};
 use gristmill_runtime::streaming::{
-    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
+    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob,
 };
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
@@ -136,6 +138,7 @@ impl TypedOptions {
             "combiner" => self.combiner = owned(),
             "reducer" => self.reducer = owned(),
             "inputformat" => self.input_format = owned(),
+            "inputreader" => readers::set(value, &mut self.properties),
             "outputformat" => self.output_format = owned(),
             "partitioner" => self.partitioner = owned(),
             "numReduceTasks" => self.properties.set("mapreduce.job.reduces", value),
@@ -235,12 +238,15 @@ impl TypedOptions {
         let output = local(output)?;
         let line_input = self.line_input()?;
         let reduces = self.reduces()?;
-        let mapper = step("-mapper", self.mapper.as_deref())?;
-        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces))?;
+        let mapper = step("-mapper", self.mapper.as_deref(), &self.properties)?;
+        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces), &self.properties)?;
         let combiner = match (&self.combiner, &reducer) {
             _ if reduces == 0 => None,
             (_, StreamStep::Aggregate) => Some(StreamStep::Aggregate),
-            (combiner, _) => combiner.as_deref().map(|typed| step("-combiner", Some(typed))).transpose()?,
+            (combiner, _) => combiner
+                .as_deref()
+                .map(|typed| step("-combiner", Some(typed), &self.properties))
+                .transpose()?,
         };
         let forms = forms::pair_forms(&self.properties)?;
         let part_content = forms::part_content(self.output_format.as_deref().map(simple_name))?;
@@ -355,6 +361,9 @@ impl TypedOptions {
     }
 
     fn line_input(&self) -> Result<LineInput, StreamError> {
+        if let Some(marks) = readers::marks(&self.properties)? {
+            return Ok(LineInput::Between(marks));
+        }
         match self.input_format.as_deref().map(simple_name) {
             None | Some("TextInputFormat") => Ok(LineInput::Text),
             Some("KeyValueTextInputFormat") => Ok(LineInput::KeyValue),
@@ -458,36 +467,6 @@ fn simple_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
-/// What a mapper, combiner or reducer does. A word that names one of Hadoop's classes is that class.
-fn step(option: &str, typed: Option<&str>) -> Result<StreamStep, StreamError> {
-    let Some(typed) = typed else { return Ok(StreamStep::Identity) };
-    if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
-        return Ok(StreamStep::Aggregate);
-    }
-    match typed {
-        "org.apache.hadoop.mapred.lib.IdentityMapper"
-        | "org.apache.hadoop.mapred.lib.IdentityReducer"
-        | "IdentityMapper"
-        | "IdentityReducer" => return Ok(StreamStep::Identity),
-        class if class.starts_with("org.apache.hadoop.") && !class.contains(' ') => {
-            return Err(StreamError::new(
-                code::CONFIGURATION,
-                format!(
-                    "{option} {class}: of Hadoop's classes there is IdentityMapper, IdentityReducer and the reducer \
-                 `aggregate` here; anything else must be a command"
-                ),
-            ));
-        }
-        _ => {}
-    }
-    match split_command(typed) {
-        words if words.is_empty() => {
-            Err(StreamError::new(code::FAILED, format!("{option}: the command is empty")))
-        }
-        words => Ok(StreamStep::Command(words)),
-    }
-}
-
 /// The file of `PATH#NAME`, and the name that tasks know it by.
 fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), StreamError> {
     let (path, name) = match text.rsplit_once('#') {
@@ -513,6 +492,7 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
 mod tests {
     use super::super::places::DefaultSystem;
     use super::*;
+    use gristmill_runtime::streaming::split_command;
 
     fn words(text: &str) -> Vec<String> {
         split_command(text)

@@ -1,5 +1,6 @@
 //! What is printed of a job as it goes, for people and for programs that read Hadoop's log.
 
+use super::kept::{JobKeeper, KeptJob, KeptJobs, KeptState, KeptTasks, now_ms, this_process};
 use super::log::{Level, log};
 use super::places::FileNames;
 use crate::terminal::stderr_text;
@@ -27,13 +28,105 @@ pub struct JobReporter {
     shown: Option<(u64, u64)>,
     shown_at: Option<Instant>,
     told: BTreeSet<String>,
+    /// What is kept of the job, if anything is.
+    kept: Kept,
+}
+
+/// Whether something is kept of a job, for `mapred job` and for drivers that look for the logs of tasks.
+#[derive(Debug)]
+enum Kept {
+    No,
+    /// It will be, under this name and priority, once the job has a number.
+    Soon(String, String),
+    Yes(Box<JobKeeper>),
 }
 
 impl JobReporter {
     pub fn new(stamp: u64, places: FileNames, master: &Endpoint) -> Self {
         let scheme = if master.pin.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}:{}/", master.host, master.port);
-        Self { stamp, places, url, begun: false, shown: None, shown_at: None, told: BTreeSet::new() }
+        Self {
+            stamp,
+            places,
+            url,
+            begun: false,
+            shown: None,
+            shown_at: None,
+            told: BTreeSet::new(),
+            kept: Kept::No,
+        }
+    }
+
+    /// Keeps a file of the job from its beginning.
+    pub fn keep(&mut self, name: &str, priority: &str) {
+        self.kept = Kept::Soon(name.to_owned(), priority.to_owned());
+    }
+
+    /// Begins the file of the job. One that cannot be written keeps no job from running.
+    fn begin_file(&mut self, status: &JobStatus) {
+        let Kept::Soon(name, priority) = &self.kept else { return };
+        let (process, process_began) = this_process();
+        let job = KeptJob {
+            number: self.number(status),
+            name: name.clone(),
+            user: self.places.user().to_owned(),
+            priority: priority.clone(),
+            state: KeptState::Running,
+            why: String::new(),
+            started_ms: now_ms(),
+            finished_ms: None,
+            maps: KeptTasks { total: status.maps.total, percent: 0 },
+            reduces: KeptTasks { total: status.reduces.total, percent: 0 },
+            counters: BTreeMap::new(),
+            url: self.url.clone(),
+            output: self.places.uri(status.output.to_path()),
+            process,
+            process_began,
+        };
+        self.kept = match KeptJobs::of(&self.places).begin(job) {
+            Ok(keeper) => Kept::Yes(Box::new(keeper)),
+            Err(error) => {
+                log(Level::Warn, JOB, &format!("`mapred job` will not know of this job: {error}"));
+                Kept::No
+            }
+        };
+    }
+
+    /// Brings the file of the job up to date.
+    fn keep_state(&mut self, status: &JobStatus, ended: Option<(KeptState, String)>) {
+        let has_reduces = 0 < status.reduces.total;
+        let Kept::Yes(keeper) = &mut self.kept else { return };
+        let percents = if matches!(ended, Some((KeptState::Succeeded, _))) {
+            (100, if has_reduces { 100 } else { 0 })
+        } else {
+            progress(status)
+        };
+        (keeper.job.maps.percent, keeper.job.reduces.percent) = percents;
+        let groups = counters(status, has_reduces).into_iter();
+        keeper.job.counters = groups.map(|(group, counts)| (group, counts.into_iter().collect())).collect();
+        if let Some((state, why)) = ended {
+            (keeper.job.state, keeper.job.why, keeper.job.finished_ms) = (state, why, Some(now_ms()));
+        }
+        // Nobody is kept from anything by an old file.
+        let _ = keeper.save();
+    }
+
+    /// The job was interrupted. Answers whether it was ended by `mapred job -kill`, which is an end as any other.
+    pub fn interrupted(&mut self) -> bool {
+        let Kept::Yes(keeper) = &mut self.kept else { return false };
+        let killed = keeper.is_killed();
+        (keeper.job.state, keeper.job.finished_ms) = (KeptState::Killed, Some(now_ms()));
+        let number = keeper.job.number.clone();
+        if killed {
+            keeper.job.why = "it was killed by its user".to_owned();
+            log(
+                Level::Info,
+                JOB,
+                &format!("Job job_{number} failed with state KILLED due to: {}", keeper.job.why),
+            );
+        }
+        let _ = keeper.save();
+        killed
     }
 
     /// The number of the job in Hadoop's style: its tools expect four digits.
@@ -50,12 +143,14 @@ impl JobReporter {
             log(Level::Info, JOB, &format!("The url to track the job: {}", self.url));
             log(Level::Info, JOB, &format!("Running job: job_{number}"));
             log(Level::Info, JOB, &format!("Job job_{number} running in uber mode : false"));
+            self.begin_file(status);
         }
         self.tell_failures(status);
         let progress = progress(status);
         let due = self.shown_at.is_none_or(|at| PROGRESS_PAUSE <= at.elapsed());
         if due && self.shown != Some(progress) {
             self.tell_progress(progress);
+            self.keep_state(status, None);
         }
     }
 
@@ -74,11 +169,12 @@ impl JobReporter {
             if let Some((attempt, message)) = failed_attempt(incident) {
                 let number = self.number(status);
                 log(Level::Info, JOB, &format!("Task Id : attempt_{number}_{attempt}, Status : FAILED"));
-                let mut text = String::new();
-                for line in message.split(" | ") {
-                    let _ = writeln!(text, "{line}");
-                }
+                let text = message.replace(" | ", "\n") + "\n";
                 stderr_text(&text);
+                if let Kept::Yes(keeper) = &self.kept {
+                    // The words stand in the log of this program in any case.
+                    let _ = keeper.keep_log(&format!("attempt_{number}_{attempt}"), &text);
+                }
             }
         }
     }
@@ -92,6 +188,7 @@ impl JobReporter {
         }
         log(Level::Info, JOB, &format!("Job job_{} completed successfully", self.number(status)));
         tell_counters(status, has_reduces);
+        self.keep_state(status, Some((KeptState::Succeeded, String::new())));
         log(Level::Info, "streaming.StreamJob", &format!("Output directory: {}", self.places.uri(output)));
     }
 
@@ -103,6 +200,8 @@ impl JobReporter {
         let number = self.number(status);
         log(Level::Info, JOB, &format!("Job job_{number} failed with state {state} due to: {why}"));
         tell_counters(status, has_reduces);
+        let kept = if state == "KILLED" { KeptState::Killed } else { KeptState::Failed };
+        self.keep_state(status, Some((kept, why)));
     }
 }
 

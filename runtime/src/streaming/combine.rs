@@ -75,7 +75,9 @@ impl Gathered {
                 command.finish(&mut sink)?.count(sink.out);
             }
             Some(StreamStep::Aggregate) => sink.aggregate(pairs)?,
-            Some(StreamStep::Identity) | None => pairs.for_each(|(key, value)| sink.out.emit(key, value)),
+            Some(StreamStep::Identity | StreamStep::Select(_)) | None => {
+                pairs.for_each(|(key, value)| sink.out.emit(key, value));
+            }
         }
         self.bytes.clear();
         self.pairs.clear();

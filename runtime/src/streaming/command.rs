@@ -4,8 +4,8 @@
 ///
 /// Blanks separate; `'…'` and `"…"` group. As in Hadoop no pipe, redirection or variable means anything. A quote that
 /// touches the word before it goes on with that word, as in a shell and unlike in Hadoop, which begins another: programs
-/// that call Hadoop quote as for a shell (`'it'\''s'`). A backslash outside quotes takes the next character as it is, and
-/// inside `"…"` does so before `"` and `\`.
+/// that call Hadoop quote as for a shell (`'it'\''s'`). For the same reason a backslash makes a quote or a blank that follows
+/// it one character of a word, and inside `"…"` a `"` or a `\`; before anything else it stands for itself, as in Hadoop.
 #[must_use]
 pub fn split_command(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -28,7 +28,13 @@ pub fn split_command(text: &str) -> Vec<String> {
                     }
                 }
             }
-            '\\' => word.get_or_insert_default().extend(characters.next()),
+            '\\' => {
+                let word = word.get_or_insert_default();
+                match characters.peek() {
+                    Some('\'' | '"' | ' ' | '\t') => word.extend(characters.next()),
+                    _ => word.push('\\'),
+                }
+            }
             _ => word.get_or_insert_default().push(character),
         }
     }
@@ -54,6 +60,7 @@ mod tests {
         check(r"bash -c 'it'\''s'", &["bash", "-c", "it's"]);
         check("a '' b", &["a", "", "b"]);
         check(r#"a "b\"c\\d\e""#, &["a", r#"b"c\d\e"#]);
+        check(r"sed s/a/\t/ x\ y", &["sed", r"s/a/\t/", "x y"]);
         check("cat | wc > x", &["cat", "|", "wc", ">", "x"]);
         check("", &[]);
         check("'not closed", &["not closed"]);

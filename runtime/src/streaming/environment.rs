@@ -114,6 +114,11 @@ pub(super) fn attempt_name(stamp: u64, attempt: AttemptId) -> String {
     format!("attempt_{stamp}_{number:04}_{letter}_{:06}_{}", attempt.task.index, attempt.epoch)
 }
 
+/// Where a map reads, as Hadoop writes it: `FILE:BEGIN+LENGTH`.
+pub(super) fn split_name(job: &StreamingJob, stretch: &InputStretch) -> String {
+    format!("{}:{}+{}", uri_of(job, &stretch.path), stretch.offset, stretch.length)
+}
+
 /// A file as Hadoop names it.
 fn uri_of(job: &StreamingJob, path: &str) -> String {
     let below = job.hdfs_root.as_ref().and_then(|root| Path::new(path).strip_prefix(root).ok());

@@ -20,14 +20,19 @@ impl FieldRule {
         if separator.is_empty() {
             return (line, &[]);
         }
+        // Nearly all separators are one byte, for which a search need not be set up line by line.
+        let find = |line: &[u8]| match separator {
+            [byte] => memchr::memchr(*byte, line),
+            _ => memchr::memmem::find(line, separator),
+        };
         let mut from = 0;
         for _ in 1..self.key_fields {
-            match memchr::memmem::find(&line[from..], separator) {
+            match find(&line[from..]) {
                 Some(at) => from += at + separator.len(),
                 None => return (line, &[]),
             }
         }
-        match memchr::memmem::find(&line[from..], separator) {
+        match find(&line[from..]) {
             Some(at) => (&line[..from + at], &line[from + at + separator.len()..]),
             None => (line, &[]),
         }

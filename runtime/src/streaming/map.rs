@@ -1,5 +1,6 @@
 //! Maps of Hadoop Streaming: the input to the command, what it writes to the shuffle, the combiner, or a part.
 
+use super::between_marks::RecordCutter;
 use super::combine::Gathered;
 use super::fields::FieldRule;
 use super::forms::{PairCutter, PairForm, PartForm, Shape, push_field};
@@ -23,12 +24,14 @@ struct StreamInput {
     pair: Vec<u8>,
     /// Where pairs of the input end, if it has no lines.
     cutter: PairCutter,
+    /// Where records between marks end.
+    marked: RecordCutter,
 }
 
 impl StreamInput {
     fn new(job: Arc<StreamingJob>) -> Self {
-        let cutter = PairCutter::new(PairForm::TypedBytes);
-        Self { job, place: None, command: None, number: Vec::new(), pair: Vec::new(), cutter }
+        let (cutter, marked) = (PairCutter::new(PairForm::TypedBytes), RecordCutter::default());
+        Self { job, place: None, command: None, number: Vec::new(), pair: Vec::new(), cutter, marked }
     }
 
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
@@ -57,12 +60,27 @@ impl StreamInput {
     /// One record, which holds several lines if there are returns within it.
     fn record(&mut self, record: Record<'_>, sink: &mut dyn LineSink) -> TaskResult {
         let bytes = record.bytes();
+        if matches!(self.job.line_input, LineInput::Between(_)) {
+            return self.between_marks(bytes, sink);
+        }
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\r', bytes).chain([bytes.len()]) {
             self.line(&bytes[begin..end], record.offset() + begin as u64, sink)?;
             begin = end + 1;
         }
+        Ok(())
+    }
+
+    /// Records between marks, as far as this line brings them to their end.
+    fn between_marks(&mut self, line: &[u8], sink: &mut dyn LineSink) -> TaskResult {
+        let job = self.job.clone();
+        let LineInput::Between(marks) = &job.line_input else { return Ok(()) };
+        let mut marked = std::mem::take(&mut self.marked);
+        for piece in [line, b"\n"] {
+            marked.push(piece, marks, |record| self.give((Shape::Text, record), (Shape::Text, b""), sink))?;
+        }
+        self.marked = marked;
         Ok(())
     }
 
@@ -106,7 +124,12 @@ impl StreamInput {
             (_, key) => key,
         };
         let (_, value) = value;
-        let Some(command) = &mut self.command else { return sink.pair(key, value) };
+        let Some(command) = &mut self.command else {
+            let StreamStep::Select(selection) = &job.mapper else { return sink.pair(key, value) };
+            // Whether it sees the key depends on the format alone.
+            let selected = selection.of_map(Some(key).filter(|_| job.line_input != LineInput::Text), value);
+            return sink.pair(&selected.key.unwrap_or_default(), &selected.value.unwrap_or_default());
+        };
         let ignores = job.ignore_key.unwrap_or(job.line_input == LineInput::Text);
         match form {
             PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),

@@ -9,10 +9,12 @@
 //! which is in `cluster`.
 
 mod aggregate;
+mod between_marks;
 mod bundle;
 mod combine;
 mod command;
 mod environment;
+mod field_selection;
 mod fields;
 mod folder;
 mod forms;
@@ -28,9 +30,11 @@ mod tests;
 mod typed_bytes;
 
 pub use aggregate::AggregateError;
+pub use between_marks::Marks;
 pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
 pub use command::split_command;
 pub use environment::variable_name;
+pub use field_selection::{FieldListError, FieldSelection};
 pub use fields::FieldRule;
 pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
@@ -56,10 +60,12 @@ pub enum StreamStep {
     Command(Vec<String>),
     /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` say what is done.
     Aggregate,
+    /// Fields of what comes in (`FieldSelectionMapReduce`).
+    Select(FieldSelection),
 }
 
 /// How lines of the input reach the mapper.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LineInput {
     /// The line alone (`TextInputFormat`).
     Text,
@@ -69,6 +75,8 @@ pub enum LineInput {
     Numbered,
     /// No lines: pairs as typed bytes, one after another, as [`PartContent::TypedBytes`] has them.
     TypedBytes,
+    /// What stands between two marks is the key, and there is no value (`StreamXmlRecordReader`). Files must not be cut.
+    Between(Marks),
 }
 
 /// A file that tasks find in their working directory.

@@ -3,8 +3,10 @@
 use super::fields::LineCutter;
 use super::reported::{Reported, TalkLine};
 use gristmill_worker::prelude::TaskResult;
+use rustix::buffer::spare_capacity;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Mutex, PoisonError};
@@ -51,17 +53,17 @@ pub(super) fn write_input(mut stdin: impl Write, feeds: &Receiver<Vec<u8>>, tell
 }
 
 /// Takes what a command writes, piece by piece.
-pub(super) fn read_output(mut stdout: impl Read, tell: &SyncSender<Tidings>) {
+pub(super) fn read_output(stdout: impl AsFd, tell: &SyncSender<Tidings>) {
     loop {
-        let mut bytes = vec![0; READ_BYTES];
-        match stdout.read(&mut bytes) {
+        // Not zeroed first: that would be a pass over all that commands write.
+        let mut bytes = Vec::with_capacity(READ_BYTES);
+        match rustix::io::read(&stdout, spare_capacity(&mut bytes)) {
             Ok(got) if 0 < got => {
-                bytes.truncate(got);
                 if tell.send(Tidings::Wrote(bytes)).is_err() {
                     return;
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(rustix::io::Errno::INTR) => {}
             _ => break,
         }
     }

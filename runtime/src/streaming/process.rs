@@ -7,7 +7,7 @@
 //! Not here: what its lines mean ([`map`](super::map), [`reduce`](super::reduce)).
 
 use super::bundle::UnpackedBundle;
-use super::environment::{AttemptFacts, attempt_name, environment};
+use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::{EXECUTABLE, TaskFolder};
 use super::forms::{OutputCutter, PairForm};
 use super::pipes::{READ_BYTES, Tidings, await_exit, read_output, read_talk, spawn, write_input};
@@ -107,6 +107,8 @@ impl AttemptPlace {
 pub(super) struct TaskCommand {
     job: Arc<StreamingJob>,
     attempt: AttemptId,
+    /// What a map reads, for people.
+    split: Option<String>,
     words: String,
     child: Child,
     group: Pid,
@@ -191,6 +193,7 @@ impl TaskCommand {
         let made = Self {
             job: job.clone(),
             attempt: place.attempt,
+            split: place.stretch.as_ref().map(|stretch| split_name(job, stretch)),
             words: words.join(" "),
             child,
             group,
@@ -408,8 +411,12 @@ impl TaskCommand {
         Err(self.with_tail(said))
     }
 
-    /// An error with the last lines of standard error.
+    /// An error with what the map reads and the last lines of standard error.
     fn with_tail(&self, mut said: String) -> TaskError {
+        if let Some(split) = &self.split {
+            said.push_str("\nProcessing split: ");
+            said.push_str(split);
+        }
         let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         for line in reported.tail() {
             said.push('\n');

@@ -1,6 +1,7 @@
 //! Reduces of Hadoop Streaming: sorted pairs to the command, what it writes to a part.
 
 use super::aggregate::{Aggregated, split_type};
+use super::field_selection::Selected;
 use super::forms::{PairFeed, PairForm, PartForm};
 use super::keys::KeyCoding;
 use super::map::WritePairs;
@@ -28,7 +29,7 @@ impl StreamReducer {
         let from = match job.reducer {
             StreamStep::Command(_) => job.forms.reduce_output,
             StreamStep::Identity => job.forms.map_output,
-            StreamStep::Aggregate => PairForm::Text,
+            StreamStep::Aggregate | StreamStep::Select(_) => PairForm::Text,
         };
         let form = PartForm::new(from, job.part_content, &job.output_separator);
         let (key, feed) = (Vec::new(), PairFeed::default());
@@ -51,6 +52,20 @@ impl LineSink for Nowhere<'_> {
     fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
+}
+
+/// A pair of which one half may be missing, and the separator with it.
+fn write_selected(selected: &Selected, form: &mut PartForm, out: &mut Output) -> TaskResult {
+    match (&selected.key, &selected.value) {
+        (Some(key), Some(value)) => form.write(key, value, out)?,
+        (Some(one), None) | (None, Some(one)) => {
+            out.write(one);
+            out.write(b"\n");
+            out.end_record();
+        }
+        (None, None) => {}
+    }
+    Ok(())
 }
 
 impl Reducer for StreamReducer {
@@ -95,6 +110,9 @@ impl Reducer for StreamReducer {
                         none => none.insert(Aggregated::new(split_type(&self.key)?.0)?),
                     };
                     aggregated.add(value)?;
+                }
+                (StreamStep::Select(selection), _) => {
+                    write_selected(&selection.of_reduce(&self.key, value), &mut self.form, out)?;
                 }
                 _ => self.form.write(&self.key, value, out)?,
             }

@@ -4,10 +4,16 @@ use gristmill_worker::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Lines of standard error that the report of a failed attempt has.
-const TAIL_LINES_MAX: usize = 20;
+const TAIL_LINES_MAX: usize = 50;
 
 /// Bytes of such a line.
 const TAIL_LINE_BYTES_MAX: usize = 400;
+
+/// Bytes of all of them: what is told of a failure has 4 KiB at most, and the last words matter most.
+const TAIL_BYTES_MAX: usize = 3 << 10;
+
+/// What the end of a line takes in such a report.
+const LINE_END_BYTES: usize = 3;
 
 /// Counters of one attempt. The engine has room for as many names in a task.
 const COUNTERS_MAX: usize = 400;
@@ -71,9 +77,17 @@ impl Reported {
         self.tail.push_back(String::from_utf8_lossy(cut).into_owned());
     }
 
-    /// The last lines for people.
+    /// The last lines for people, as many as there is room for.
     pub fn tail(&self) -> impl Iterator<Item = &str> {
-        self.tail.iter().map(String::as_str)
+        let mut room = TAIL_BYTES_MAX;
+        let fits = |line: &&String| {
+            let taken = line.len() + LINE_END_BYTES;
+            let fits = taken <= room;
+            room = room.saturating_sub(taken);
+            fits
+        };
+        let count = self.tail.iter().rev().take_while(fits).count();
+        self.tail.iter().skip(self.tail.len() - count).map(String::as_str)
     }
 
     /// Adds to the counters of the task, and begins anew.
@@ -151,5 +165,17 @@ mod tests {
         let group = || "G".to_owned();
         let sums = [(group(), "n".to_owned(), 8), (group(), "other one".to_owned(), 7)];
         assert_eq!(counter_sums(&counted), sums);
+    }
+
+    #[test]
+    fn last_words_are_those_that_fit_into_a_report() {
+        let mut reported = Reported::default();
+        for number in 0..TAIL_LINES_MAX * 2 {
+            let line = format!("{number} {}", "x".repeat(TAIL_LINE_BYTES_MAX));
+            reported.take(line.as_bytes(), "reporter:");
+        }
+        let tail: Vec<&str> = reported.tail().collect();
+        assert_eq!(tail.len(), TAIL_BYTES_MAX / (TAIL_LINE_BYTES_MAX + LINE_END_BYTES));
+        assert!(tail.last().unwrap().starts_with(&format!("{} x", TAIL_LINES_MAX * 2 - 1)));
     }
 }

@@ -3,23 +3,35 @@
 //! What is wrong is said in one line, as Hadoop says it: drivers read these. Not here: owners, replicas, quotas and a bin
 //! for what is removed; what is said of those is true of this machine, or nothing.
 
+mod changes;
+mod find;
+mod listing;
 mod trees;
 mod wildcards;
 
 use super::lists::expand_braces;
-use super::log::{clock, date};
 use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line, written};
 use gristmill_runtime::exit;
+use gristmill_worker::output::open_part;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use trees::{DEPTH_MAX, copy_tree, entries, tally};
+use trees::{copy_tree, entries, tally};
 pub use wildcards::glob;
 
 /// Bytes that `-tail` and `-head` show.
 const END_BYTES: u64 = 1024;
+
+const HELP: &str = "\
+Usage: hadoop fs [generic options]
+  -appendToFile LOCAL... PATH   -cat PATH...   -chmod [-R] MODE PATH...   -chown|-chgrp [-R] OWNER PATH...
+  -copyFromLocal, -put [-f] LOCAL... PATH   -moveFromLocal LOCAL... PATH   -copyToLocal, -get [-f] PATH... LOCAL
+  -count PATH...   -cp [-f] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
+  -find PATH... [-name|-iname PATTERN] [-print|-print0]   -getmerge [-nl] PATH... LOCAL   -head PATH   -tail PATH
+  -ls [-C] [-d] [-h] [-R] [-S] [-t] [-r] PATH...   -mkdir [-p] PATH...   -mv PATH... PATH
+  -rm [-f] [-r] [-skipTrash] PATH...   -rmdir PATH...   -setrep N PATH...   -stat [FORMAT] PATH...
+  -test -e|-d|-f|-z|-s PATH   -text PATH...   -touch, -touchz PATH...";
 
 /// A command that did not do what was asked.
 struct Refused(String);
@@ -98,16 +110,28 @@ impl FileCall<'_> {
                 self.each_path(|path| self.sizes(path, self.name == "dus" || self.has(&["s"])))?
             }
             "count" => self.each_path(|path| self.count(path))?,
-            "stat" => self.each_path(|path| self.show_stat(path))?,
+            "stat" => self.stat()?,
+            "find" => self.find_files()?,
+            "df" => self.each_path(|path| self.show_room(path))?,
+            "chmod" => self.change_rights()?,
+            "appendToFile" => self.append()?,
             "test" => return self.test().map(Some),
             "put" | "copyFromLocal" | "moveFromLocal" => self.copy(CopyWay::Up)?,
             "get" | "copyToLocal" => self.copy(CopyWay::Down)?,
             "cp" => self.copy(CopyWay::Within)?,
             "mv" => self.copy(CopyWay::Moved)?,
             "getmerge" => self.merge()?,
-            // Files keep the rights and the one copy that they have.
-            "chmod" | "chown" | "chgrp" | "setrep" => self.only_look(1)?,
+            // Files keep the owner and the one copy that they have.
+            "chown" | "chgrp" | "setrep" => self.only_look(1)?,
             "expunge" => exit::OK,
+            "moveToLocal" => {
+                self.refuse(&Refused("Option '-moveToLocal' is not implemented yet.".to_owned()));
+                u8::MAX
+            }
+            "help" | "usage" => {
+                stdout_line(&HELP)?;
+                exit::OK
+            }
             _ => return Ok(None),
         };
         Ok(Some(code))
@@ -187,53 +211,6 @@ impl FileCall<'_> {
         Err(Refused(format!("`{name}': No such file or directory")))
     }
 
-    fn list(&self, path: &Path, recursive: bool) -> FileOutcome {
-        let metadata = match look(path, &self.uri(path)) {
-            Ok(metadata) => metadata,
-            Err(refused) => return Ok(Err(refused)),
-        };
-        if !metadata.is_dir() || self.has(&["d"]) {
-            self.list_line(path, &metadata)?;
-            return Ok(Ok(()));
-        }
-        let entries = match entries(path) {
-            Ok(entries) => entries,
-            Err(error) => return Ok(io_refused(&self.uri(path), Err(error))),
-        };
-        if !recursive && !entries.is_empty() {
-            stdout_line(&format!("Found {} items", entries.len()))?;
-        }
-        self.list_entries(&entries, recursive, 0)?;
-        Ok(Ok(()))
-    }
-
-    fn list_entries(&self, entries: &[PathBuf], recursive: bool, depth: usize) -> anyhow::Result<()> {
-        for path in entries {
-            let Ok(metadata) = fs::metadata(path) else { continue };
-            self.list_line(path, &metadata)?;
-            if recursive && metadata.is_dir() && depth < DEPTH_MAX {
-                self.list_entries(&trees::entries(path).unwrap_or_default(), true, depth + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn list_line(&self, path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
-        let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
-        let time = clock(seconds);
-        let kind = if metadata.is_dir() { 'd' } else { '-' };
-        let copies = if metadata.is_dir() { "-" } else { "1" };
-        let size = if metadata.is_dir() { 0 } else { metadata.len() };
-        stdout_line(&format!(
-            "{kind}{}   {copies} {} supergroup {size:>10} {} {} {}",
-            rights(metadata.permissions().mode()),
-            self.places.user(),
-            date(seconds),
-            &time[..5],
-            self.uri(path)
-        ))
-    }
-
     fn make_folder(&self, name: &str, path: &Path) -> FileOutcome {
         if self.has(&["p"]) {
             return Ok(io_refused(name, fs::create_dir_all(path)));
@@ -289,6 +266,7 @@ impl FileCall<'_> {
         };
         for path in listed {
             let (_, _, bytes) = tally(&path, 0);
+            let bytes = self.size_text(bytes);
             stdout_line(&format!("{bytes}  {bytes}  {}", self.uri(&path)))?;
         }
         Ok(Ok(()))
@@ -297,16 +275,6 @@ impl FileCall<'_> {
     fn count(&self, path: &Path) -> FileOutcome {
         let (folders, files, bytes) = tally(path, 0);
         stdout_line(&format!("{folders:>12} {files:>12} {bytes:>18} {}", self.uri(path)))?;
-        Ok(Ok(()))
-    }
-
-    fn show_stat(&self, path: &Path) -> FileOutcome {
-        let metadata = match look(path, &self.uri(path)) {
-            Ok(metadata) => metadata,
-            Err(refused) => return Ok(Err(refused)),
-        };
-        let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
-        stdout_line(&format!("{} {}", date(seconds), clock(seconds)))?;
         Ok(Ok(()))
     }
 
@@ -459,15 +427,6 @@ fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {
     fs::metadata(path).map_err(|_| Refused(format!("`{name}': No such file or directory")))
 }
 
-fn rights(mode: u32) -> String {
-    const LETTERS: [char; 9] = ['r', 'w', 'x', 'r', 'w', 'x', 'r', 'w', 'x'];
-    LETTERS
-        .iter()
-        .enumerate()
-        .map(|(at, letter)| if mode >> (8 - at) & 1 == 1 { *letter } else { '-' })
-        .collect()
-}
-
 fn touch(name: &str, path: &Path) -> FileOutcome {
     if fs::metadata(path).is_ok_and(|metadata| 0 < metadata.len()) {
         return Ok(Err(Refused(format!("`{name}': Not a zero-length file"))));
@@ -479,13 +438,15 @@ fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
     if path.is_dir() {
         return Ok(Err(Refused(format!("`{name}': Is a directory"))));
     }
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let opened: io::Result<Box<dyn Read>> = match unpack {
+        // By its name, as all of this program reads packed files.
+        true => open_part(path).map(|file| -> Box<dyn Read> { file }),
+        false => File::open(path).map(|file| -> Box<dyn Read> { Box::new(file) }),
+    };
+    let mut source = match opened {
+        Ok(source) => source,
         Err(error) => return Ok(io_refused(name, Err(error))),
     };
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let mut source: Box<dyn Read> =
-        if unpack && is_gzip { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut out = io::stdout().lock();
     written(io::copy(&mut source, &mut out))?;
     written(out.flush())?;
@@ -501,15 +462,5 @@ fn print_end(path: &Path, name: &str, front: bool) -> FileOutcome {
     match opened {
         Ok(mut file) => written(io::copy(&mut file, &mut io::stdout().lock())).map(|_| Ok(())),
         Err(error) => Ok(io_refused(name, Err(error))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rights_are_nine_letters() {
-        assert_eq!(rights(0o100_754), "rwxr-xr--");
     }
 }

@@ -27,7 +27,7 @@ pub fn glob(pattern: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a name fits a pattern of `*`, `?` and `[a-c]`.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
+pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], []) => true,
         ([b'*', rest @ ..], _) => {

@@ -5,14 +5,23 @@ use crate::support::{Sandbox, oracle};
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// The program as it was installed under one of Hadoop's names.
-fn call(sandbox: &Sandbox, name: &str, words: &[&str]) -> Invocation {
-    let program = sandbox.path("home/bin").join(name);
-    if !program.exists() {
-        fs::create_dir_all(program.parent().unwrap()).unwrap();
-        symlink(PROGRAM, &program).unwrap();
+/// Installs the program under Hadoop's names, once. Answers the jar of Hadoop Streaming.
+pub fn install(sandbox: &Sandbox) -> String {
+    let folder = sandbox.path("home/bin");
+    if !folder.exists() {
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["hadoop", "hdfs", "yarn", "mapred"] {
+            symlink(PROGRAM, folder.join(name)).unwrap();
+        }
         sandbox.write("home/streaming.jar", "");
     }
+    sandbox.text("home/streaming.jar")
+}
+
+/// The program as it was installed under one of Hadoop's names.
+pub fn call(sandbox: &Sandbox, name: &str, words: &[&str]) -> Invocation {
+    install(sandbox);
+    let program = sandbox.path("home/bin").join(name);
     sandbox
         .program(&program, words)
         .env("GRISTMILL_HDFS_ROOT", sandbox.path("hdfs"))
@@ -20,7 +29,7 @@ fn call(sandbox: &Sandbox, name: &str, words: &[&str]) -> Invocation {
         .env("GRISTMILL_STREAMING_FLAGS", "--workers 1 --no-sync")
 }
 
-fn well(sandbox: &Sandbox, words: &[&str]) -> String {
+pub fn well(sandbox: &Sandbox, words: &[&str]) -> String {
     let finished = call(sandbox, "hadoop", words).finish().expect_code(0);
     assert_eq!(finished.stderr, "", "{words:?}");
     finished.stdout_text()
@@ -87,7 +96,7 @@ fn job_of_a_driver_runs_and_prints_what_drivers_read() {
     let script = sandbox.write("words.sh", "tr ' ' '\\n'");
     well(&sandbox, &["fs", "-mkdir", "-p", "/user/me"]);
     well(&sandbox, &["fs", "-put", &local, "in"]);
-    let jar = sandbox.text("home/streaming.jar");
+    let jar = install(&sandbox);
     let files = format!("{script}#w.sh");
     let job = [
         "jar",

@@ -1,0 +1,72 @@
+//! What `-inputreader` names: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in Hadoop its words
+//! become properties, `stream.recordreader.begin` and the like.
+
+use super::names::Properties;
+use super::{StreamError, code};
+use gristmill_runtime::streaming::Marks;
+
+/// What the properties' names begin with.
+const PREFIX: &str = "stream.recordreader.";
+
+/// Takes the words of `-inputreader`.
+pub fn set(reader: &str, properties: &mut Properties) {
+    let mut words = reader.split(',');
+    properties.set(&format!("{PREFIX}class"), words.next().unwrap_or_default());
+    for word in words {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        properties.set(&format!("{PREFIX}{name}"), value);
+    }
+}
+
+/// The marks between which records stand; `None` without a reader.
+///
+/// # Errors
+/// Another reader, a mark that is missing, and patterns.
+pub fn marks(properties: &Properties) -> Result<Option<Marks>, StreamError> {
+    let property = |name: &str| properties.get(&format!("{PREFIX}{name}"));
+    let Some(class) = property("class") else { return Ok(None) };
+    let wrong = |why: &str| {
+        let said = format!(
+            "-inputreader {class}: {why}; there is \"StreamXmlRecordReader,begin=TEXT,end=TEXT\", where TEXT has no comma"
+        );
+        StreamError::new(code::CONFIGURATION, said)
+    };
+    if class.rsplit('.').next() != Some("StreamXmlRecordReader") {
+        return Err(wrong("this reader is not known here"));
+    }
+    if property("slowmatch") == Some("true") {
+        return Err(wrong("its marks are text here, and no patterns"));
+    }
+    let mark = |name| property(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    match (mark("begin"), mark("end")) {
+        (Some(begin), Some(end)) => Ok(Some(Marks { begin, end })),
+        _ => Err(wrong("it lacks `begin` or `end`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(reader: &str) -> Result<Option<Marks>, StreamError> {
+        let mut properties = Properties::default();
+        set(reader, &mut properties);
+        marks(&properties)
+    }
+
+    #[test]
+    fn marks_are_those_of_the_xml_reader() {
+        let found =
+            read("org.apache.hadoop.streaming.StreamXmlRecordReader,begin=<a b=\"c\">,end=</a>,maxrec=9");
+        assert_eq!(found.unwrap(), Some(Marks { begin: "<a b=\"c\">".to_owned(), end: "</a>".to_owned() }));
+        assert_eq!(marks(&Properties::default()).unwrap(), None);
+        for wrong in [
+            "Other,begin=a,end=b",
+            "StreamXmlRecordReader,begin=a",
+            "StreamXmlRecordReader,begin=,end=b",
+            "StreamXmlRecordReader,begin=a,end=b,slowmatch=true",
+        ] {
+            assert_eq!(read(wrong).unwrap_err().code, code::CONFIGURATION, "{wrong}");
+        }
+    }
+}

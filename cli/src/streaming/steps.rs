@@ -1,0 +1,54 @@
+//! What `-mapper`, `-combiner` and `-reducer` name: a command, or one of the classes of Hadoop's that there are.
+
+use super::names::Properties;
+use super::{StreamError, code};
+use gristmill_runtime::streaming::{FieldSelection, StreamStep, split_command};
+
+/// The step that was typed. A word that names one of Hadoop's classes is that class.
+///
+/// # Errors
+/// A class that there is not, a list of fields that cannot be read, a command without words.
+pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Result<StreamStep, StreamError> {
+    let Some(typed) = typed else { return Ok(StreamStep::Identity) };
+    if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
+        return Ok(StreamStep::Aggregate);
+    }
+    match typed {
+        "org.apache.hadoop.mapred.lib.IdentityMapper"
+        | "org.apache.hadoop.mapred.lib.IdentityReducer"
+        | "IdentityMapper"
+        | "IdentityReducer" => return Ok(StreamStep::Identity),
+        "org.apache.hadoop.mapred.lib.FieldSelectionMapReduce" | "FieldSelectionMapReduce"
+            if option != "-combiner" =>
+        {
+            return selection(option, properties).map(StreamStep::Select);
+        }
+        class if class.starts_with("org.apache.hadoop.") && !class.contains(' ') => {
+            return Err(StreamError::new(
+                code::CONFIGURATION,
+                format!(
+                    "{option} {class}: of Hadoop's classes there is IdentityMapper, IdentityReducer, \
+                 FieldSelectionMapReduce and the reducer `aggregate` here; anything else must be a command"
+                ),
+            ));
+        }
+        _ => {}
+    }
+    match split_command(typed) {
+        words if words.is_empty() => {
+            Err(StreamError::new(code::FAILED, format!("{option}: the command is empty")))
+        }
+        words => Ok(StreamStep::Command(words)),
+    }
+}
+
+/// The fields that properties name.
+fn selection(option: &str, properties: &Properties) -> Result<FieldSelection, StreamError> {
+    let name = match option {
+        "-mapper" => "mapreduce.fieldsel.map.output.key.value.fields.spec",
+        _ => "mapreduce.fieldsel.reduce.output.key.value.fields.spec",
+    };
+    let separator = properties.get("mapreduce.fieldsel.data.field.separator").unwrap_or("\t");
+    FieldSelection::parse(properties.get(name).unwrap_or("0-:"), separator)
+        .map_err(|error| StreamError::new(code::CONFIGURATION, format!("{name}: {error}")))
+}

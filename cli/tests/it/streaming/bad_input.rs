@@ -1,0 +1,110 @@
+//! What people get wrong, and bytes that are no text: said with its reason, or of no consequence.
+
+use super::stream;
+use crate::support::{Sandbox, oracle};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+#[test]
+fn properties_without_effect_are_listed_once_and_told_to_commands() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    let unknown =
+        ["-D", "mapreduce.map.memory.mb=1", "-D", "mapred.job.map.memory.mb=1", "-D", "no.such.key=7"];
+    let words = ["-mapper", "sh -c 'cat > /dev/null; echo $no_such_key'", "-D", "mapred.map.tasks=1"];
+    let finished = stream(&sandbox, &[&unknown[..], &words].concat()).expect_code(0);
+    let listed = "without effect here, and told to commands alone: mapreduce.map.memory.mb, no.such.key\n";
+    assert!(finished.stderr.contains(listed), "{}", finished.stderr);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"7\t\n");
+}
+
+#[test]
+fn archives_that_are_none_are_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "x\n");
+    for (name, content) in
+        [("a.zip", "PK\x03\x04 and no more"), ("b.tar.gz", "no gzip"), ("c.tar", "no tar"), ("d.rar", "x")]
+    {
+        let path = sandbox.write(name, content);
+        let finished = stream(&sandbox, &["-mapper", "cat", "-archives", &path]).expect_code(5);
+        finished.expect_words(&["-archives", name, "Streaming Command Failed!"]);
+        assert!(!sandbox.path("out").exists(), "{name}");
+    }
+    let finished = stream(&sandbox, &["-mapper", "cat", "-archives", "missing.zip"]).expect_code(5);
+    finished.expect_words(&["missing.zip", "Streaming Command Failed!"]);
+}
+
+#[test]
+fn combiner_has_no_say_where_there_are_no_reduces() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b\na\nb\n");
+    let words =
+        ["-mapper", "cat", "-combiner", "no-such-command", "-reducer", "NONE", "-D", "mapred.map.tasks=1"];
+    stream(&sandbox, &words).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"b\t\na\t\nb\t\n");
+}
+
+#[test]
+fn separators_within_keys_stay_where_they_are() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "b\t1\tx\na\t2\ty\na\t1\tz\n\t\t\n");
+    let words = ["-D", "stream.num.map.output.key.fields=2", "-mapper", "cat", "-reducer", "cat"];
+    stream(&sandbox, &words).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"\t\t\na\t1\tz\na\t2\ty\nb\t1\tx\n");
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    // The reducer's line falls apart at its own separator, whatever the mapper's key was.
+    let other = ["-D", "stream.reduce.output.field.separator=x", "-D", "mapred.textoutputformat.separator=|"];
+    stream(&sandbox, &[&words[..], &other].concat()).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"\t\t|\na\t1\tz|\na\t2\ty|\nb\t1\t|\n");
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_through_names_lines_keys_and_talk() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    fs::write(sandbox.path("in").join(OsStr::from_bytes(b"f\xff")), b"\xffk\tv\xfe\n\xc3\t\x80\n").unwrap();
+    // A command that says what no text is, and counts under such a name.
+    let script = b"cat; printf 'talk \\377\\n' >&2; printf 'reporter:counter:G\\377,n,2\\n' >&2; exit 0\n";
+    let script = sandbox.write("job.sh", script);
+    let mapper = format!("sh {script}");
+    let words = ["-mapper", &mapper, "-reducer", "cat", "-D", "mapred.map.tasks=1"];
+    let finished = stream(&sandbox, &words).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"\xc3\t\x80\n\xffk\tv\xfe\n");
+    assert!(finished.stderr.contains("\tG\u{fffd}\n\t\tn=2\n"), "{}", finished.stderr);
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    let failing = sandbox.write("fails.sh", "printf 'why \\377\\n' >&2; exit 1\n");
+    let failing = format!("sh {failing}");
+    let once = ["-mapper", &failing, "-D", "mapred.map.max.attempts=1", "-D", "mapred.map.tasks=1"];
+    stream(&sandbox, &once).expect_code(1).expect_words(&["\nwhy \u{fffd}\n"]);
+}
+
+#[test]
+fn records_of_xml_may_lie_across_lines_and_fields_may_be_left_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in", "<x><p>b\n2</p>\r\n<p>a</p> <p>no end\n");
+    let reader = [
+        "-inputreader",
+        "StreamXmlRecordReader,begin=<p>,end=</p>",
+        "-mapper",
+        "cat",
+        "-numReduceTasks",
+        "0",
+    ];
+    stream(&sandbox, &reader).expect_code(0);
+    // One map reads the file, however many were asked for. The second line of a record is one of the mapper's.
+    assert_eq!(oracle::parts(&sandbox.path("out")), [&b"<p>b\t\n2</p>\t\n<p>a</p>\t\n"[..]]);
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    sandbox.write("in", "a,b,c\nd\n");
+    let fields = ["-D", "mapred.data.field.separator=,", "-D", "map.output.key.value.fields.spec=2,0:1-"];
+    let class = "org.apache.hadoop.mapred.lib.FieldSelectionMapReduce";
+    stream(&sandbox, &[&fields[..], &["-mapper", class]].concat()).expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b",d\t\nc,a\tb,c\n");
+    for (words, said) in [
+        (["-inputreader", "Mine,begin=a,end=b"], "this reader is not known here"),
+        (["-D", "map.output.key.value.fields.spec=x"], "is no list of fields"),
+    ] {
+        fs::remove_dir_all(sandbox.path("out")).unwrap_or_default();
+        stream(&sandbox, &[&words[..], &["-mapper", class]].concat()).expect_code(3).expect_words(&[said]);
+    }
+}
