@@ -39,6 +39,8 @@ if ((! $#)); then
     scripts/conformance.py scripts/conformance_adapters/gristmill.sh
     # The Python package, in an environment of its own. Code 3: packages could not be installed, which it says.
     scripts/python.py || [[ $? == 3 ]]
+    # What mrjob and luigi ship, on the program as `hadoop`. Code 3: they could not be installed, which it says.
+    scripts/mrjob.py || [[ $? == 3 ]]
     # The book: that a wrong one would be noticed, then its commands and its pages.
     scripts/book.py --self-test
     scripts/book.py run
