@@ -374,7 +374,7 @@ class Check:
     def __init__(self, case: Case, steps: list, text: str, parts: list):
         self.case, self.steps, self.text, self.parts = case, steps, text, parts
         self.splits = case.splits()
-        self.homes = {}
+        self.homes, self.holders = {}, {}
 
     def all(self) -> None:
         self.check_text()
@@ -444,6 +444,7 @@ class Check:
         same_list(rows, more, [[str(at), shown(line)] for at, line, _ in records], f"records of map-{map_}")
         self.read[map_] = records
         if case.only_maps:
+            self.check_part(map_, step)
             return
         pairs = case.pairs(records)
         self.emitted[map_] = pairs
@@ -451,6 +452,26 @@ class Check:
         told, more = row(step, "in this order:")
         same_list(told, more, [f"{shown(key)} → {shown(value)}" for key, value in pairs], f"pairs of map-{map_}")
         self.check_placed(map_, step, pairs)
+
+    def check_part(self, map_: int, step: dict) -> None:
+        """A map without reduces writes a part; one of a join looks things up in a table, told once for each worker."""
+        if lines := [shown_line(line) for line in self.part_lines(map_)]:
+            told, more = row(step, "is one part of the output:")
+            same_list(told, more, lines, f"what map-{map_} wrote")
+        else:
+            expect(any(words.startswith("It wrote nothing") for words in words_of(step)), f"map-{map_} wrote nothing")
+        if self.case.tables is None:
+            return
+        said = " ".join(words_of(step))
+        if reader := re.search(r"(worker-\d+) read it once", said):
+            expect(reader[1] not in self.holders, f"{reader[1]} read its table twice")
+            self.holders[reader[1]] = str(map_)
+            held = [(name, 0, len(data)) for name, data in self.case.sides()[0]]
+            _, rows, more = table(step, "byte of the file")
+            same_list(rows, more, [[str(at), shown(line)] for at, line, _ in self.case.records(held)], "rows that are held")
+        else:
+            holder = re.search(r"the table that (worker-\d+) has held since map-(\d+)\.", said)
+            expect(holder is not None and self.holders.get(holder[1]) == holder[2], f"map-{map_} and the table: {said}")
 
     def check_placed(self, map_: int, step: dict, pairs: list) -> None:
         case = self.case
@@ -726,6 +747,7 @@ LIES = {
     "a pair read from another map": lambda steps: change_first(
         lists_of(steps, "reduce"), lambda items: items.__setitem__(0, re.sub(r"map-\d+\)$", "map-99)", items[0]))
     ),
+    "a row of a held table left out": lambda steps: change_first(rows_of(steps, "map", "byte of the file"), lambda body: body.pop()),
     "a group left out": lambda steps: change_first(rows_of(steps, "reduce", "key"), lambda body: body.pop()),
     "another total of a group": lambda steps: change_first(rows_of(steps, "reduce", "key"), lambda body: body[1].__setitem__(1, body[1][1] + "7")),
     "something else written": lambda steps: change_first(rows_of(steps, "reduce", "key"), lambda body: body[1].__setitem__(2, body[1][2] + "7")),

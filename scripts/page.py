@@ -87,11 +87,7 @@ class Cluster:
         self.program, self.folder, self.ours = program, folder, []
         self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "TMPDIR": str(folder)}
         (folder / "state").mkdir()
-        self.start("master")
-        end = time.monotonic() + PATIENCE_SECONDS
-        while subprocess.run([program, "status"], env=self.environment, capture_output=True).returncode:
-            assert time.monotonic() < end, "the master does not answer"
-            time.sleep(0.1)
+        self.start_master()
         self.workers = [self.start("worker", "--workers", "1", "--slots", "1") for _ in range(2)]
 
     def start(self, *arguments):
@@ -99,6 +95,14 @@ class Cluster:
         started = subprocess.Popen([self.program, *arguments], env=self.environment, stdout=log, stderr=log)
         self.ours.append(started)
         return started
+
+    def start_master(self):
+        master = self.start("master")
+        end = time.monotonic() + PATIENCE_SECONDS
+        while subprocess.run([self.program, "status"], env=self.environment, capture_output=True).returncode:
+            assert time.monotonic() < end, "the master does not answer"
+            time.sleep(0.1)
+        return master
 
     def ask(self, *arguments) -> str:
         done = subprocess.run([self.program, *arguments], env=self.environment, capture_output=True, text=True)
@@ -138,6 +142,17 @@ def check(cluster: Cluster, browser: Browser, pictures):
     browser.until(f"{job} runs", f"{row}?.innerText.includes('running')")
     browser.until("a map has ended", f"/[1-9]\\d* of 12/.test({row}?.innerText)")
 
+    # Who comes next and why, what is left, and how busy the stations are.
+    browser.until("who comes next", "/^1\\s+job-\\d+ synthetic\\s+\\d+ maps?\\s+\\d+ map.*its own has the least/s.test(document.querySelector('#turns-table tbody tr')?.innerText ?? '')")
+    browser.until("its place in line", f"{row}?.cells[7].innerText === 'next'")
+    browser.until("how long it still takes", f"/^~ [\\d.]+ (m?s|min)/.test({row}?.cells[6].innerText)")
+    browser.until("busy slots in the line of maps", """(() => { const line = document.querySelector('#tiles canvas');
+        const seen = line.getContext('2d').getImageData(line.width - 6, line.height - 3, 1, 1).data, none = line.getContext('2d').getImageData(2, 2, 1, 1).data;
+        return seen.join() !== none.join(); })()""")
+    print("next in line:", " / ".join(browser.run("return document.querySelector('#turns-table tbody tr').innerText").split("\t")))
+    if pictures:
+        browser.picture(pictures / "next.png")
+
     killed = children(cluster.workers[0].pid)
     assert killed, "a worker process to kill"
     os.kill(killed[0], signal.SIGKILL)
@@ -168,6 +183,10 @@ def check(cluster: Cluster, browser: Browser, pictures):
     browser.until("its tasks", "document.querySelectorAll('#tasks-table tbody tr').length >= 14")
     browser.until("its reasons", "document.getElementById('job-why').innerText.includes('succeeded')")
     assert browser.run("return document.getElementById('tasks-table').innerText.includes('lost with its worker')"), "the lost attempt is not told of"
+    steps = browser.until("its critical path", "[...document.querySelectorAll('#path-bars li')].map((step) => step.innerText)")
+    assert any("reduce-" in step and " on worker-" in step for step in steps) and steps[-1].startswith("the output is published"), steps
+    browser.run("document.querySelector('#tasks-table details').open = true")
+    browser.until("all that is told of a task", "document.querySelector('#tasks-table details ul').innerText.includes(\"after the job's arrival\")")
     if pictures:
         browser.picture(pictures / "job.png")
     browser.run("location.hash = '#job-1'")
@@ -204,6 +223,19 @@ def take_port(cluster: Cluster, browser: Browser):
                 time.sleep(0.2)
     assert any(head.startswith("POST /prove ") for head in taken), taken
     assert not any("authorization" in head.lower() or token.split(":")[1] in head for head in taken), taken
+
+
+def look_back(cluster: Cluster, browser: Browser):
+    """A job of a master that has ended in order is told by the next one, from its history."""
+    ended = cluster.start_master()
+    ended.send_signal(signal.SIGTERM)
+    ended.wait(PATIENCE_SECONDS)
+    cluster.start_master()
+    browser.open(cluster.ask("page"))
+    browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
+    browser.run("location.hash = '#job-2'")
+    browser.until("a job of before", "document.getElementById('job-title').textContent === 'job-2 synthetic' && 14 <= document.querySelectorAll('#tasks-table tbody tr').length")
+    assert browser.run("return document.querySelectorAll('#path-bars li').length"), "its critical path is not told"
 
 
 def judge(browser: Browser, address: str):
@@ -252,12 +284,13 @@ def main() -> int:
             if options.pictures:
                 look(cluster, options.pictures)
             take_port(cluster, browser)
+            look_back(cluster, browser)
         finally:
             if browser:
                 browser.end()
             cluster.end()
-    print("the page holds: a job from submission to end, a worker killed, a reason on hover, hostile text as text, one host, no error,\n"
-          "nothing for whoever takes the master's port")
+    print("the page holds: a job from submission to end, who comes next, a worker killed, a reason on hover, a critical path, hostile\n"
+          "text as text, one host, no error, nothing for whoever takes the master's port, a job of an earlier master")
     return 0
 
 

@@ -29,11 +29,7 @@ class LargeCluster(Cluster):
         self.program, self.folder, self.ours = program, folder, []
         self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "TMPDIR": str(folder)}
         (folder / "state").mkdir()
-        self.start("master")
-        end = time.monotonic() + PATIENCE_SECONDS
-        while subprocess.run([program, "status"], env=self.environment, capture_output=True).returncode:
-            assert time.monotonic() < end, "the master does not answer"
-            time.sleep(0.1)
+        self.start_master()
         self.start("worker", "--workers", str(workers), "--slots", "1", "--memory", f"{workers * 16}MiB")
         end = time.monotonic() + 5 * PATIENCE_SECONDS
         while (there := len(json.loads(self.ask("status", "--json"))["workers"])) < workers:

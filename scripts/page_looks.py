@@ -13,9 +13,10 @@ SECOND = 10**9
 
 # Runs before the page's own script: a feed that is made up, and a record of what is written on the chart, and on what.
 PREPARED = r"""
-const line = __LINE__;
+const line = __LINE__, turns = __TURNS__;
 const asked = window.fetch;
 window.fetch = (url, options) => {
+  if (String(url).endsWith("/api/v1/turns")) return Promise.resolve(new Response(JSON.stringify(turns)));
   if (!String(url).endsWith("/api/v1/feed")) return asked(url, options);
   const bytes = (value) => new TextEncoder().encode(JSON.stringify(value) + "\n");
   let timer;
@@ -128,7 +129,7 @@ def job(number: int, state: str, now: int) -> dict:
     return {"job": number, "name": f"a-job-with-quite-a-long-name-{number}", "parameters": "{}", "state": state, "maps": tasks, "reduces": tasks,
             "segments_total": 9_000_000, "arrived_ns": now - 200 * SECOND, "started_ns": now - 190 * SECOND, "maps_done_ns": None,
             "shuffle_done_ns": None, "ended_ns": now - SECOND if ended else None, "totals": totals, "counters": {}, "incidents": [],
-            "failure": None, "pool": "a-pool", "priority": 3, "weight": 2.0, "deadline_ns": now + 60 * SECOND}
+            "failure": None, "work": {"whole": [90.0, 2.0, 9.0], "left": [40.0, 1.0, 9.0]}, "pool": "a-pool", "priority": 3, "weight": 2.0, "deadline_ns": now + 60 * SECOND}
 
 
 def made_up(workers: int, slots: int) -> dict:
@@ -159,15 +160,20 @@ def made_up(workers: int, slots: int) -> dict:
     return {"master": master, "workers": all_workers, "loads": [], "left": [], "jobs": jobs, "attempts": attempts, "fetches": fetches, "more": False}
 
 
+TURNS = {"schema": 1, "omitted": 3, "turns": [{"job": job, "kind": kind, "tasks": 7, "reason": "a made-up reason, as long as those of policies are: 3.500"}
+                                              for job, kind in ((6, "Map"), (7, "Reduce"), (1, "Map"))]}
+
+
 def command(browser: Browser, name: str, **parameters):
     return browser.of_session("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
 
 
 def open_page(browser: Browser, cluster: Cluster, line: dict):
-    command(browser, "Page.addScriptToEvaluateOnNewDocument", source=PREPARED.replace("__LINE__", json.dumps(line)))
+    command(browser, "Page.addScriptToEvaluateOnNewDocument", source=PREPARED.replace("__LINE__", json.dumps(line)).replace("__TURNS__", json.dumps(TURNS)))
     browser.open(cluster.ask("page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     browser.until("jobs", "document.querySelectorAll('#jobs-table tbody tr').length > 5")
+    browser.until("who comes next", "document.querySelectorAll('#turns-table tbody tr').length > 5")
 
 
 def wanting(browser: Browser, worse: str = "") -> list:

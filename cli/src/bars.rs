@@ -155,7 +155,9 @@ pub struct PhaseLines {
 
 impl PhaseLines {
     fn show(&mut self, status: &JobStatus) {
-        let at = Span(status.flow_ns());
+        // When it was, and not when it was heard of.
+        let after =
+            |at: Option<u64>| Span(at.map_or(status.flow_ns(), |at| at.saturating_sub(status.arrived_ns)));
         if !self.started && status.started_ns.is_some() {
             self.started = true;
             say!(
@@ -171,13 +173,13 @@ impl PhaseLines {
         }
         if !self.mapped && status.maps_done_ns.is_some() && status.maps.done == status.maps.total {
             self.mapped = true;
-            say!("{}: maps done after {at}", status.job);
+            say!("{}: maps done after {}", status.job, after(status.maps_done_ns));
         }
         // A segment that is fetched again counts again: only once the maps are done do the numbers tell.
         let gathered = status.segments_total <= status.totals.shuffle_segments && 0 < status.segments_total;
         if self.mapped && !self.shuffled && gathered {
             self.shuffled = true;
-            say!("{}: shuffle done after {at}", status.job);
+            say!("{}: shuffle done after {}", status.job, after(status.shuffle_done_ns));
         }
     }
 }

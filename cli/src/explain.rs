@@ -6,9 +6,11 @@ use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
+use gristmill_runtime::api::JobState;
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::{JobId, TaskKind};
+use gristmill_scheduler::units::Span;
 
 /// Say why a job waits, or why a task ran where and when it did
 #[derive(Args)]
@@ -52,11 +54,25 @@ pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8
     let (job, task) = read(&flags.what)?;
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let explanation = client.explain(job, task.as_deref())?;
+    // A whole trace is much to ask for; of a job of an earlier master nothing but that is known.
+    let path = match task.is_some() || client.status(job).is_ok_and(|job| job.state != JobState::Succeeded) {
+        true => Vec::new(),
+        false => client.trace(job)?.path,
+    };
     if flags.json {
         stdout_line(&serde_json::to_string_pretty(&explanation)?)?;
     } else {
         for sentence in &explanation.sentences {
             stdout_line(sentence)?;
+        }
+        if !path.is_empty() {
+            stdout_line(
+                &"what its time went into, from its arrival on, each step waiting for the one before:",
+            )?;
+        }
+        for step in &path {
+            let (at, took) = (Span(step.from_ns), Span(step.until_ns.saturating_sub(step.from_ns)));
+            stdout_line(&format!("  {:>9}  {:>9}  {}", at.to_string(), took.to_string(), step.what))?;
         }
     }
     Ok(exit::OK)

@@ -5,15 +5,18 @@ use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::api::{MasterStatus, PolicyChange};
+use gristmill_runtime::api::{JobTurn, MasterStatus, PolicyChange, Turns};
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 
+/// Turns that are shown.
+const TURNS_SHOWN: usize = 10;
+
 /// Show or change who decides on a running master
 ///
-/// Without flags it only shows. Attempts that run go on; all else is decided anew. A master that is started again goes by
-/// its own flags.
+/// Without flags it only shows, with who gets the next slots and why. After a change attempts that run go on, and all else
+/// is decided anew. A master that is started again goes by its own flags.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -52,9 +55,32 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
     };
     match flags.json {
         true => stdout_line(&serde_json::to_string_pretty(&status)?)?,
-        false => stdout_line(&deciders(&status))?,
+        false => {
+            stdout_line(&deciders(&status))?;
+            for line in next(&client.turns()?) {
+                stdout_line(&line)?;
+            }
+        }
     }
     Ok(exit::OK)
+}
+
+/// Who gets the next slots, in words.
+fn next(told: &Turns) -> Vec<String> {
+    let Some(first) = told.turns.first() else {
+        return vec!["no task waits for a slot".to_owned()];
+    };
+    let line = |turn: &JobTurn| {
+        let tasks = format!("{} {}{}", turn.tasks, turn.kind, if turn.tasks == 1 { "" } else { "s" });
+        format!("  {tasks} of {}: {}", turn.job, turn.reason)
+    };
+    let mut lines = vec!["the next slots go to".to_owned(), line(first)];
+    lines.extend(told.turns[1..].iter().take(TURNS_SHOWN - 1).map(line));
+    let more = (told.turns.len().saturating_sub(TURNS_SHOWN)) as u64 + told.omitted;
+    if 0 < more {
+        lines.push(format!("  and then to others, in {more} more turns"));
+    }
+    lines
 }
 
 /// Who decides, on one line.

@@ -248,12 +248,21 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
 /// `gristmill worker drain WORKER`.
 pub fn drain(settings: &Settings, flags: &DrainCommand) -> anyhow::Result<u8> {
     client(&flags.master, settings)?.drain(flags.worker)?;
+    stderr_text(&format!(
+        "{} leaves when it has ended what it runs and others have what they lack of it\n",
+        flags.worker
+    ));
     Ok(exit::OK)
 }
 
 /// `gristmill cancel JOB`.
 pub fn cancel(settings: &Settings, flags: &CancelCommand) -> anyhow::Result<u8> {
-    client(&flags.master, settings)?.cancel(flags.job)?;
+    let client = client(&flags.master, settings)?;
+    let before = client.status(flags.job)?.state;
+    client.cancel(flags.job)?;
+    if before.ended() {
+        stderr_text(&format!("{} had ended before: {}\n", flags.job, before.word()));
+    }
     Ok(exit::OK)
 }
 
@@ -269,6 +278,9 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
     if flags.json {
         stdout_line(&serde_json::to_string_pretty(&logs)?)?;
         return Ok(exit::OK);
+    }
+    if logs.is_empty() {
+        stderr_text(&format!("nothing is kept that the code of {} wrote\n", flags.job));
     }
     for entry in logs {
         let attempt =

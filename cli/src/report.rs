@@ -4,7 +4,7 @@ use crate::advice::advice;
 use crate::summary;
 use crate::trace::{LANES_FROM, Rows};
 use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table, page};
-use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace, PathStep};
 use gristmill_scheduler::ids::{TaskKind, WorkerId};
 use gristmill_worker::clean;
 use std::collections::BTreeMap;
@@ -30,7 +30,9 @@ pub fn html(trace: &JobTrace) -> String {
         ));
     }
     sections.extend(
-        [slots_section(trace), reduces_section(trace), attempts_section(trace)].into_iter().flatten(),
+        [path_section(trace), slots_section(trace), reduces_section(trace), attempts_section(trace)]
+            .into_iter()
+            .flatten(),
     );
     page(&title, &sections)
 }
@@ -44,6 +46,22 @@ fn summary_section(trace: &JobTrace) -> Section {
     let table = Table::new("summary", "As the master counted it", columns, rows.collect());
     let parameters = format!("Parameters: `{}`", clean::line(&trace.status.parameters, 1000));
     Section::new("summary", "The job", [parameters], vec![Block::Table(table)])
+}
+
+/// What the flow time went into.
+fn path_section(trace: &JobTrace) -> Option<Section> {
+    if trace.path.is_empty() {
+        return None;
+    }
+    let columns = Column::list(&[("from", "s"), ("took", "s"), ("", "")]);
+    let seconds = |ns: u64| Cell::number(ns as f64 / 1e9);
+    let row = |step: &PathStep| {
+        let took = step.until_ns.saturating_sub(step.from_ns);
+        vec![seconds(step.from_ns), seconds(took), Cell::text(clean::message(&step.what))]
+    };
+    let rows = trace.path.iter().map(row).collect();
+    let table = Table::new("path", "Each step waited for the one before it", columns, rows);
+    Some(Section::new("path", "Critical path", [""; 0], vec![Block::Table(table)]))
 }
 
 /// What each slot ran, and what each worker fetched.

@@ -223,7 +223,13 @@ fn judge_request(error: &HttpError) -> (u8, Option<&'static str>) {
             exit::CLUSTER,
             Some("use the join line of the master that runs there now: the file `join` in its state folder"),
         ),
-        _ => (exit::CLUSTER, Some("is the master running? see `gristmill status`")),
+        HttpError::Connect { .. } => (
+            exit::CLUSTER,
+            Some(
+                "is the master running? `gristmill master` starts it where it was, and it goes on; `gristmill doctor` looks further",
+            ),
+        ),
+        _ => (exit::CLUSTER, Some("`gristmill doctor` looks at the master and the ways to it")),
     }
 }
 

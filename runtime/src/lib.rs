@@ -7,6 +7,7 @@ pub mod api;
 pub mod client;
 pub mod cluster;
 mod cluster_view;
+pub mod critical_path;
 pub mod deciders;
 pub mod exit;
 pub mod generate;

@@ -82,6 +82,16 @@ impl Facts {
         self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
     }
 
+    /// The map that ended first on a worker, of those whose attempts count.
+    pub fn first_map_on(&self, worker: WorkerId) -> Option<u32> {
+        let maps = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Map);
+        let there = maps.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
+        there
+            .map(|((_, index), at)| (self.trace.attempts[*at].ended_ns, *index))
+            .min()
+            .map(|(_, index)| index)
+    }
+
     /// The partitions that are gathered at a worker.
     pub fn partitions_at(&self, worker: WorkerId) -> Vec<u32> {
         let reduces = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Reduce);

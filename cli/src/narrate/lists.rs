@@ -2,6 +2,7 @@
 
 use super::step::{StepBlock, StepTable};
 use gristmill_scheduler::units::Bytes;
+use gristmill_worker::clean;
 use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX};
 
 /// Items of a list that are shown.
@@ -48,6 +49,22 @@ pub fn row(mut items: Vec<String>, omitted: u64) -> Vec<StepBlock> {
     let more = items.len().saturating_sub(SHOWN_MAX) as u64;
     items.truncate(SHOWN_MAX);
     [Some(StepBlock::Row(items)), left_out(more, omitted)].into_iter().flatten().collect()
+}
+
+/// The first few that wait.
+pub fn waiting(names: &[String]) -> String {
+    const NAMED_MAX: usize = 6;
+    match names.len() {
+        0..=NAMED_MAX => named(names),
+        all => format!("{} and {} more maps", names[..NAMED_MAX].join(", "), all - NAMED_MAX),
+    }
+}
+
+/// The lines of a part, for a person.
+pub fn lines(bytes: &[u8]) -> Vec<String> {
+    const LINE_BYTES_MAX: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(|line| clean::line(&line.replace('\t', " ⇥ "), LINE_BYTES_MAX)).collect()
 }
 
 fn left_out(more: u64, omitted: u64) -> Option<StepBlock> {

@@ -1,7 +1,7 @@
 //! What a map did: its records, its pairs, what the combiner made of them, where each goes and why.
 
 use super::facts::Facts;
-use super::lists::{count, row, table, values};
+use super::lists::{count, lines, named, row, table, values};
 use super::step::{Step, StepBlock, StepKind};
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_scheduler::units::{Bytes, Span};
@@ -16,10 +16,12 @@ pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let mut blocks = Vec::new();
     match facts.maps.get(&map) {
         Some(story) if facts.trace.status.reduces.total == 0 => {
+            blocks.extend(sides(facts, record, story));
             blocks.extend(records(story));
-            blocks.push(StepBlock::words("What it wrote is one part of the output."));
+            blocks.extend(part(facts, map));
         }
         Some(story) => {
+            blocks.extend(sides(facts, record, story));
             blocks.extend(records(story));
             blocks.extend(emitted(story));
             blocks.extend(spills(record));
@@ -36,6 +38,44 @@ pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     };
     let about = vec![record.attempt.file_name()];
     Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, blocks, about }
+}
+
+/// What all maps of a worker see beside their splits.
+fn sides(facts: &Facts, record: &AttemptRecord, story: &MapStory) -> Vec<StepBlock> {
+    if story.sides.is_empty() {
+        return Vec::new();
+    }
+    let worker = record.worker;
+    let first = facts.first_map_on(worker).unwrap_or(record.attempt.task.index);
+    if first != record.attempt.task.index {
+        let words = format!("Beside its split it saw the table that {worker} has held since map-{first}.");
+        return vec![StepBlock::Words(words)];
+    }
+    let mut blocks = vec![StepBlock::words(format!(
+        "Beside its split, every map of this job sees one small input as a whole, a table to look things up in. {worker} \
+         read it once and holds it in memory for all its maps; so does each other worker."
+    ))];
+    for side in &story.sides {
+        let files: Vec<String> = side.pieces.iter().map(|piece| piece.path.clone()).collect();
+        let all = side.records.kept.len() as u64 + side.records.omitted;
+        let words = format!("It is {}, with {}:", named(&files), count(all, "record", "records"));
+        blocks.push(StepBlock::Words(words));
+        let rows =
+            side.records.kept.iter().map(|record| vec![record.offset.to_string(), record.text.clone()]);
+        blocks.extend(table(&["byte of the file", "row of the table"], rows.collect(), side.records.omitted));
+    }
+    blocks
+}
+
+/// What a map of a job without reduces wrote.
+fn part(facts: &Facts, map: u32) -> Vec<StepBlock> {
+    let shown = facts.parts.get(map as usize).map(|part| lines(&part.bytes)).unwrap_or_default();
+    if shown.is_empty() {
+        return vec![StepBlock::words("It wrote nothing: its part of the output is empty.")];
+    }
+    let mut blocks = vec![StepBlock::words("What it wrote is one part of the output:")];
+    blocks.extend(row(shown, 0));
+    blocks
 }
 
 fn records(story: &MapStory) -> Vec<StepBlock> {

@@ -1,9 +1,8 @@
 //! What a reduce did: its segments, the order in which it read them, its groups and what it wrote.
 
 use super::facts::Facts;
-use super::lists::{count, row, table, values};
+use super::lists::{count, lines, row, table, values};
 use super::step::{Step, StepBlock, StepKind};
-use super::story::lines;
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{GroupTold, ReduceStory};

@@ -1,9 +1,8 @@
 //! What travelled, and when.
 
 use super::facts::Facts;
-use super::lists::{count, named};
+use super::lists::{count, named, waiting};
 use super::step::{Step, StepBlock, StepKind};
-use super::story::waiting;
 use gristmill_runtime::api::FetchRecord;
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::{Bytes, Span};

@@ -1,7 +1,7 @@
 //! The steps of a job, from its arrival to its output.
 
 use super::facts::Facts;
-use super::lists::{count, named, row, table};
+use super::lists::{count, lines, row, table, waiting};
 use super::step::{Step, StepBlock, StepKind};
 use super::{maps, reduces, shuffle};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
@@ -175,15 +175,6 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     }
 }
 
-/// The first few that wait.
-pub fn waiting(names: &[String]) -> String {
-    const NAMED_MAX: usize = 6;
-    match names.len() {
-        0..=NAMED_MAX => named(names),
-        all => format!("{} and {} more maps", names[..NAMED_MAX].join(", "), all - NAMED_MAX),
-    }
-}
-
 /// The map that ended before the others: with it, what is the same for all of them is explained.
 fn first_map(facts: &Facts) -> Option<u32> {
     let ended = |map: u32| Some((facts.winner(TaskKind::Map, map)?.ended_ns?, map));
@@ -271,11 +262,4 @@ fn output(facts: &Facts) -> Step {
     }
     let title = format!("The output is published: {}", count(status.totals.records_out, "record", "records"));
     Step { at_ns, kind: StepKind::Output, title, blocks, about }
-}
-
-/// The lines of a part, for a person.
-pub fn lines(bytes: &[u8]) -> Vec<String> {
-    const LINE_BYTES_MAX: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    text.lines().map(|line| clean::line(&line.replace('\t', " ⇥ "), LINE_BYTES_MAX)).collect()
 }

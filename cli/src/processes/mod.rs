@@ -48,16 +48,22 @@ impl Stoppable {
     }
 }
 
-/// Sends the program's own log to stderr, or to where stderr was before user output took its place.
+/// Sends the program's own log to stderr, or to where stderr was before user output took its place: as text, or, for
+/// whoever collects logs, as a line of JSON for each event.
 fn log_to(stderr: Option<OwnedFd>, default: &str) {
     use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::fmt::writer::BoxMakeWriter;
     let filter = EnvFilter::try_from_env("GRISTMILL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    let is_json = std::env::var_os("GRISTMILL_LOG_FORMAT").is_some_and(|format| format == "json");
+    let has_colours = stderr.is_none() && io::stderr().is_terminal();
+    let writer = match stderr {
+        Some(fd) => BoxMakeWriter::new(std::sync::Mutex::new(fs::File::from(fd))),
+        None => BoxMakeWriter::new(io::stderr),
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(writer);
     // A second subscriber in one process is refused; then the first one stays.
-    let _ = match stderr {
-        Some(fd) => {
-            builder.with_ansi(false).with_writer(std::sync::Mutex::new(fs::File::from(fd))).try_init()
-        }
-        None => builder.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).try_init(),
+    let _ = match is_json {
+        true => builder.json().flatten_event(true).try_init(),
+        false => builder.with_ansi(has_colours).try_init(),
     };
 }

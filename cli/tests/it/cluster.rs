@@ -68,6 +68,8 @@ fn cancelled_job_ends_with_its_own_code_and_leaves_no_output() {
     attached.finish().expect_code(8).expect_words(&["job-1 was cancelled"]);
     waiting.finish().expect_code(8).expect_words(&["job-1 was cancelled"]);
     assert_eq!(standing.job("job-1")["state"], "cancelled");
+    let again = sandbox.gristmill(["cancel", "job-1"]).finish().expect_code(0);
+    again.expect_words(&["job-1 had ended before: cancelled"]);
     assert!(!sandbox.path("out").exists());
     sandbox.gristmill(["cancel", "job-9"]).finish().expect_code(2).expect_words(&["job-9"]);
     // The slot is free again.

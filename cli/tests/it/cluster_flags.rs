@@ -292,10 +292,12 @@ fn policy_of_a_running_master_is_shown_and_changed() {
     let standing = Standing::start(&sandbox, 1);
     let policy = |flags: &[&str]| sandbox.gristmill([&["policy"], flags].concat()).finish();
     let shown = policy(&[]).expect_code(0).stdout_text();
-    assert_eq!(shown, "policy gristmill, placement pull, estimator history\n");
+    let free = "no task waits for a slot\n";
+    assert_eq!(shown, format!("policy gristmill, placement pull, estimator history\n{free}"));
     let changed = policy(&["--policy", "fifo", "--json"]).expect_code(0).json();
     assert_eq!((&changed["policy"], &changed["placement"]), (&"fifo".into(), &"pull".into()));
-    assert_eq!(policy(&[]).expect_code(0).stdout_text(), "policy fifo, placement pull, estimator history\n");
+    let shown = policy(&[]).expect_code(0).stdout_text();
+    assert_eq!(shown, format!("policy fifo, placement pull, estimator history\n{free}"));
     let pooled = ["submit", "synthetic", "--maps", "2", "--map-time", "1ms", "--pool", "a"];
     let pooled = sandbox.gristmill(pooled).finish().expect_code(0);
     pooled.expect_words(&["the policy `fifo` does not look at pools; `fair` does"]);

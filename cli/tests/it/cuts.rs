@@ -183,3 +183,23 @@ fn worker_that_hears_nothing_of_its_master_joins_anew_once_the_way_is_back() {
     hosts.count_words("out");
     hosts.end();
 }
+
+#[test]
+fn doctor_names_a_way_between_two_workers_that_is_cut_from_both_its_ends() {
+    if !possible("ways that are cut, as the doctor sees them") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let hosts = Hosts::start(&sandbox);
+    let doctor =
+        || hosts.network.gristmill(&sandbox, SUBMITTER, "", &["doctor", "--join", &hosts.join]).finish();
+    doctor().expect_code(0);
+    hosts.cut(WORKERS[0], WORKERS[1]);
+    let said = doctor().expect_code(1).stdout_text();
+    assert_eq!(said.matches("wrong: ").count(), 2, "{said}");
+    for (one, other) in [(1, 2), (2, 1)] {
+        let line = said.lines().find(|line| line.contains(&format!(" does not reach worker-{other} at ")));
+        assert!(line.is_some_and(|line| line.starts_with(&format!("wrong: worker-{one} on "))), "{said}");
+    }
+    hosts.end();
+}

@@ -62,7 +62,8 @@ fn worker_that_is_drained_ends_what_it_runs_and_nothing_runs_again() {
     let leaving = workers.find(|worker| worker["pid"] == held.held).unwrap();
     let name = format!("worker-{}", leaving["worker"]);
     let parent = held.take_parent();
-    sandbox.gristmill(["worker", "drain", &name]).finish().expect_code(0);
+    let drained = sandbox.gristmill(["worker", "drain", &name]).finish().expect_code(0);
+    drained.expect_words(&[&format!("{name} leaves when it has ended what it runs")]);
     held.standing.await_workers(2);
     sandbox.go_on("map");
     let (again, lost, standing) = held.finish(&sandbox);
@@ -70,6 +71,11 @@ fn worker_that_is_drained_ends_what_it_runs_and_nothing_runs_again() {
     standing.await_workers(1);
     // Its supervisor starts no other in its place.
     parent.finish().expect_code(0);
+    let said = standing.master.stderr();
+    assert!(
+        said.contains("is to leave") && !said.contains("set aside"),
+        "nothing is wrong with its ways: {said}"
+    );
     standing.end();
 }
 

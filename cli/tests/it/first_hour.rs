@@ -1,6 +1,5 @@
 //! What a newcomer meets in the first hour: each stumble of a trial, which must not come back.
 
-use crate::cluster::other_build;
 use crate::support::standing::{Standing, await_join_line, start_worker};
 use crate::support::{Sandbox, until};
 use crate::user_code::faulty_program;
@@ -68,6 +67,45 @@ fn a_master_without_workers_is_named_by_who_waits_for_a_job_and_tells_of_the_wor
     let said = master.stderr();
     assert!(said.contains("a worker joined worker=worker-1"), "{said}");
     Standing::of(&sandbox, master, vec![worker], join).end();
+}
+
+#[test]
+fn log_is_a_line_of_json_for_each_event_for_whoever_asks_for_that() {
+    let sandbox = Sandbox::new();
+    let master = sandbox.gristmill(["master"]).env("GRISTMILL_LOG_FORMAT", "json").start();
+    let join = await_join_line(&master);
+    let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
+    standing.await_workers(1);
+    let said = standing.master.stderr();
+    let logged = said.lines().filter(|line| line.starts_with('{'));
+    let events: Vec<serde_json::Value> = logged.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let joined = events.iter().find(|event| event["message"] == "a worker joined");
+    let joined = joined.unwrap_or_else(|| panic!("{said}"));
+    assert_eq!((&joined["level"], &joined["worker"]), (&"INFO".into(), &"worker-1".into()));
+    assert!(joined["timestamp"].is_string(), "{joined}");
+    standing.end();
+}
+
+#[test]
+fn what_cannot_be_asked_says_why_and_what_to_do() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let standing = Standing::start(&sandbox, 1);
+    let wrong = sandbox.write_private("wrong", standing.join.with_wrong_token());
+    let other = sandbox.gristmill(["status", "--join", &wrong]).finish().expect_code(6);
+    assert!(
+        !other.stderr.contains("could not be reached") && !other.stderr.contains("://"),
+        "{}",
+        other.stderr
+    );
+    other.expect_words(&["does not know", "hint: use the master's join line"]);
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    let logs = sandbox.gristmill(["logs", "1"]).finish().expect_code(0);
+    logs.expect_words(&["nothing is kept that the code of job-1 wrote"]);
+    let line = sandbox.write_private("line", &standing.join.text);
+    standing.end();
+    let gone = sandbox.gristmill(["status", "--join", &line]).finish().expect_code(5);
+    gone.expect_words(&["could not be reached", "hint: is the master running? `gristmill master` starts it"]);
 }
 
 #[test]
@@ -231,50 +269,4 @@ fn workers_and_submitters_listen_on_the_ports_they_are_given_and_on_no_others() 
     refused.expect_words(&["other processes listen on all of them"]);
     drop(taken);
     standing.end();
-}
-
-/// What the doctor says to these flags, which must not please it.
-fn doctor_finds(sandbox: &Sandbox, flags: &[&str], words: &str) {
-    let finished = sandbox.gristmill([&["doctor"], flags].concat()).finish().expect_code(1);
-    let said = finished.stdout_text();
-    assert_eq!(said.matches("wrong: ").count(), 1, "{said}");
-    assert!(said.contains(words) && said.contains("\n  do:  "), "{said}");
-}
-
-#[test]
-fn doctor_finds_nothing_wrong_on_a_healthy_box_and_each_fault_that_is_put_into_it() {
-    let sandbox = Sandbox::new();
-    let healthy = |words: &str| {
-        let said = sandbox.gristmill(["doctor", "--workers", "1"]).finish().expect_code(0).stdout_text();
-        assert!(said.starts_with("nothing is wrong: ") && said.contains(words), "{said}");
-    };
-    healthy("no master is known here");
-    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let listen = taken.local_addr().unwrap().to_string();
-    let missing = sandbox.text("nowhere");
-    doctor_finds(&sandbox, &["--listen", &listen], "nothing can listen on");
-    doctor_finds(&sandbox, &["--memory", "900TiB"], "--memory is 900");
-    doctor_finds(&sandbox, &["--disk-reserve", "900TiB"], "less than the 900");
-    doctor_finds(&sandbox, &["--spill-dir", &missing], "nothing can be written to the spill folder");
-    let script = "ulimit -n 256; exec \"$0\" doctor --workers 1";
-    let few = sandbox
-        .program(Path::new("sh"), ["-c", script, crate::support::sandbox::PROGRAM])
-        .finish()
-        .expect_code(1);
-    assert!(few.stdout_text().contains("may have 256 files"), "{}", few.stdout_text());
-
-    let master = sandbox.gristmill(["master"]).start();
-    let join = await_join_line(&master);
-    doctor_finds(&sandbox, &[], "the master has no workers");
-    let workers = vec![start_worker(&sandbox), start_worker(&sandbox)];
-    let standing = Standing::of(&sandbox, master, workers, join);
-    standing.await_workers(2);
-    healthy("the master and 2 worker(s)");
-    let two = sandbox.gristmill(["doctor", "--path", &missing]).finish().expect_code(1).stdout_text();
-    assert_eq!(two.matches("does not see").count(), 2, "{two}");
-    let skew = sandbox.program(&other_build(&sandbox), ["doctor"]).finish().expect_code(1).stdout_text();
-    assert!(skew.contains("this program is build "), "{skew}");
-    let line = sandbox.write_private("old-join", &standing.join.text);
-    standing.end();
-    doctor_finds(&sandbox, &["--join", &line], "could not be reached");
 }

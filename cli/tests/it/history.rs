@@ -44,6 +44,7 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
     sandbox.gristmill(["report", &job, "--output", &page]).finish().expect_code(0);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("reduce-1.0") && page.contains("&lt;i&gt;out"), "{page}");
+    assert!(page.contains("Critical path") && page.contains("the output is published"), "{page}");
     assert!(
         !page.contains("<i>out") && !page.contains("<script") && !page.contains(" src="),
         "it stands alone"

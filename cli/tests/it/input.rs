@@ -21,7 +21,7 @@ fn refused(sandbox: &Sandbox, arguments: &[&str], early: bool, words: &[&str]) {
     assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
 }
 
-fn fifo(path: &Path) {
+pub fn fifo(path: &Path) {
     rustix::fs::mknodat(
         rustix::fs::CWD,
         path,

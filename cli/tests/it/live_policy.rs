@@ -226,6 +226,9 @@ fn explain_says_why_a_job_waits_and_why_a_task_ran_where_it_did() {
         let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
         (jobs.as_array().unwrap().len() == 2).then_some(())
     });
+    let next = sandbox.gristmill(["policy"]).finish().expect_code(0).stdout_text();
+    let turn = "the next slots go to\n  1 map of job-2: its job is the oldest that could use the slot\n";
+    assert!(next.ends_with(turn), "{next}");
     let waits = explain("job-2");
     assert!(waits.contains("job-1 holds 1") && waits.contains("policy `fifo`"), "{waits}");
     assert!(waits.contains("nothing of it has been launched"), "{waits}");
@@ -238,7 +241,11 @@ fn explain_says_why_a_job_waits_and_why_a_task_ran_where_it_did() {
     second.finish().expect_code(0);
     let ran = explain("job-1/map-0");
     assert!(ran.contains("and succeeded") && ran.contains("after the job's arrival"), "{ran}");
-    assert!(explain("job-2").contains("job-2 succeeded"));
+    let told = explain("job-2");
+    assert!(told.contains("job-2 succeeded") && told.contains("what its time went into"), "{told}");
+    assert!(told.contains("  map-0 on worker-1\n") && told.contains("  reduce-0 on worker-1\n"), "{told}");
+    assert!(told.ends_with("  the output is published\n"), "{told}");
+    assert_eq!(explain("2"), told, "a number is a job");
     for unknown in ["job-9", "job-1/map-7", "job-1/reduce-99"] {
         sandbox.gristmill(["explain", unknown]).finish().expect_code(2);
     }

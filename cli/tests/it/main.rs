@@ -31,6 +31,7 @@ mod compare;
 mod crash;
 mod cuts;
 mod disk;
+mod doctor;
 mod drain;
 mod faults;
 mod first_hour;

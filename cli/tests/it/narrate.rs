@@ -297,3 +297,44 @@ fn place_where_a_story_or_a_trace_could_not_be_written_is_refused_before_the_job
         assert!(!sandbox.path("out").exists());
     }
 }
+
+#[test]
+fn story_of_a_broadcast_join_tells_the_table_that_each_worker_holds_and_what_each_map_wrote() {
+    let sandbox = Sandbox::new();
+    let people = sandbox.write("people.csv", "id,name\n1,Ada\n2,Bo\n");
+    let bought = sandbox.write("bought.csv", "who,what\n3,tea\n1,milk\n2,salt\n1,oil\n");
+    let told = sandbox
+        .run_well([
+            "run",
+            "join",
+            "--left",
+            &bought,
+            "--right",
+            &people,
+            "--on",
+            "who=id",
+            "--split-size",
+            "12B",
+            "--workers",
+            "1",
+            "--slots",
+            "1",
+            "--narrate",
+        ])
+        .stdout_text();
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let table = format!("It is {people}, with 2 records: byte of the file row of the table 8 1,Ada 14 2,Bo It read ");
+    assert_eq!(words.matches(&table).count(), 1, "told once for the worker: {told}");
+    let maps = words.matches(" has ended after ").count();
+    assert!(2 < maps, "{told}");
+    let held = words.matches("it saw the table that worker-1 has held since map-0.").count();
+    assert_eq!(held, maps - 1, "{told}");
+    let wrote = "What it wrote is one part of the output:";
+    for row in [
+        "9 3,tea It wrote nothing: its part of the output is empty.".to_owned(),
+        format!("22 2,salt {wrote} 1,milk,1,Ada 2,salt,2,Bo"),
+        format!("1,oil {wrote} 1,oil,1,Ada"),
+    ] {
+        assert!(words.contains(&row), "{row}: {told}");
+    }
+}

@@ -1,8 +1,12 @@
 //! The live page: who is let in, and that its files tell nothing of a cluster.
 
-use crate::support::Sandbox;
+use crate::input::fifo;
 use crate::support::http::{request, request_with};
+use crate::support::sandbox::PROGRAM;
 use crate::support::standing::Standing;
+use crate::support::{Sandbox, until};
+use std::io::Write;
+use std::path::Path;
 
 /// A link of the page, as `gristmill page` prints it: its address and its code.
 fn link(sandbox: &Sandbox) -> String {
@@ -61,6 +65,36 @@ fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
         assert_eq!(request(address, method, path, &with).status, 403, "{method} {path}");
     }
     standing.end();
+}
+
+#[test]
+fn page_of_a_run_is_shown_by_a_link_and_stays_until_enter() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "to be or not to be\n");
+    let pipe = sandbox.path("enter");
+    fifo(&pipe);
+    // Held open for both, so that neither side waits for the other.
+    let mut person = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let script =
+        format!("exec \"$0\" run wordcount {input} --show --reduces 1 --workers 1 < {}", pipe.display());
+    let running = sandbox.program(Path::new("sh"), ["-c", &script, PROGRAM]).start();
+    until("the end of the job", || {
+        running.stderr().contains("the page stays until you press Enter").then_some(())
+    });
+    let said = running.stderr();
+    let link = said.split_once("live page: ").and_then(|(_, rest)| rest.lines().next()).unwrap();
+    let host = link.strip_prefix("http://").and_then(|rest| rest.split_once("/#")).unwrap().0;
+    let address = host.parse().unwrap();
+    let body = format!("{{\"code\":\"{}\"}}", code_of(link));
+    let entered = request_with(address, "POST", "/page/enter", &[("Host", host)], body.as_bytes());
+    let token: serde_json::Value = serde_json::from_slice(&entered.body).unwrap();
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    let jobs = request(address, "GET", "/api/v1/jobs", &[("Host", host), ("Authorization", &bearer)]);
+    let jobs: serde_json::Value = serde_json::from_slice(&jobs.body).unwrap();
+    assert_eq!(jobs[0]["state"], "succeeded");
+    assert!(!running.has_ended());
+    person.write_all(b"\n").unwrap();
+    assert_eq!(running.finish().expect_code(0).stdout_text(), "be\t2\nnot\t1\nor\t1\nto\t2\n");
 }
 
 #[test]

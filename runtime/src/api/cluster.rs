@@ -1,6 +1,6 @@
 //! The master and its workers: how they stand, how a worker process ended, who decides from now on.
 
-use gristmill_scheduler::ids::{AttemptId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::protocol::SlotCounts;
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,30 @@ pub struct MasterStatus {
     /// Should it be killed, another one may come in its place and go on with its jobs.
     #[serde(default)]
     pub returns: bool,
+}
+
+/// Who would get slots one after the other by the policy, were they free. Answer of `GET /api/v1/turns`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Turns {
+    /// [`SCHEMA`](super::SCHEMA).
+    pub schema: u32,
+    /// The most urgent first.
+    pub turns: Vec<JobTurn>,
+    /// Turns that the list has no room for.
+    pub omitted: u64,
+}
+
+/// Slots for one job, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobTurn {
+    /// The job.
+    pub job: JobId,
+    /// What it would start.
+    pub kind: TaskKind,
+    /// How many of them.
+    pub tasks: u32,
+    /// The policy's reason for the first one.
+    pub reason: String,
 }
 
 /// Answer of `GET /api/v1/cluster`: what planning a job needs, for those who may submit one.

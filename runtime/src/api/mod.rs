@@ -13,7 +13,7 @@ mod trace;
 mod watch;
 
 pub use self::cluster::{
-    ClusterStatus, EstimatorMemory, MasterStatus, PolicyChange, WorkerEnded, WorkerStatus,
+    ClusterStatus, EstimatorMemory, JobTurn, MasterStatus, PolicyChange, Turns, WorkerEnded, WorkerStatus,
 };
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{
@@ -26,7 +26,7 @@ pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, JobAttended, OutputClosed, Submission};
 pub use self::tokens::{JobOwner, MadeToken, NewToken, Quota, RevokeToken, RotateTokens};
 pub use self::trace::{
-    AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry,
+    AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry, PathStep,
 };
 #[cfg(test)]
 pub(crate) use self::watch::PARTS_OF_LINE_MAX;

@@ -25,6 +25,20 @@ pub struct JobTrace {
     /// Bytes of its input that could be cut into more splits, which compressed files cannot; `None` likewise.
     #[serde(default)]
     pub cuttable_bytes: Option<u64>,
+    /// What its flow time went into; empty until it has succeeded, and in what is kept of it, as it follows from that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathStep>,
+}
+
+/// A stretch of a job's critical path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathStep {
+    /// Where it begins, nanoseconds after the job's arrival.
+    pub from_ns: u64,
+    /// Where it ends, likewise.
+    pub until_ns: u64,
+    /// What ran, travelled or was waited for.
+    pub what: String,
 }
 
 /// One attempt, for the trace.

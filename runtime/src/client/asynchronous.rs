@@ -12,7 +12,7 @@ use super::rounds::{InputFile, RoundInputs};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
     JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, Quota, ROOT,
-    RevokeToken, Role, RotateTokens, Submission,
+    RevokeToken, Role, RotateTokens, Submission, Turns,
 };
 use crate::cluster_view::{ClusterListing, ClusterView, unseen};
 use crate::output_dir::{OutputDirectory, Success};
@@ -297,6 +297,14 @@ impl AsyncClient {
     pub async fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
         let query = task.map_or_else(String::new, |task| format!("?task={task}"));
         self.get(&format!("{ROOT}/jobs/{job}/explain{query}")).await
+    }
+
+    /// Who would get slots one after the other by the policy, and why.
+    ///
+    /// # Errors
+    /// A master that cannot be reached.
+    pub async fn turns(&self) -> Result<Turns, ClientError> {
+        self.get(&format!("{ROOT}/turns")).await
     }
 
     /// Everything that happened to a job.

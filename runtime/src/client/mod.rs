@@ -13,7 +13,9 @@ mod result;
 mod rounds;
 mod shipping;
 
-use crate::api::{Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role};
+use crate::api::{
+    Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role, Turns,
+};
 use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
 use crate::submit::{JobOptions, SubmitError};
@@ -391,6 +393,14 @@ impl Client {
     /// Its errors.
     pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
         self.block_on(self.core.explain(job, task))
+    }
+
+    /// [`AsyncClient::turns`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn turns(&self) -> Result<Turns, ClientError> {
+        self.block_on(self.core.turns())
     }
 
     /// [`AsyncClient::trace`].

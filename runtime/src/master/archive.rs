@@ -175,6 +175,7 @@ mod tests {
             omitted: 0,
             combines: None,
             cuttable_bytes: None,
+            path: Vec::new(),
         };
         let text = "printed\n".to_owned();
         KeptJob::new(trace, vec![LogEntry { attempt: None, worker: WorkerId(1), text, omitted_bytes: 0 }])

@@ -39,7 +39,9 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
         (&Method::GET, ["cluster"])
         | (&Method::GET | &Method::PUT, ["programs", ..])
         | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"]) => Role::Submit,
-        (&Method::GET, ["status" | "jobs" | "feed"] | ["jobs", ..]) | (&Method::POST, ["page"]) => Role::View,
+        (&Method::GET, ["status" | "jobs" | "feed" | "turns"] | ["jobs", ..]) | (&Method::POST, ["page"]) => {
+            Role::View
+        }
         _ => Role::Admin,
     })
 }

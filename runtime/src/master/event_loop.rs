@@ -336,6 +336,10 @@ impl Master {
                 self.state.settle(now);
                 let _ = reply.send(self.state.explain(now, job, task));
             }
+            MasterInput::Turns { reply } => {
+                self.state.settle(now);
+                let _ = reply.send(self.state.turns());
+            }
             // What came before it in this batch must show in the answer.
             MasterInput::Query(look) => {
                 self.state.settle(now);

@@ -5,7 +5,7 @@ use super::page::PageCodes;
 use super::programs::Programs;
 use super::state::{MasterState, Synced, TaskName};
 use super::tokens::Tokens;
-use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, WorkerEnded};
+use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, Turns, WorkerEnded};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::{Plaintext, Secret};
@@ -76,6 +76,9 @@ pub(super) enum MasterInput {
         job: JobId,
         task: Option<TaskName>,
         reply: oneshot::Sender<Option<Vec<String>>>,
+    },
+    Turns {
+        reply: oneshot::Sender<Turns>,
     },
     Closed {
         job: JobId,

@@ -1,19 +1,15 @@
 //! Why a job waits, in words: what it lacks, who holds the slots, and who comes before it by the policy.
 //!
-//! The line is found by letting the policy plan on slots without end: the order of its grants is the order in which
-//! jobs would get slots now.
+//! The line is that of `turns`.
 
 use crate::core::Core;
+use crate::core::turns::{SLOTS_MAX, Stretch};
 use crate::estimate::Sizes;
 use crate::estimate::completion::{Need, need};
 use crate::ids::{JobId, TaskKind};
-use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
 use crate::station::PerStation;
 use crate::view::{Handle, Row, Station, View};
 use std::collections::BTreeMap;
-
-/// Slots given away to find a line; who would come later is not distinguished.
-const SLOTS_MAX: u32 = 10_000;
 
 /// Jobs that are named in one sentence.
 const NAMED_MAX: usize = 3;
@@ -76,27 +72,11 @@ impl Core {
     /// Why a job waits, or what it does, in sentences, the answer first; nothing for a job that is not live.
     pub fn explain(&mut self, id: JobId) -> Vec<String> {
         let Some(handle) = self.ledger.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
+        let rows = &self.rows_now()[..];
+        let turns = self.turns_among(rows, SLOTS_MAX);
         let cap = Self::capacity(&self.ledger);
         let unified = !self.ledger.workers.pooled;
-        // What this instant's own plan has launched is not in the rows that the policy saw; it is in the answer.
-        // Slots are counted as held also where the policy could take them back.
-        let mut rows = self.rows.clone();
-        let all = self.ledger.preempts;
-        let seen = self.ledger.jobs.values().filter(|job| all || self.ledger.unseen.dirty.contains(&job.id));
-        for job in seen {
-            if let Some(row) = job.handle.and_then(|handle| rows.get_mut(handle.index())) {
-                let seen = row.clone();
-                *row = super::show::row_of(job, seen.seq, false, self.ledger.room(job));
-                (row.whole, row.left, row.feed) = (seen.whole, seen.left, seen.feed);
-            }
-        }
-        let rows = &rows[..];
-        let mut listing = UnlimitedSlots::new(rows, unified);
         let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
-        let mut plan = Plan::new(&mut listing);
-        self.policy.plan(view, &mut plan);
-        plan.finish();
-        let turns = listing.turns;
         let mut sentences = Vec::new();
         if self.ledger.workers.count() == 0 {
             sentences.push("there is no worker".to_owned());
@@ -248,71 +228,5 @@ impl Core {
     fn name_of(&self, job: Handle) -> String {
         let id = self.handles.get(job.index()).copied().flatten();
         id.map_or_else(|| "a job that has just left".to_owned(), |id| id.to_string())
-    }
-}
-
-/// One stretch of slots that a policy gave a job.
-pub(super) struct Stretch {
-    pub(super) job: Handle,
-    pub(super) station: Station,
-    pub(super) slots: u32,
-    pub(super) reason: Reason,
-}
-
-/// Slots without end, given away on paper.
-pub(super) struct UnlimitedSlots<'a> {
-    rows: &'a [Row],
-    unified: bool,
-    given: BTreeMap<(Handle, Station), u32>,
-    total: u32,
-    /// Who got them, one after the other.
-    pub(super) turns: Vec<Stretch>,
-}
-
-impl<'a> UnlimitedSlots<'a> {
-    pub(super) fn new(rows: &'a [Row], unified: bool) -> Self {
-        Self { rows, unified, given: BTreeMap::new(), total: 0, turns: Vec::new() }
-    }
-}
-
-impl SlotFloor for UnlimitedSlots<'_> {
-    fn unified(&self) -> bool {
-        self.unified
-    }
-
-    fn left(&self, station: Station) -> f64 {
-        match station {
-            Station::Shuffle => 0.0,
-            _ => f64::from(SLOTS_MAX - self.total),
-        }
-    }
-
-    fn held(&self, job: Handle, station: Station) -> u32 {
-        let given = self.given.get(&(job, station)).copied().unwrap_or(0);
-        self.rows[job.index()].held[station] as u32 + given
-    }
-
-    fn start(&mut self, job: Handle, station: Station, _line: Option<Line>, reason: Reason) -> bool {
-        let given = self.given.entry((job, station)).or_default();
-        if self.total == SLOTS_MAX || self.rows[job.index()].can[station] <= f64::from(*given) {
-            return false;
-        }
-        *given += 1;
-        self.total += 1;
-        match self.turns.last_mut().filter(|turn| turn.job == job && turn.station == station) {
-            Some(turn) => turn.slots += 1,
-            None => self.turns.push(Stretch { job, station, slots: 1, reason }),
-        }
-        true
-    }
-
-    fn lines(&mut self, _station: Station, _fractions: &[f64]) {}
-
-    fn line_open(&self, _station: Station, _line: Line) -> bool {
-        true
-    }
-
-    fn lane(&mut self, _job: Handle, _share: Share) -> Option<bool> {
-        Some(true)
     }
 }

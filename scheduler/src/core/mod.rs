@@ -19,12 +19,14 @@ mod rehome;
 mod saved;
 mod show;
 mod standing;
+mod turns;
 
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
-pub use onlookers::{SeenJob, Sight, Turn, Wish};
+pub use onlookers::{SeenJob, Sight, Wish};
 pub use saved::{CoreToSave, SavedCore};
 pub use standing::StandingHome;
+pub use turns::Turn;
 
 use crate::command::Command;
 use crate::estimate::Estimator;

@@ -5,11 +5,11 @@
 //! ticks of their own, and see slots of reduces as taken or to be given anew just as the deciding policy does.
 
 use crate::core::Core;
-use crate::core::explain::{Stretch, UnlimitedSlots};
 use crate::core::guarded::Guarded;
 use crate::core::show::view_of;
+use crate::core::turns::{Stretch, Turn, UnlimitedSlots};
 use crate::ids::{JobId, TaskKind};
-use crate::plan::{Plan, Reason};
+use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::station::{PerStation, Station};
 
@@ -50,17 +50,6 @@ pub struct Wish {
     pub policy: String,
     /// Most urgent first.
     pub turns: Vec<Turn>,
-}
-
-/// Slots for one job, one after the other.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub struct Turn {
-    pub job: JobId,
-    pub station: Station,
-    pub slots: u32,
-    /// The policy's reason for the first of them.
-    pub reason: Reason,
 }
 
 impl Core {

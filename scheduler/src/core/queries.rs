@@ -133,7 +133,8 @@ impl Core {
     pub fn set_aside(&self) -> impl Iterator<Item = WorkerId> {
         let otherwise = |id: WorkerId| {
             let worker = self.ledger.workers.get(id);
-            worker.is_some_and(|worker| worker.draining.is_some() || worker.disk_full)
+            // One that has gone is no longer set aside.
+            worker.is_none_or(|worker| worker.draining.is_some() || worker.disk_full)
         };
         self.ledger.routes.aside().iter().copied().filter(move |&id| !otherwise(id))
     }

@@ -80,10 +80,10 @@ impl fmt::Display for Reason {
                 write!(f, "its pool held the least for its weight: {held} slots at weight {weight}")
             }
             Reason::Smallest { what, value } => {
-                write!(f, "of the jobs that could use the slot its own has the least {what}: {value:.3}")
+                write!(f, "of the jobs that could use the slot, its own has the least {what}: {value:.3}")
             }
             Reason::Largest { what, value } => {
-                write!(f, "of the jobs that could use the slot its own has the most {what}: {value:.3}")
+                write!(f, "of the jobs that could use the slot, its own has the most {what}: {value:.3}")
             }
             Reason::Target { what, slots } => write!(f, "its job is to hold {slots:.1} slots: {what}"),
             Reason::Place { order, place } => write!(f, "its job is number {place} in the order {order}"),

@@ -92,7 +92,8 @@ impl RunningJob {
         };
         // Every task sees all of a side input, so a bad record of one is not left out.
         let whole = InputLimits { bad_records_max: 0, ..limits };
-        let side = Arc::new(SideInputs::new(order.side.clone(), files.clone(), whole));
+        let side = SideInputs::new(order.side.clone(), files.clone(), whole);
+        let side = Arc::new(side.narrated(settings.narration.is_some()));
         Self { order, code, files, side, settings, destination: OnceLock::new(), named: Mutex::default() }
     }
 

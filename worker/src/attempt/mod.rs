@@ -28,3 +28,4 @@ pub use progress::Progress;
 pub(crate) use progress::{ReadMeter, SlowPart};
 pub(crate) use refusal::{heed, refuse_record};
 pub use side::SideInputs;
+pub(crate) use side::kept_inputs;

@@ -3,10 +3,12 @@
 //! What a task builds of them is kept for the job's other tasks on this worker.
 
 use super::{FailureKind, Progress, TaskError, TaskResult};
-use crate::input::{Block, Blocks, FileAccess, InputError, InputLimits, Source, Split, open_split};
+use crate::clean;
+use crate::input::{Block, Blocks, FileAccess, InputError, InputLimits, Piece, Source, Split, open_split};
+use crate::narration::{ITEMS_MAX, KeptInputs, PieceTold, RecordNarrator, RecordTold, Told};
 use std::any::Any;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes a side input may have after decompression: it is held in memory.
 const SIDE_BYTES_MAX: usize = 1 << 30;
@@ -16,11 +18,14 @@ pub struct SideInputs {
     inputs: Vec<SideInput>,
     access: Option<Arc<dyn FileAccess>>,
     limits: InputLimits,
+    narrates: bool,
 }
 
 struct SideInput {
     files: Split,
     built: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    /// Its records, for a person; nothing until it was read.
+    told: OnceLock<KeptInputs>,
 }
 
 impl SideInputs {
@@ -28,14 +33,25 @@ impl SideInputs {
     /// [`plan_side`](crate::input::plan::plan_side) lists them. Nothing is read yet.
     #[must_use]
     pub fn new(files: Vec<Split>, access: Arc<dyn FileAccess>, limits: InputLimits) -> Self {
-        let inputs = files.into_iter().map(|files| SideInput { files, built: Mutex::new(None) }).collect();
-        Self { inputs, access: Some(access), limits }
+        let input = |files| SideInput { files, built: Mutex::new(None), told: OnceLock::new() };
+        let inputs = files.into_iter().map(input).collect();
+        Self { inputs, access: Some(access), limits, narrates: false }
+    }
+
+    /// Keeps the records that are read, within bounds, for [`SideInputs::told`].
+    pub(crate) fn narrated(self, narrates: bool) -> Self {
+        Self { narrates, ..self }
+    }
+
+    /// What was read of those that tasks have asked for, if it is to be told.
+    pub(crate) fn told(&self) -> Vec<KeptInputs> {
+        self.inputs.iter().filter_map(|input| input.told.get().cloned()).collect()
     }
 
     /// For jobs that have none.
     #[must_use]
     pub fn none() -> Self {
-        Self { inputs: Vec::new(), access: None, limits: InputLimits::default() }
+        Self { inputs: Vec::new(), access: None, limits: InputLimits::default(), narrates: false }
     }
 
     /// What `build` makes of the files of side input `index`, in input order: one block for each with all its
@@ -74,8 +90,12 @@ impl SideInputs {
             Some(whole) => whole.clone(),
             None => {
                 let files = SideContents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
+                let blocks = files.blocks(&input.files);
+                if self.narrates {
+                    input.told.get_or_init(|| told(&input.files, &blocks));
+                }
                 drop(engine);
-                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&files.blocks(&input.files))?);
+                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&blocks)?);
                 *built = Some(whole.clone());
                 whole
             }
@@ -144,6 +164,23 @@ impl SideContents {
             .map(|file| Block::new(&self.bytes[file.range.clone()], file.offset, side.format, &file.source))
             .collect()
     }
+}
+
+fn told(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
+    let mut narrator = RecordNarrator::default();
+    for block in blocks {
+        block.records().for_each(|record| narrator.record(record.offset(), record.bytes()));
+    }
+    kept_inputs(side, narrator.records)
+}
+
+/// The stretches of files in a split, with these records.
+pub(crate) fn kept_inputs(split: &Split, records: Told<RecordTold>) -> KeptInputs {
+    let told = |piece: &Piece| {
+        let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);
+        PieceTold { path, offset: piece.offset, length: piece.length }
+    };
+    KeptInputs { pieces: split.pieces.iter().take(ITEMS_MAX).map(told).collect(), records }
 }
 
 fn task_error(error: InputError) -> TaskError {

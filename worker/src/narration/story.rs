@@ -23,6 +23,9 @@ impl<T> Default for Told<T> {
 pub struct MapStory {
     /// The pieces of its split, and its records.
     pub input: KeptInputs,
+    /// The job's side inputs as its worker read them, once for all tasks there; those that no task asked for are left out.
+    #[serde(default)]
+    pub sides: Vec<KeptInputs>,
     /// Pairs as the mapper emitted them.
     pub emitted: Told<PlainPair>,
     /// Whether a combiner merged values of equal keys.
@@ -37,10 +40,10 @@ pub struct MapStory {
     pub segments: Vec<(u32, u64)>,
 }
 
-/// What a map read.
+/// What a map read, or a worker for all its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptInputs {
-    /// The stretches of files in its split.
+    /// The stretches of files in the split.
     pub pieces: Vec<PieceTold>,
     /// Their records.
     pub records: Told<RecordTold>,

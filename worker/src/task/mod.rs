@@ -19,9 +19,9 @@ pub use sample::cut_points;
 use crate::api::{
     ErasedMap, ErasedReduce, ErasedSample, InputStretch, JobFunctions, JobPlan, MapReduceWork, SideInputs,
 };
-use crate::clean;
-use crate::input::{Blocks, FileAccess, Piece, Split, open_split};
-use crate::narration::{ITEMS_MAX, KeptInputs, MapStory, PieceTold, RecordTold, Told};
+use crate::attempt::kept_inputs;
+use crate::input::{Blocks, FileAccess, Split, open_split};
+use crate::narration::MapStory;
 use crate::output::Output;
 use crate::protocol::HandOver;
 use crate::segment::{SegmentData, SpillDirs};
@@ -52,6 +52,7 @@ pub fn run_map(
     let blocks = open_split(split, access, &context.settings.limits);
     progress.collect_bad_records(blocks.bad_records());
     let (attempt, narration) = (context.attempt, context.settings.narration_of(context.attempt));
+    let side = context.side.clone();
     let mut blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
     let stretch = split.pieces.first().map(InputStretch::from);
@@ -62,17 +63,10 @@ pub fn run_map(
     done.stats.note_input(&blocks);
     if let (Some(narration), Some(story)) = (narration, done.story.take()) {
         let _engine = progress.engine();
-        narration.write(attempt, &MapStory { input: kept_inputs(split, records), ..*story });
+        let (input, sides) = (kept_inputs(split, records), side.told());
+        narration.write(attempt, &MapStory { input, sides, ..*story });
     }
     Ok(done)
-}
-
-fn kept_inputs(split: &Split, records: Told<RecordTold>) -> KeptInputs {
-    let told = |piece: &Piece| {
-        let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);
-        PieceTold { path, offset: piece.offset, length: piece.length }
-    };
-    KeptInputs { pieces: split.pieces.iter().take(ITEMS_MAX).map(told).collect(), records }
 }
 
 /// Runs one map task of a map-only job.
@@ -97,7 +91,8 @@ pub(crate) fn run_map_only(
     done.stats.note_input(&blocks);
     if let Some(narration) = narration {
         let _engine = context.progress.engine();
-        let story = MapStory { input: kept_inputs(split, records), ..MapStory::default() };
+        let (input, sides) = (kept_inputs(split, records), context.side.told());
+        let story = MapStory { input, sides, ..MapStory::default() };
         narration.write(context.attempt, &story);
     }
     Ok(done)

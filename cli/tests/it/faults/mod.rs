@@ -19,5 +19,5 @@ mod processes;
 mod proxy;
 mod row;
 mod run;
-mod shim;
+pub mod shim;
 mod soak;

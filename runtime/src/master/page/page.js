@@ -3,7 +3,7 @@
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
 const KEPT_SECONDS = 320, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
-const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000;
+const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000, TURNS_MS = 1000, TURNS_SHOWN = 20, BUCKETS = 60;
 // An attempt may begin so long before the one before it is known to have ended; who begins so soon was not queued.
 const OVERLAP_NS = 2e5, QUEUED_MIN_NS = 2e7;
 const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
@@ -11,7 +11,7 @@ const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its wo
 
 const model = {
   master: null, at: 0, jobs: new Map(), workers: new Map(), attempts: new Map(), fetches: [],
-  span: 60, paused: null, traces: new Map(), reasons: new Map(), chosen: null,
+  span: 60, paused: null, traces: new Map(), reasons: new Map(), chosen: null, turns: { value: null, at: -Infinity, pause: TURNS_MS, asking: false },
 };
 const $ = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -116,7 +116,7 @@ async function follow() {
 function forget() {
   model.jobs.clear(); model.attempts.clear(); model.workers.clear(); model.reasons.clear(); model.traces.clear();
   model.fetches = [];
-  model.chosen = null;
+  model.chosen = model.turns.value = null;
 }
 
 function take(line) {
@@ -252,13 +252,29 @@ function fill(body, rows) {
 }
 
 function tiles(list, shown) {
-  shown.forEach(([label, value], at) => {
+  shown.forEach(([label, value, line], at) => {
     let item = list.children[at];
-    if (!item) { item = element("li", {}, element("b"), element("span")); list.append(item); }
+    if (!item) { item = element("li", {}, element("b"), element("span"), ...(line ? [element("canvas", { "aria-hidden": "true" })] : [])); list.append(item); }
+    if (line) spark(item.children[2], line);
     if (item.firstChild.textContent !== value) item.firstChild.textContent = value;
     if (item.children[1].textContent !== label) item.children[1].textContent = label;
   });
   while (shown.length < list.children.length) list.lastChild.remove();
+}
+
+/** A row of heights between 0 and 1 as bars. */
+function spark(canvas, heights) {
+  const dense = window.devicePixelRatio || 1, wide = Math.round(canvas.clientWidth * dense), high = Math.round(26 * dense);
+  if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+  const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  pen.fillStyle = style.getPropertyValue("--lane");
+  pen.fillRect(0, 0, wide, high);
+  pen.fillStyle = style.getPropertyValue("--accent");
+  const one = wide / heights.length;
+  heights.forEach((height, at) => {
+    const up = Math.min(1, height) * high;
+    pen.fillRect(Math.floor(at * one), high - up, Math.ceil(one), up);
+  });
 }
 
 function phase(done, running, total, fill) {
@@ -282,6 +298,28 @@ function lock(words) {
 
 // ---- the cluster -----------------------------------------------------------------------------------------------
 
+/** How busy the three stations were in the span of the chart: slots that ran maps, bytes a second, slots that ran reduces. */
+function stations() {
+  const until = model.paused ?? clock(), from = until - model.span * 1e9, wide = (until - from) / BUCKETS;
+  const [map, network, reduce] = [0, 1, 2].map(() => new Array(BUCKETS).fill(0));
+  const add = (row, start, stop, amount) => {
+    for (let at = Math.max(0, Math.floor((start - from) / wide)); at < BUCKETS && from + at * wide < stop; at += 1) {
+      row[at] += (amount * (Math.min(stop, from + (at + 1) * wide) - Math.max(start, from + at * wide))) / wide;
+    }
+  };
+  for (const { attempts } of model.workers.values()) {
+    for (const attempt of attempts) {
+      const stop = attempt.suspended ?? (stopped(attempt) || until);
+      if (from < stop && attempt.end !== "returned") add(attempt.kind ? reduce : map, begin(attempt), Math.min(stop, until), 1);
+    }
+  }
+  for (const fetch of model.fetches) {
+    const took = Math.max(fetch.ended - fetch.started, 1e6);
+    if (from < fetch.ended) add(network, fetch.ended - took, fetch.ended, (fetch.bytes * 1e9) / took);
+  }
+  return { map, network, reduce };
+}
+
 function drawCluster() {
   const { master } = model;
   const jobs = [...model.jobs.values()], workers = liveWorkers();
@@ -291,12 +329,16 @@ function drawCluster() {
   const moved = lately.reduce((sum, fetch) => sum + fetch.bytes, 0) / 2;
   const memory = workers.reduce((sum, worker) => sum + worker.memory_bytes, 0);
   const budget = workers.reduce((sum, worker) => sum + worker.memory_budget_bytes, 0);
+  const busy = stations(), most = Math.max(...busy.network, 1);
+  const span = model.span < 60 ? `${model.span} s` : `${model.span / 60} min`;
+  const share = (row) => Math.round((100 * row.reduce((sum, one) => sum + Math.min(one, slots), 0)) / BUCKETS / Math.max(1, slots));
+  const heights = (row) => row.map((one) => one / Math.max(1, slots));
   tiles($("tiles"), [
-    ["workers", String(workers.length)],
+    ["workers, with " + slots + (slots === 1 ? " slot" : " slots"), String(workers.length)],
     ["jobs under way", String(master.jobs_live)],
-    [`slots run maps, of ${slots}`, String(running("maps"))],
-    ["a second between workers", bytes(moved)],
-    [`slots run reduces, of ${slots}`, String(running("reduces"))],
+    [`slots run maps; ${share(busy.map)} % of ${span}`, String(running("maps")), heights(busy.map)],
+    [`a second between workers; at most ${bytes(most === 1 ? 0 : most)} in ${span}`, bytes(moved), busy.network.map((one) => one / most)],
+    [`slots run reduces; ${share(busy.reduce)} % of ${span}`, String(running("reduces")), heights(busy.reduce)],
     [`memory in use, of ${bytes(budget)} for pairs`, bytes(memory)],
   ]);
   const pills = [["policy", master.policy], ["placement", master.placement], ["estimator", master.estimator]];
@@ -307,11 +349,60 @@ function drawCluster() {
   $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill jobs\` lists them.`;
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
-  fill($("workers-table").tBodies[0], workers.slice(0, ROWS_MAX).map(workerRow));
+  drawTurns(jobs);
+  const sums = (end) => lately.reduce((sums, fetch) => sums.set(fetch[end], (sums.get(fetch[end]) ?? 0) + fetch.bytes / 2), new Map());
+  const [received, sent] = [sums("to"), sums("from")];
+  fill($("workers-table").tBodies[0], workers.slice(0, ROWS_MAX).map((worker) => workerRow(worker, received, sent)));
   $("workers-more").hidden = workers.length <= ROWS_MAX;
   $("workers-more").textContent = `${workers.length - ROWS_MAX} more are not shown; \`gristmill status\` lists them.`;
   $("workers-table").hidden = !workers.length;
   $("no-workers").hidden = 0 < workers.length;
+}
+
+/** Who gets the next slots: asked for while somebody looks, less often where the answer takes long. */
+function drawTurns(jobs) {
+  const live = jobs.filter((job) => !ended(job));
+  $("turns").hidden = !live.length;
+  if (!live.length) { model.turns.value = null; return; }
+  askTurns();
+  const told = model.turns.value;
+  if (!told) return;
+  const inTurn = told.turns.filter((turn) => live.some((job) => job.job === turn.job));
+  const rows = inTurn.slice(0, TURNS_SHOWN).map((turn, at) => turnRow(at + 1, model.jobs.get(turn.job), `${turn.tasks} ${turn.kind.toLowerCase()}${turn.tasks === 1 ? "" : "s"}`, turn.reason));
+  const named = new Set(inTurn.map((turn) => turn.job));
+  const rest = live.filter((job) => !named.has(job.job));
+  rows.push(...rest.slice(0, TURNS_SHOWN).map((job) => turnRow("", job, "nothing", "all that could start of it runs already")));
+  $("turns-hint").textContent = `The order in which slots that become free are given by policy ${model.master.policy}, and why; placement ${model.master.placement} then chooses the worker. `
+    + (model.master.estimator === "tasks" ? "Work is counted in tasks and segments." : `Work is in seconds of a slot and of the network, as estimator ${model.master.estimator} sees it.`);
+  fill($("turns-table").tBodies[0], rows);
+  const more = Math.max(0, inTurn.length - TURNS_SHOWN) + Math.max(0, rest.length - TURNS_SHOWN) + told.omitted;
+  $("turns-more").hidden = !more;
+  $("turns-more").textContent = `${more} more are not shown.`;
+}
+
+function turnRow(place, job, starts, reason) {
+  const held = [[job.maps.running, "map"], [job.reduces.running, "reduce"]].filter(([count]) => count)
+    .map(([count, kind]) => `${count} ${kind}${count === 1 ? "" : "s"}`);
+  const unit = model.master.estimator === "tasks" ? "" : " s";
+  return [
+    { text: place, kind: "number" }, { node: jobLink(job) }, { text: starts }, { text: held.join(", ") || "nothing" },
+    { text: job.work ? job.work.left.map((left) => (left < 0.05 ? "0" : left.toFixed(1)) + unit).join(", ") : "" },
+    { text: reason, kind: "why" },
+  ];
+}
+
+async function askTurns() {
+  const kept = model.turns;
+  if (kept.asking || performance.now() - kept.at < kept.pause) return;
+  kept.asking = true;
+  kept.at = performance.now();
+  try {
+    kept.value = await (await ask("turns")).json();
+  } catch (error) {
+    if (error instanceof Locked) lock(error.message);
+  }
+  kept.pause = Math.max(TURNS_MS, 20 * (performance.now() - kept.at));
+  kept.asking = false;
 }
 
 /** What keeps the master from its work, such as a journal that cannot be written; nothing where all is well. */
@@ -330,11 +421,30 @@ const WAITS = 1;
 const rank = (job) => (ended(job) ? 2 : job.state === "waiting" ? WAITS : 0);
 const flow = (job) => (job.ended_ns ?? clock()) - job.arrived_ns;
 
+const jobLink = (job) => element("span", {}, element("span", { class: "swatch", style: { background: colour(job.job, 48) } }),
+  element("a", { href: "#" + jobName(job.job) }, jobName(job.job)), " " + job.name);
+
+/** How long a job will take from now on if it goes on as it did since it began, ns; as `gristmill top` has it. */
+function left(job) {
+  if (!job.work || job.started_ns == null || ended(job)) return null;
+  const [whole, rest] = [job.work.whole, job.work.left].map(([map, , reduce]) => map + reduce);
+  const elapsed = clock() - job.started_ns;
+  return 1e9 <= elapsed && 0.02 * whole < whole - rest ? (elapsed * Math.max(0, rest)) / (whole - rest) : null;
+}
+
+/** Where it stands in line. */
+function place(job) {
+  if (ended(job) || !model.turns.value) return "";
+  const inTurn = model.turns.value.turns.filter((turn) => model.jobs.has(turn.job) && !ended(model.jobs.get(turn.job)));
+  const at = inTurn.findIndex((turn) => turn.job === job.job);
+  return at < 0 ? "" : at ? `turn ${at + 1}` : "next";
+}
+
 function jobRow(job) {
-  const name = element("span", {}, element("span", { class: "swatch", style: { background: colour(job.job, 48) } }),
-    element("a", { href: "#" + jobName(job.job) }, jobName(job.job)), " " + job.name);
+  const name = jobLink(job);
   const fetched = job.segments_total ? Math.round((100 * job.totals.shuffle_segments) / job.segments_total) : 0;
-  const order = [job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
+  const rest = left(job), waits = liveWorkers().length ? place(job) : ended(job) ? "" : "no workers";
+  const order = [waits, job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
     job.weight !== 1 && "weight " + job.weight, job.deadline_ns && deadline(job)].filter(Boolean);
   return [
     { node: name },
@@ -343,6 +453,7 @@ function jobRow(job) {
     { text: job.reduces.total ? (job.shuffle_done_ns != null || ended(job) ? bytes(job.totals.shuffle_bytes) : fetched + " %, " + bytes(job.totals.shuffle_bytes)) : "" },
     { node: phase(job.reduces.done, job.reduces.running, job.reduces.total, colour(job.job, 48)) },
     { text: seconds(flow(job)), kind: "number" },
+    { text: rest == null ? "" : "~ " + seconds(rest), kind: "number" },
     { text: order.join(", ") },
   ];
 }
@@ -352,7 +463,7 @@ function deadline(job) {
   return left < 0 ? "deadline missed by " + seconds(-left) : seconds(left) + " to its deadline";
 }
 
-function workerRow(worker) {
+function workerRow(worker, received, sent) {
   const words = worker.away ? "away: its connection broke"
     : worker.disk_full ? "disk full: gets no new tasks" : "working";
   return [
@@ -360,6 +471,8 @@ function workerRow(worker) {
     { node: phase(worker.running, 0, worker.slots) },
     { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)" },
     { text: bytes(worker.disk_free_bytes), kind: "number" },
+    { text: bytes(received.get(worker.worker) ?? 0) + "/s", kind: "number" },
+    { text: bytes(sent.get(worker.worker) ?? 0) + "/s", kind: "number" },
     { text: worker.speed === 1 ? "" : "× " + worker.speed, kind: "number" },
     { node: element("span", { class: "state " + (worker.away || worker.disk_full ? "away" : "") }, words) },
   ];
@@ -629,19 +742,22 @@ function clearJob() {
   $("job-tiles").replaceChildren();
   list($("job-why"), []);
   fill($("tasks-table").tBodies[0], []);
-  $("skew").hidden = $("logs").hidden = $("counters").hidden = $("tasks-more").hidden = true;
+  $("path").hidden = $("skew").hidden = $("logs").hidden = $("counters").hidden = $("tasks-more").hidden = true;
   for (const kept of model.traces.keys()) if (kept !== shownJob()) model.traces.delete(kept);
 }
 
 async function drawJob(id) {
-  const job = model.jobs.get(id);
+  // What the master has forgotten may be in its history.
+  const job = model.jobs.get(id) ?? (await traceOf({ job: id, state: "succeeded", ended_ns: 0 }))?.status;
+  if (shownJob() !== id) return;
   $("job-title").textContent = jobName(id) + (job ? " " + job.name : "");
   if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
   $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
   $("job-parameters").textContent = job.parameters;
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
+  const rest = left(job);
   tiles($("job-tiles"), [
-    ["flow time", seconds(flow(job))],
+    ["flow time" + (rest == null ? "" : `, about ${seconds(rest)} left`), seconds(flow(job))],
     ["maps done" + (job.maps.running ? `, ${job.maps.running} run` : ""), `${job.maps.done} of ${job.maps.total}`],
     ["until all maps were done", span(job.arrived_ns, job.maps_done_ns)],
     ["between workers", bytes(job.totals.shuffle_bytes)],
@@ -655,6 +771,7 @@ async function drawJob(id) {
   if (shownJob() !== id || !trace) return;
   list($("job-why"), [...trace.why, ...job.incidents, ...(job.failure ? [job.failure.message] : [])]);
   drawTasks(job, trace);
+  drawPath(trace.path);
   const read = trace.attempts.filter((one) => one.attempt.task.kind === "Reduce" && one.end === "succeeded" && one.report);
   const most = Math.max(1, ...read.map((one) => one.report.bytes_in));
   read.sort((a, b) => b.report.bytes_in - a.report.bytes_in);
@@ -664,6 +781,17 @@ async function drawJob(id) {
   const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${entry.text}`).join("\n");
   $("logs").hidden = !logs;
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
+}
+
+function drawPath(steps) {
+  const whole = Math.max(1, steps.at(-1)?.until_ns ?? 0);
+  $("path").hidden = !steps.length;
+  const words = JSON.stringify(steps);
+  if ($("path-bars").dataset.words === words) return;
+  $("path-bars").dataset.words = words;
+  $("path-bars").replaceChildren(...steps.map(({ from_ns, until_ns, what }) => element("li", {}, element("span", {}, what),
+    element("i", { class: /^(map|reduce)-\d+(, try \d+)? on /.test(what) ? "ran" : "", style: { "margin-left": (100 * from_ns) / whole + "%", width: (100 * (until_ns - from_ns)) / whole + "%" } }),
+    element("b", {}, seconds(until_ns - from_ns)))));
 }
 
 function list(target, sentences) {
@@ -682,7 +810,7 @@ async function traceOf(job) {
   try {
     const name = jobName(job.job);
     const [trace, why, logs] = await Promise.all(["trace", "explain", "logs"].map(async (what) => (await ask(`jobs/${name}/${what}`)).json()));
-    entry.value = { attempts: trace.attempts, omitted: trace.omitted, why: why.sentences, logs };
+    entry.value = { status: trace.status, attempts: trace.attempts, omitted: trace.omitted, path: trace.path ?? [], why: why.sentences, logs };
   } catch (error) {
     if (error instanceof Locked) lock(error.message);
     entry.final = false;
@@ -691,6 +819,15 @@ async function traceOf(job) {
   entry.pause = Math.max(2000, 10 * (performance.now() - entry.at));
   entry.asking = false;
   return entry.value;
+}
+
+/** All that is told of a task, below its attempt. */
+async function explainTask(event) {
+  const task = event.target.dataset?.task, told = event.target.lastElementChild;
+  if (!task || !event.target.open || told.childElementCount) return;
+  const answer = await ask(`jobs/${jobName(shownJob())}/explain?task=${task}`).catch(() => null);
+  const sentences = answer ? (await answer.json()).sentences : ["the master did not say"];
+  told.replaceChildren(...sentences.map((sentence) => element("li", {}, sentence)));
 }
 
 function endOf(record) {
@@ -715,7 +852,7 @@ function drawTasks(job, trace) {
       { text: seconds(one.launched_ns - job.arrived_ns), kind: "number" },
       { text: seconds(ran(one)), kind: "number" },
       { node: element("span", { class: "state " + (end.kind === "failed" ? "bad" : end.kind) }, ENDS[end.kind] ?? end.kind) },
-      { text: end.words || one.reason, kind: "why" },
+      { node: element("details", { "data-task": `${task.kind.toLowerCase()}-${task.index}` }, element("summary", {}, end.words || one.reason), element("ul")), kind: "why" },
     ];
   }));
   const more = rows.length - Math.min(rows.length, ROWS_MAX) + trace.omitted;
@@ -772,6 +909,7 @@ $("slots").addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+$("tasks-table").addEventListener("toggle", explainTask, true);
 addEventListener("hashchange", () => {
   // A link that is opened in a tab that is here already.
   if (location.hash.startsWith("#enter=")) return location.reload();

@@ -17,6 +17,7 @@
 //! | `GET /api/v1/jobs/JOB/trace` | attempts and transfers |
 //! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
 //! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
+//! | `GET /api/v1/turns` | who would get slots next by the policy, and why |
 //! | `POST /api/v1/jobs/JOB/cancel` | stop it |
 //! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
@@ -51,9 +52,10 @@ use super::kept_job::KeptJob;
 use super::state::{Absence, MasterState, TaskName, explain_kept};
 use super::tokens::list_key;
 use crate::api::{
-    ApiError, ClusterStatus, ErrorCode, Explanation, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
-    WorkerEnded,
+    ApiError, ClusterStatus, ErrorCode, Explanation, JobTrace, MasterStatus, OutputClosed, PolicyChange,
+    ROOT, SCHEMA, WorkerEnded,
 };
+use crate::critical_path::critical_path;
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
@@ -105,6 +107,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
             let query = request.uri().query().map(str::to_owned);
             explain(&handle, job, query.as_deref()).await
         }
+        (&Method::GET, ["turns"]) => turns(&handle).await,
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
         (&Method::GET, ["programs"]) => programs::list(&handle),
@@ -221,9 +224,13 @@ async fn trace(handle: &MasterHandle, job: &str) -> Answered {
     if (forgotten || found.is_err())
         && let Some(kept) = kept(handle, job).await?
     {
-        return ok(&kept.trace);
+        return ok(&with_path(kept.trace));
     }
-    ok(&found?)
+    ok(&with_path(found?))
+}
+
+fn with_path(trace: JobTrace) -> JobTrace {
+    JobTrace { path: critical_path(&trace), ..trace }
 }
 
 /// What the archive has of a job; `None` if there is no archive, or nothing in it.
@@ -348,6 +355,13 @@ async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answe
     let sentences = answer.await.map_err(|_| RouteRefusal::ending())?;
     let sentences = sentences.ok_or_else(|| unknown(named.unwrap_or_default()))?;
     ok(&Explanation { schema: SCHEMA, sentences })
+}
+
+/// Who comes next by the policy.
+async fn turns(handle: &MasterHandle) -> Answered {
+    let (reply, answer) = oneshot::channel();
+    let _ = handle.inputs.send(MasterInput::Turns { reply });
+    ok(&answer.await.map_err(|_| RouteRefusal::ending())?)
 }
 
 /// Reads `map-3`.

@@ -4,8 +4,11 @@
 
 use super::MasterState;
 use super::job::JobEntry;
-use crate::api::{AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace};
+use crate::api::{
+    AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace, JobTurn, SCHEMA, Turns,
+};
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::Time;
 
 /// A task of a job: its kind and index.
@@ -13,6 +16,11 @@ pub(crate) type TaskName = (TaskKind, u32);
 
 /// Earlier attempts of a task that are told of, the last ones.
 const EARLIER_ATTEMPTS_MAX: usize = 8;
+
+/// Slots that are given away on paper to see who comes next: whoever looks does so every few seconds.
+const SLOTS_OF_TURNS_MAX: u32 = 1_000;
+/// Turns that are told of.
+const TURNS_MAX: usize = 100;
 
 impl MasterState {
     /// Why a job waits or how it went, or why a task of it ran where and when it did; the answer first. `None`: there
@@ -31,6 +39,21 @@ impl MasterState {
                 (index < tasks).then(|| self.explain_task(now, TaskId { job: id, kind, index }))
             }
         }
+    }
+
+    /// Who would get slots one after the other, and why.
+    pub(crate) fn turns(&mut self) -> Turns {
+        let all = self.core.turns(SLOTS_OF_TURNS_MAX);
+        let told = all.iter().take(TURNS_MAX).filter_map(|turn| {
+            let kind = match turn.station {
+                Station::Map => TaskKind::Map,
+                Station::Reduce => TaskKind::Reduce,
+                Station::Shuffle => return None,
+            };
+            Some(JobTurn { job: turn.job, kind, tasks: turn.slots, reason: turn.reason.to_string() })
+        });
+        let turns = told.collect();
+        Turns { schema: SCHEMA, turns, omitted: all.len().saturating_sub(TURNS_MAX) as u64 }
     }
 
     fn explain_task(&mut self, now: Time, task: TaskId) -> Vec<String> {

@@ -86,6 +86,7 @@ impl JobEntry {
             omitted,
             combines: self.submission.combines,
             cuttable_bytes: Some(self.input.cuttable_bytes),
+            path: Vec::new(),
         }
     }
 

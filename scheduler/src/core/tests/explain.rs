@@ -8,6 +8,7 @@ use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::{Exact, JobSpec};
 use crate::placement::Pull;
 use crate::policy::{Deadlines, Fair, Fifo, MaxSrpt, deadlines::Excess};
+use crate::station::Station;
 use crate::units::{Span, Time};
 
 const SECOND: JobId = JobId(2);
@@ -38,6 +39,22 @@ fn a_job_whose_turn_is_next_is_told_so() {
 }
 
 #[test]
+fn turns_are_those_of_the_policy_one_job_after_the_other_and_no_more_slots_than_asked_for() {
+    let mut table = Table::new(Fifo::new());
+    table.join(2);
+    table.submit(plain(5, 0));
+    table.submit(plain(4, 0));
+    let listed = |table: &mut Table, slots_max| -> Vec<_> {
+        let turns = table.core.turns(slots_max).into_iter();
+        turns.map(|turn| (turn.job, turn.station, turn.slots, turn.reason.to_string())).collect()
+    };
+    let oldest = || "its job is the oldest that could use the slot".to_owned();
+    let (first, second) = ((JOB, Station::Map, 3, oldest()), (SECOND, Station::Map, 4, oldest()));
+    assert_eq!(listed(&mut table, 100), [first.clone(), second.clone()]);
+    assert_eq!(listed(&mut table, 5), [first, (SECOND, Station::Map, 2, oldest())]);
+}
+
+#[test]
 fn explaining_changes_nothing_of_what_is_ordered_next() {
     let (mut asked, mut plain_table) = (Table::new(MaxSrpt::new()), Table::new(MaxSrpt::new()));
     for table in [&mut asked, &mut plain_table] {
@@ -48,6 +65,7 @@ fn explaining_changes_nothing_of_what_is_ordered_next() {
     for index in 0..2 {
         let _ = asked.core.explain(JOB);
         let _ = asked.core.explain(SECOND);
+        let _ = asked.core.turns(100);
         let running: Vec<_> = asked.core.attempts().map(|(attempt, _)| attempt).collect();
         let attempt = running.get(index as usize % running.len()).copied().unwrap_or(map(index, 0));
         assert_eq!(asked.map_done(attempt), plain_table.map_done(attempt));

@@ -242,8 +242,10 @@ fn a_worker_that_is_to_leave_gets_nothing_new_and_goes_when_what_it_runs_has_end
     assert!(table.core.may_leave(WorkerId(1), table.now));
     table.ask_commit(map(1, 0));
     check(&table.map_done(map(1, 0)), "launch map-2.0 on w2");
+    assert_eq!(table.core.set_aside().count(), 0, "its ways are well");
     check(&table.lose(1), "");
     assert_eq!(table.job(JOB).attempts.failed.iter().sum::<u32>(), 0);
+    assert_eq!(table.core.set_aside().count(), 0, "it has gone");
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Gristmill {
     }
 
     fn reason(&self, view: View<'_>, job: Handle) -> Reason {
-        let what = "left to do, in seconds of the whole cluster over its weight";
+        let what = "left to do (seconds with all slots to itself, divided by its weight)";
         Reason::Smallest { what, value: self.distance(view, job) }
     }
 }

@@ -1,0 +1,91 @@
+//! What `gristmill doctor` says of faults that are put into real processes, one at a time: each is named, with what to do.
+//!
+//! Ways that are cut between hosts are in `cuts`.
+
+use crate::cluster::other_build;
+use crate::faults::shim;
+use crate::support::sandbox::{Finished, PROGRAM};
+use crate::support::standing::{Standing, await_join_line, start_worker};
+use crate::support::{Sandbox, process, until};
+use rustix::process::Signal;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+/// What the doctor says where something is wrong: so many findings, each with what to do, among them these words.
+fn finds(finished: Finished, findings: usize, words: &str) {
+    let said = finished.expect_code(1).stdout_text();
+    assert_eq!(said.matches("wrong: ").count(), findings, "{said}");
+    assert_eq!(said.matches("\n  do:  ").count(), findings, "{said}");
+    assert!(said.contains(words), "{words}: {said}");
+}
+
+fn doctor(sandbox: &Sandbox, flags: &[&str]) -> Finished {
+    sandbox.gristmill([&["doctor"], flags].concat()).finish()
+}
+
+fn is_healthy(sandbox: &Sandbox, words: &str) {
+    let said = doctor(sandbox, &["--workers", "1"]).expect_code(0).stdout_text();
+    assert!(said.starts_with("nothing is wrong: ") && said.contains(words), "{said}");
+}
+
+#[test]
+fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_healthy_one() {
+    let sandbox = Sandbox::new();
+    is_healthy(&sandbox, "no master is known here");
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let missing = sandbox.text("nowhere");
+    for (flags, words) in [
+        (["--listen", listen.as_str()], "nothing can listen on"),
+        (["--memory", "900TiB"], "--memory is 900"),
+        (["--disk-reserve", "900TiB"], "less than the 900"),
+        (["--spill-dir", missing.as_str()], "nothing can be written to the spill folder"),
+    ] {
+        finds(doctor(&sandbox, &flags), 1, words);
+    }
+    let script = "ulimit -n 256; exec \"$0\" doctor --workers 1";
+    let few = sandbox.program(Path::new("sh"), ["-c", script, PROGRAM]).finish();
+    finds(few, 1, "may have 256 files");
+}
+
+#[test]
+fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_healthy_one() {
+    let sandbox = Sandbox::new();
+    let missing = sandbox.text("nowhere");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    finds(doctor(&sandbox, &[]), 1, "the master has no workers");
+    let workers = vec![start_worker(&sandbox), start_worker(&sandbox)];
+    let standing = Standing::of(&sandbox, master, workers, join);
+    standing.await_workers(2);
+    is_healthy(&sandbox, "the master and 2 worker(s)");
+    finds(doctor(&sandbox, &["--path", &missing]), 2, "does not see");
+    finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
+
+    // It takes connections still, and answers nobody: neither who asks nor the other worker.
+    let pid = standing.worker_pids()[0];
+    process::signal(pid, Signal::STOP);
+    until("a worker to stand still", || process::is_stopped(pid).then_some(()));
+    finds(doctor(&sandbox, &[]), 2, " is not reached from here: ");
+    process::signal(pid, Signal::CONT);
+
+    let line = sandbox.write_private("old-join", &standing.join.text);
+    standing.end();
+    finds(doctor(&sandbox, &["--join", &line]), 1, "could not be reached");
+}
+
+#[test]
+fn doctor_names_a_worker_whose_clock_is_another() {
+    let sandbox = Sandbox::new();
+    let Some((name, library)) = shim::environment(&sandbox) else { return };
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).env(&name, library).start();
+    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    standing.await_workers(1);
+    is_healthy(&sandbox, "the master and 1 worker(s)");
+    fs::write(sandbox.path("faults/shim.clock"), "100").unwrap();
+    finds(doctor(&sandbox, &[]), 1, "the clock of worker-1 on ");
+    standing.end();
+}
