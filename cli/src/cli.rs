@@ -7,8 +7,8 @@ use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, paper, policy, processes, query, queues,
-    replay, run, settings, sim, streaming, token, tools,
+    compare, doctor, explain, history, init, man, order, page, paper, places, policy, processes, query,
+    queues, replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -29,6 +29,10 @@ enum Fixed {
     Master(processes::MasterCommand),
     /// Start a worker and join a master
     Worker(Box<processes::WorkerCommand>),
+    Up(Box<places::UpCommand>),
+    Down(places::DownCommand),
+    #[command(hide = true)]
+    Guest(places::GuestCommand),
     /// Show the master and its workers, or one job
     Status(query::StatusCommand),
     /// Show or change who decides on a running master
@@ -220,6 +224,9 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
             Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
             // It runs what its master has taken.
             Fixed::Worker(flags) => processes::worker(streaming::registered(registry), &settings, &flags),
+            Fixed::Up(flags) => places::up(&settings, named, &flags),
+            Fixed::Down(flags) => places::down(&settings, &flags),
+            Fixed::Guest(flags) => places::guest(&flags),
             Fixed::Status(flags) => query::status(&settings, &flags),
             Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
             Fixed::Token(flags) => token::token(&settings, &flags),

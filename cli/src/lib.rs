@@ -235,6 +235,7 @@ mod number_table;
 mod order;
 mod page;
 mod paper;
+mod places;
 mod policy;
 mod printed;
 mod private_file;

@@ -1,6 +1,7 @@
 //! What an error costs: the exit code of the program, and the hint of what to do next.
 
 use crate::usage::UsageError;
+use crate::places::PlaceError;
 use crate::{files, state, trusted};
 use gristmill_lab::compare::CompareError;
 use gristmill_lab::compare::file::FileError;
@@ -37,6 +38,12 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     }
     if error.is::<files::InputFileError>() {
         return (exit::INPUT, None);
+    }
+    if let Some(error) = error.downcast_ref::<PlaceError>() {
+        return match error {
+            PlaceError::Hosts { .. } | PlaceError::Left { .. } => (exit::CLUSTER, None),
+            _ => (exit::ENVIRONMENT, None),
+        };
     }
     if let Some(judged) = judge_comparison(error) {
         return judged;

@@ -51,6 +51,9 @@ pub struct WorkerCommand {
     /// 192.0.2.1:7100-7119 [default: the address from which the master is reached, any port]
     #[arg(long, value_name = "ADDR[:PORT-PORT]")]
     listen: Option<ListenAddress>,
+    /// Ports of which each process takes one, on the address from which the master is reached: 7100-7119
+    #[arg(long, value_name = "PORT-PORT", conflicts_with = "listen", value_parser = parse_ports)]
+    ports: Option<(u16, u16)>,
     /// Name or address under which other workers reach this one
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
@@ -68,6 +71,14 @@ pub struct WorkerCommand {
 #[derive(Subcommand)]
 enum WorkerAction {
     Drain(DrainCommand),
+}
+
+/// Ports as typed: one, or the first and the last.
+fn parse_ports(text: &str) -> Result<(u16, u16), String> {
+    let address: ListenAddress = format!("0.0.0.0:{text}")
+        .parse()
+        .map_err(|_| format!("`{text}` is no range of ports; write 7100-7119"))?;
+    address.ports.ok_or_else(|| "write 7100-7119".to_owned())
 }
 
 /// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
@@ -99,16 +110,21 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     // What is named is one worker's; what is not is a share of the machine, for all of them.
     let memory = memory(named, count)?;
     let mut workers = flags.workers.workers(settings, Bytes(memory / u64::from(count)))?;
-    if let Some(listen) = flags.listen.filter(|listen| listen.room().is_some_and(|room| room < count)) {
+    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
+    let listen = flags.listen.or_else(|| {
+        let own = runtime.block_on(line.endpoint.own_address());
+        let ip = own.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        flags.ports.map(|ports| ListenAddress { ip, ports: Some(ports) })
+    });
+    if let Some(listen) = listen.filter(|listen| listen.room().is_some_and(|room| room < count)) {
         return Err(usage(format!(
-            "--listen {listen} has fewer ports than the {count} worker processes, which need one each: name more ports, or \
-             fewer --workers"
+            "{listen} has fewer ports than the {count} worker processes, which need one each: name more ports, or fewer \
+             --workers"
         )));
     }
-    workers.each.listen = flags.listen;
+    workers.each.listen = listen;
     workers.each.advertise = flags.advertise.clone();
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
-    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
     // What the listeners of the children would refuse is refused here, once.
     let is_root = rustix::process::geteuid().is_root();
     worker_bind(&runtime, &workers.each, &line.endpoint)?.validate(is_root)?;

@@ -62,6 +62,8 @@ fn help_of_every_command_fits_80_columns() {
     for command in [
         "master",
         "worker",
+        "up",
+        "down",
         "status",
         "top",
         "jobs",

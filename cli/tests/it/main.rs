@@ -10,6 +10,7 @@
 //!   faults and the phases at which they strike, each judged by the same ten invariants.
 //! - The command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; `narrate` tells a job pair by pair, `history` those that have ended; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
+//! - `places`: clusters that `up` and `down` bring up and down on hosts of ssh.
 //! - `streaming`: commands of Hadoop Streaming, and the program under Hadoop's names.
 //! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
@@ -52,6 +53,7 @@ mod output;
 mod page;
 mod paper;
 mod paths;
+mod places;
 mod planning;
 mod quotas;
 mod replay;

@@ -1,7 +1,8 @@
-//! Child processes of this executable: how they are started, what they are told, how they are asked to end.
+//! Child processes: how they are started, what they are told, how they are asked to end. No other file starts any.
 //!
 //! All settings and secrets go through the child's standard input, which stays open for as long as this process lives.
-//! The other end of the pipe is in the command line (`cli`).
+//! The other end of the pipe is in the command line (`cli`). What is to outlive this process, and programs of the system
+//! that are asked to place some, stand at the end.
 
 use crate::deciders::DeciderNames;
 use gristmill_worker::agent::runners::RunnerStarter;
@@ -10,7 +11,8 @@ use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -85,14 +87,18 @@ pub struct MasterReady {
 /// Starts this executable as a child in the role of this command, killed if this process drops it. It waits for
 /// [`configure`].
 pub(super) fn start(role: &str, stdout: Stdio) -> io::Result<Child> {
-    // By its file, so that it is seen under its name; through the kernel's link if that file has been replaced.
-    let file = std::env::current_exe().ok().filter(|file| file.exists());
-    let program = file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
-    let mut command = Command::new(program);
+    let mut command = Command::new(own_program());
     command.args([role, "--from-parent"]).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
     // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
     command.process_group(0);
     command.spawn()
+}
+
+/// This executable: by its file, so that it is seen under its name; through the kernel's link if that file has been
+/// replaced.
+fn own_program() -> PathBuf {
+    let file = std::env::current_exe().ok().filter(|file| file.exists());
+    file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
 /// Starts processes of shipped programs for a worker, which has verified them.
@@ -177,4 +183,31 @@ pub(super) async fn end(child: &mut Child, stdin: Option<ChildStdin>) {
     if tokio::time::timeout(END_PATIENCE, child.wait()).await.is_err() {
         let _ = child.kill().await;
     }
+}
+
+/// Starts this executable so that it outlives this process and its terminal: in a session of its own, with a pipe for what
+/// it reads; all that it says goes to the file.
+///
+/// # Errors
+/// What the system says.
+pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::Child> {
+    let mut command = std::process::Command::new(own_program());
+    command.args(words).stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
+    let leave_session = || {
+        rustix::process::setsid()?;
+        Ok(())
+    };
+    // Invariant: what runs between fork and exec makes system calls alone; it allocates nothing and takes no lock.
+    #[allow(unsafe_code, reason = "the compiler does not know what may run between fork and exec")]
+    unsafe {
+        command.pre_exec(leave_session);
+    }
+    command.spawn()
+}
+
+/// Starts a program of the system with these words, killed if this process drops it.
+pub(super) fn start_tool(program: &OsStr, words: &[String], stdin: Stdio) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(words).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.spawn()
 }

@@ -5,13 +5,16 @@
 
 mod child;
 mod folders;
+mod tool;
 mod worker_slot;
 mod workers;
 
 pub use child::{
     ChildConfig, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild, start_command,
+    start_detached,
 };
 pub use folders::{leave_folders, remove_folders};
+pub use tool::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
 pub use workers::WorkerProcesses;
 
 use crate::api::ROOT;

@@ -1,0 +1,131 @@
+//! `up` and `down` on hosts of ssh, with a stand-in for `ssh` that carries out what it is told on this machine, in a home
+//! folder of each host's own. Real servers are tried by `scripts/places`.
+
+use crate::support::sandbox::{Finished, PROGRAM};
+use crate::support::{PATIENCE, Sandbox, process};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// A host called `silent` never answers, one called `refuses` lets nobody in, and one with a file `gone` beside its home
+/// folder is away.
+const SSH: &str = "#!/bin/sh
+while [ \"$1\" != -- ]; do shift; done
+case $2 in
+    silent) exec sleep 600;;
+    refuses) echo 'Permission denied (publickey).' >&2; exit 255;;
+esac
+if [ -e \"$HOMES/$2.gone\" ]; then echo 'No route to host' >&2; exit 255; fi
+unset XDG_STATE_HOME GRISTMILL_STATE
+HOME=$HOMES/$2; export HOME; mkdir -p \"$HOME\"; cd \"$HOME\"; exec sh -c \"$3\"
+";
+
+struct Hosts {
+    sandbox: Sandbox,
+}
+
+impl Hosts {
+    fn named(text: &str) -> Self {
+        let sandbox = Sandbox::new();
+        let ssh = sandbox.write("bin/ssh", SSH);
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.write("hosts", text);
+        fs::create_dir(sandbox.path("homes")).unwrap();
+        Self { sandbox }
+    }
+
+    fn gristmill(&self, words: &[&str]) -> Finished {
+        let path = format!("{}:{}", self.sandbox.text("bin"), std::env::var("PATH").unwrap());
+        let invocation = self.sandbox.gristmill(words).env("PATH", path);
+        invocation.env("HOMES", self.sandbox.path("homes")).start().finish_within(PATIENCE)
+    }
+
+    fn up(&self, further: &[&str]) -> Finished {
+        let hosts = self.sandbox.text("hosts");
+        let words = ["up", "--on", "ssh", "--hosts", &hosts, "--listen", "127.0.0.1", "--program", PROGRAM];
+        let small = ["--workers-per-host", "1", "--memory", "32MiB", "--connect-timeout", "1"];
+        self.gristmill(&[&words[..], &small, further].concat())
+    }
+
+    fn record(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.sandbox.path("state/up.json")).unwrap()).unwrap()
+    }
+
+    fn assert_nothing_left(&self) {
+        self.sandbox.assert_nothing_left();
+        assert!(!self.sandbox.path("state/up.json").exists());
+        for home in fs::read_dir(self.sandbox.path("homes")).unwrap() {
+            let guests = home.unwrap().path().join(".local/state/gristmill/guests");
+            assert!(!guests.exists(), "{}", guests.display());
+        }
+    }
+}
+
+#[test]
+fn cluster_on_hosts_of_ssh_comes_up_once_runs_a_job_and_goes_down_whole() {
+    let hosts = Hosts::named("alpha\nrefuses # today\nada@beta workers=2\n");
+    let up = hosts.up(&["--json"]).expect_code(0);
+    let up =
+        up.expect_words(&["refuses does not take part: could not be reached: Permission denied (publickey)"]);
+    assert_eq!(up.json()["workers"], 3);
+    let mode = fs::metadata(hosts.sandbox.path("state/up.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    hosts.up(&[]).expect_code(3).expect_words(&["workers on alpha, refuses, ada@beta is up already"]);
+
+    let input = hosts.sandbox.write("text", "a b\nb\n");
+    let printed =
+        hosts.gristmill(&["submit", "wordcount", &input, "--reduces", "1", "--quiet"]).expect_code(0);
+    assert_eq!(printed.stdout_text(), "a\t1\nb\t2\n");
+
+    hosts.gristmill(&["down"]).expect_code(0);
+    hosts.assert_nothing_left();
+    let logs = fs::read_dir(hosts.sandbox.path("state/logs")).unwrap().count();
+    assert_eq!(logs, 2, "those of the two hosts that took part");
+    hosts.gristmill(&["down"]).expect_code(3).expect_words(&["nothing is up"]);
+}
+
+#[test]
+fn nothing_stays_up_when_a_host_hangs_and_all_are_needed() {
+    let hosts = Hosts::named("alpha\nsilent\n");
+    let up = hosts.up(&["--require-all"]).expect_code(5);
+    up.expect_words(&[
+        "silent does not take part: `ssh` did not end within 12s",
+        "1 of 2 hosts do not take part",
+    ]);
+    hosts.assert_nothing_left();
+}
+
+#[test]
+fn workers_that_cannot_start_say_why_and_leave_nothing() {
+    let hosts = Hosts::named("alpha\n");
+    let up = hosts.up(&["--spill-dir", "/proc/nowhere"]).expect_code(5);
+    up.expect_words(&["alpha does not take part: could not start workers", "/proc/nowhere"]);
+    hosts.assert_nothing_left();
+}
+
+#[test]
+fn host_that_is_away_when_all_goes_down_is_named_and_tried_again() {
+    let hosts = Hosts::named("alpha\nbeta\n");
+    hosts.up(&[]).expect_code(0);
+    let gone = hosts.sandbox.write("homes/beta.gone", "");
+    hosts
+        .gristmill(&["down"])
+        .expect_code(5)
+        .expect_words(&["beta could not be brought down", "No route to host"]);
+    fs::remove_file(gone).unwrap();
+    let states: Vec<Value> = hosts.record()["place"]["ssh"]["hosts"].as_array().unwrap().clone();
+    let states: Vec<&Value> = states.iter().map(|host| &host["state"]).collect();
+    assert_eq!(states, ["untouched", "begun"]);
+    hosts.gristmill(&["down"]).expect_code(0);
+    hosts.assert_nothing_left();
+}
+
+#[test]
+fn workers_whose_master_was_killed_are_brought_down_all_the_same() {
+    let hosts = Hosts::named("alpha\n");
+    hosts.up(&[]).expect_code(0);
+    let master = hosts.record()["master"]["pid"].as_u64().unwrap();
+    process::kill(u32::try_from(master).unwrap());
+    hosts.gristmill(&["down"]).expect_code(0);
+    hosts.assert_nothing_left();
+}
