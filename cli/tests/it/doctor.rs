@@ -4,10 +4,9 @@
 
 use crate::cluster::other_build;
 use crate::faults::shim;
+use crate::support::Sandbox;
 use crate::support::sandbox::{Finished, PROGRAM};
 use crate::support::standing::{Standing, await_join_line, start_worker};
-use crate::support::{Sandbox, process, until};
-use rustix::process::Signal;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -62,13 +61,6 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     is_healthy(&sandbox, "the master and 2 worker(s)");
     finds(doctor(&sandbox, &["--path", &missing]), 2, "does not see");
     finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
-
-    // It takes connections still, and answers nobody: neither who asks nor the other worker.
-    let pid = standing.worker_pids()[0];
-    process::signal(pid, Signal::STOP);
-    until("a worker to stand still", || process::is_stopped(pid).then_some(()));
-    finds(doctor(&sandbox, &[]), 2, " is not reached from here: ");
-    process::signal(pid, Signal::CONT);
 
     let line = sandbox.write_private("old-join", &standing.join.text);
     standing.end();
