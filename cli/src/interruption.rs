@@ -10,9 +10,13 @@ pub fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before the thread runs: a signal that comes right after this counts, too.
+    let [interrupt, terminate, hangup] = {
+        let _within = runtime.enter();
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal)
+    };
+    let (mut interrupt, mut terminate, mut hangup) = (interrupt?, terminate?, hangup?);
     let watching = async move {
-        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}

@@ -1,7 +1,7 @@
 //! What an error costs: the exit code of the program, and the hint of what to do next.
 
-use crate::usage::UsageError;
 use crate::places::PlaceError;
+use crate::usage::UsageError;
 use crate::{files, state, trusted};
 use gristmill_lab::compare::CompareError;
 use gristmill_lab::compare::file::FileError;

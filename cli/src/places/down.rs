@@ -129,7 +129,7 @@ async fn end_ssh(mut place: SshPlace, state: &Path) -> anyhow::Result<SshPlace> 
                 if answer.killed {
                     say!("{target}: the workers did not end when they were told to, and were killed");
                 }
-                if !answer.log.is_empty() {
+                if answer.was_there {
                     let path = logs.join(format!("{}-{number}-{target}.log", place.name));
                     let text = answer.log.as_bytes();
                     whole_file::replace(&path, Promise::Private, |file| file.write_all(text))?;

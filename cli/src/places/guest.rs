@@ -158,8 +158,9 @@ fn begin(order: &BeginOrder) -> anyhow::Result<BeginAnswer> {
     made.with_context(|| format!("could not make the folder {}", folder.display()))?;
     let begun = begin_in(&folder, order);
     if begun.is_err() {
-        // Nothing of it runs.
+        // Nothing of it runs. The folder around it stays if there are others.
         let _ = fs::remove_dir_all(&folder);
+        let _ = folder.parent().map(fs::remove_dir);
     }
     begun
 }

@@ -323,7 +323,8 @@ fn story_of_a_broadcast_join_tells_the_table_that_each_worker_holds_and_what_eac
         ])
         .stdout_text();
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let table = format!("It is {people}, with 2 records: byte of the file row of the table 8 1,Ada 14 2,Bo It read ");
+    let table =
+        format!("It is {people}, with 2 records: byte of the file row of the table 8 1,Ada 14 2,Bo It read ");
     assert_eq!(words.matches(&table).count(), 1, "told once for the worker: {told}");
     let maps = words.matches(" has ended after ").count();
     assert!(2 < maps, "{told}");
