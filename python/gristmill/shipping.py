@@ -15,7 +15,9 @@ installed on workers.
 """
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import io
 import json
 import linecache
@@ -91,6 +93,31 @@ def _modules_of(values: Iterable[Any]) -> Iterator[ModuleType]:
                 yield found
 
 
+def _imported_by(module: ModuleType) -> Iterator[ModuleType]:
+    """Modules that the source of a module imports something from, be it only a number, and that are there by now."""
+    path = _path(module)
+    if path is None:
+        return
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    names: List[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            try:
+                base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__ or "")
+            except ImportError:
+                continue
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    for name in names:
+        found = sys.modules.get(name)
+        if found is not None:
+            yield found
+
+
 def users_modules(functions: Iterable[Callable[..., Any]], more: Iterable[ModuleType]) -> Dict[str, ModuleType]:
     """The user's own modules that functions need, by name; the script that was started is not among them."""
     waiting = [*more]
@@ -107,6 +134,7 @@ def users_modules(functions: Iterable[Callable[..., Any]], more: Iterable[Module
             top = module.__name__.split(".")[0]
             found[top] = sys.modules.get(top, module)
             waiting += _modules_of(list(vars(module).values()))
+            waiting += _imported_by(module)
     return found
 
 
@@ -181,7 +209,8 @@ def archive(functions: Dict[str, Callable[..., Any]], settings: Dict[str, Any], 
             entries.append((f"{SCRIPT}.py", main.read_bytes()))
     needed = users_modules(functions.values(), modules)
     if not cloudpickle and "__main__" in sys.modules:
-        needed.update(users_modules((), _modules_of(vars(sys.modules["__main__"]).values())))
+        script = sys.modules["__main__"]
+        needed.update(users_modules((), [*_modules_of(vars(script).values()), *_imported_by(script)]))
     for module in needed.values():
         entries += _sources(module)
     entries += _sources(sys.modules[__package__])
