@@ -2,7 +2,7 @@
 
 Two ways lead a function to a worker:
 
-- With [cloudpickle](https://pypi.org/project/cloudpickle/) installed, functions of a notebook or of the script that was
+- With [cloudpickle](https://github.com/cloudpipe/cloudpickle) installed, functions of a notebook or of the script that was
   started go by value, closures and lambdas too; cloudpickle itself is sent along. It binds them to this version of Python.
 - Without it they go by name, and the files of their modules are sent: of the script as well, which workers import without
   running what stands below `if __name__ == "__main__"`, as `multiprocessing` does.
