@@ -24,8 +24,8 @@ if ((${#missing[@]})); then
 fi
 [[ $(id -u) == 0 ]] || echo "test.sh: not root: tests with network namespaces are skipped" >&2
 
-# All targets but benches, examples included: one of them is a program that tests run.
-cargo test --workspace "$@"
+# All targets but benches, examples included: one of them is a program that tests run. All are run, whichever fails.
+cargo test --workspace --no-fail-fast "$@"
 # With the programs that the tests have built; not when only some tests are asked for.
 if ((! $#)); then
     # The live page in a browser; how it looks with everything on it, first that a worse one would be noticed; under load for

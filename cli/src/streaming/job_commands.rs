@@ -62,13 +62,11 @@ fn with_job(
     name: &str,
     work: impl FnOnce(&KeptJob) -> anyhow::Result<u8>,
 ) -> anyhow::Result<u8> {
-    match jobs.find(name) {
-        Some(job) => work(&job),
-        None => {
-            stdout_line(&format!("Could not find job {name}"))?;
-            Ok(NOT_DONE)
-        }
-    }
+    let Some(job) = jobs.find(name) else {
+        stdout_line(&format!("Could not find job {name}"))?;
+        return Ok(NOT_DONE);
+    };
+    work(&job)
 }
 
 fn list_jobs(jobs: &KeptJobs, all: bool) -> anyhow::Result<u8> {
@@ -233,18 +231,17 @@ pub fn logs(words: &[String]) -> anyhow::Result<u8> {
     }
 }
 
+/// As [`with_job`], in the words of `yarn`.
 fn with_application(
     jobs: &KeptJobs,
     name: &str,
     work: impl FnOnce(&KeptJob) -> anyhow::Result<u8>,
 ) -> anyhow::Result<u8> {
-    match jobs.find(name) {
-        Some(job) => work(&job),
-        None => {
-            stderr_line(&format!("Application with id '{name}' doesn't exist in RM."));
-            Ok(NOT_DONE)
-        }
-    }
+    let Some(job) = jobs.find(name) else {
+        stderr_line(&format!("Application with id '{name}' doesn't exist in RM."));
+        return Ok(NOT_DONE);
+    };
+    work(&job)
 }
 
 /// State and final state of an application, in Yarn's words.

@@ -183,6 +183,7 @@ fn bytes_flow_by_weight_under_fair_while_both_jobs_have_something_to_fetch() {
     }
     assert!(2.0 * BYTES_MIN < of_heavy + of_light, "too few bytes to judge by: {of_heavy} and {of_light}");
     let share = of_heavy / of_light;
-    assert!((1.8..2.2).contains(&share), "{of_heavy} to {of_light} bytes: {share:.3} to 1, not 2 to 1");
+    // A pause of the machine costs one of the two some bytes; equal shares and going first (4 and more) are far off.
+    assert!((1.6..2.5).contains(&share), "{of_heavy} to {of_light} bytes: {share:.3} to 1, not 2 to 1");
     standing.end();
 }

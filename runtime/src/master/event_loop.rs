@@ -6,7 +6,7 @@ use super::history::HistoryFile;
 use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientWay, Closing, MasterState, Promised};
 use super::{BATCH_MAX, HEARTBEAT};
-use crate::api::WorkerEnded;
+use crate::api::{Submission, WorkerEnded};
 use crate::output_dir::OutputDirectory;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
@@ -268,6 +268,16 @@ impl Master {
         Ok((worker, self.given))
     }
 
+    fn submit(&mut self, now: Time, submission: Submission, reply: oneshot::Sender<Submitted>) {
+        let (attached, sync) = (submission.attached, submission.sync);
+        let submitted = self.state.submit(now, submission).map(|(job, changes)| {
+            // Made here, so that an answer that reaches nobody ends the job too.
+            (job, changes, attached.then(|| self.lease(job)))
+        });
+        let promised = self.state.promise(sync);
+        self.acknowledgements.push((promised, submitted, reply));
+    }
+
     fn enter(&mut self, now: Time, input: MasterInput) {
         match input {
             MasterInput::Join { hello, frames, reply } => {
@@ -292,15 +302,7 @@ impl Master {
             MasterInput::ProcessEnded { end, key, reply } => {
                 let _ = reply.send(self.process_ended(now, end, &key));
             }
-            MasterInput::Submit { submission, reply } => {
-                let (attached, sync) = (submission.attached, submission.sync);
-                let submitted = self.state.submit(now, *submission).map(|(job, changes)| {
-                    // Made here, so that an answer that reaches nobody ends the job too.
-                    (job, changes, attached.then(|| self.lease(job)))
-                });
-                let promised = self.state.promise(sync);
-                self.acknowledgements.push((promised, submitted, reply));
-            }
+            MasterInput::Submit { submission, reply } => self.submit(now, *submission, reply),
             MasterInput::ClientLost { job, lease } => self.client_away(job, lease),
             MasterInput::Attend { key, reply } => {
                 let attended = self.state.attend(&key).map(|(job, changes, attached)| {

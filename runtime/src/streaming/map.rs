@@ -112,6 +112,14 @@ impl StreamInput {
                 None => sink.pair(&self.pair[..key_length], &self.pair[key_length..]),
             };
         }
+        let (_, text) = value;
+        if let Some(command) = &mut self.command
+            && form == PairForm::Text
+            && job.ignore_key.unwrap_or(job.line_input == LineInput::Text)
+        {
+            // Nobody reads the key, so its number is not written out.
+            return command.feed(&[text, b"\n"], sink);
+        }
         let key = match key {
             (Shape::Long, number) => {
                 use std::io::Write as _;
@@ -123,18 +131,16 @@ impl StreamInput {
             }
             (_, key) => key,
         };
-        let (_, value) = value;
-        let Some(command) = &mut self.command else {
-            let StreamStep::Select(selection) = &job.mapper else { return sink.pair(key, value) };
-            // Whether it sees the key depends on the format alone.
-            let selected = selection.of_map(Some(key).filter(|_| job.line_input != LineInput::Text), value);
-            return sink.pair(&selected.key.unwrap_or_default(), &selected.value.unwrap_or_default());
-        };
-        let ignores = job.ignore_key.unwrap_or(job.line_input == LineInput::Text);
-        match form {
-            PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
-            _ if ignores => command.feed(&[value, b"\n"], sink),
-            _ => command.feed(&[key, job.map_input_separator.as_bytes(), value, b"\n"], sink),
+        match (&mut self.command, &job.mapper) {
+            (Some(command), _) if form == PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
+            (Some(command), _) => command.feed(&[key, job.map_input_separator.as_bytes(), text, b"\n"], sink),
+            (None, StreamStep::Select(selection)) => {
+                // Whether it sees the key depends on the format alone.
+                let selected =
+                    selection.of_map(Some(key).filter(|_| job.line_input != LineInput::Text), text);
+                sink.pair(&selected.key.unwrap_or_default(), &selected.value.unwrap_or_default())
+            }
+            (None, _) => sink.pair(key, text),
         }
     }
 

@@ -152,12 +152,15 @@ impl TaskRecords {
     ) -> u32 {
         let Some(at) = self.running.remove(&attempt) else { return 0 };
         let record = &mut self.records[at as usize];
-        // Until a ping has measured the offset, a worker's time may lie a little outside what the master saw.
-        let inside = |ns: u64| shift(ns, offset_ns).clamp(record.launched_ns, now.0);
         record.ended_ns = now.0;
         if let Some(report) = report.filter(|report| 0 < report.ended_ns) {
-            record.ended_ns = inside(report.ended_ns);
-            record.started_ns = inside(report.started_ns);
+            // A worker's clock tells well how long it took. When that was is as uncertain as the pings were long, and
+            // can't lie outside what the master saw: the whole is moved, so that no attempt shrinks to nothing.
+            let longest_ns = now.0.saturating_sub(record.launched_ns);
+            let took_ns = report.ended_ns.saturating_sub(report.started_ns).min(longest_ns);
+            let latest_ns = now.0.saturating_sub(took_ns).max(record.launched_ns);
+            record.started_ns = shift(report.started_ns, offset_ns).clamp(record.launched_ns, latest_ns);
+            record.ended_ns = record.started_ns + took_ns;
         }
         record.end = end;
         let ended_ns = record.ended_ns;
@@ -444,6 +447,32 @@ mod tests {
             prop_assert_eq!(traced.len(), ends.len());
             for (record, &(_, number, _)) in traced.iter().zip(&ends) {
                 prop_assert_eq!(record.report.as_ref().map(|report| report.records_in), Some(number));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn attempt_keeps_its_length_and_lies_within_what_the_master_saw_however_wrong_its_clock(
+            launched in 1..1000_u64,
+            spans in [0..1000_u64; 3],
+            offset in -5000..5000_i64,
+        ) {
+            let [before, took, after] = spans;
+            let now = launched + before + took + after;
+            let attempt = TaskId::reduce(JobId(1), 0).attempt(0);
+            let mut records = TaskRecords::new(0);
+            records.launched(attempt, WorkerId(1), Time(launched), REASON);
+            // What the worker's clock shows, which is taken for one without offset.
+            let clock = |ns: u64| (ns + 5000).saturating_add_signed(offset);
+            let (started_ns, ended_ns) = (clock(launched + before), clock(launched + before + took));
+            records.reduced(attempt, Time(now), AttemptReport { started_ns, ended_ns, ..report(1) }, 5000);
+            let traced = &records.attempts(Time(now))[0];
+            let (started, ended) = (traced.started_ns.unwrap(), traced.ended_ns.unwrap());
+            prop_assert!(launched <= started && ended <= now, "{started}..{ended} in {launched}..{now}");
+            prop_assert_eq!(ended - started, took);
+            if offset == 0 {
+                prop_assert_eq!(started, launched + before);
             }
         }
     }
