@@ -7,8 +7,8 @@ use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, paper, places, policy, processes, query,
-    queues, replay, run, settings, sim, streaming, token, tools,
+    as_streaming, compare, doctor, explain, history, init, man, order, page, paper, places, policy,
+    processes, query, queues, replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -25,6 +25,8 @@ use std::sync::OnceLock;
 #[derive(Subcommand)]
 enum Fixed {
     Streaming(Box<streaming::StreamingCommand>),
+    #[command(hide = true)]
+    StreamTask(as_streaming::StreamTaskCommand),
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
     /// Start a worker and join a master
@@ -189,6 +191,7 @@ fn command(registry: &Registry) -> Command {
         .subcommand(run::run_command(registry).display_order(0))
         .subcommand(run::submit_command(registry).display_order(1))
         .subcommand(compare::command().display_order(2))
+        .subcommand(as_streaming::command(registry))
 }
 
 /// Whether a flag was typed, behind whatever command.
@@ -216,8 +219,10 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
         Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
+        Some(("as-streaming", flags)) => as_streaming::as_streaming(&registry, flags),
         _ => match Fixed::from_arg_matches(matches)? {
             Fixed::Streaming(flags) => Ok(streaming::streaming(&settings, &flags)),
+            Fixed::StreamTask(flags) => as_streaming::stream_task(&registry, &flags),
             Fixed::Master(flags) if flags.takes_commands() => {
                 processes::master(&streaming::registered(registry), &settings, &flags)
             }

@@ -219,6 +219,7 @@ macro_rules! say {
 pub mod cli;
 
 mod advice;
+mod as_streaming;
 mod bars;
 mod child;
 mod compare;

@@ -4,7 +4,7 @@
 
 use super::gather::exact;
 use super::record::{Alone, Contender};
-use super::run::{Order, Runner};
+use super::run::{Arrivals, Order, Runner};
 use super::store::Store;
 use super::workload::{DrawnJob, Workload};
 use super::{CompareError, Options, store};
@@ -58,8 +58,13 @@ pub(super) fn measure(
     // An oracle wants to know every job; nothing depends on what it is told while there is only one.
     let exact_of: Vec<Option<ExactWork>> =
         runs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
-    let order =
-        Order { contender: &contender, jobs: &runs, exact: &exact_of, folder: &folder, one_by_one: true };
+    let order = Order {
+        contender: &contender,
+        jobs: &runs,
+        exact: &exact_of,
+        folder: &folder,
+        arrivals: Arrivals::OneByOne,
+    };
     let ran = runner.run(&order);
     store::remove_tree(&folder)?;
     let Some(ran) = ran? else { return Ok(None) };

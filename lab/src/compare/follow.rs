@@ -56,6 +56,24 @@ pub(super) async fn trace_of(client: &AsyncClient, id: JobId) -> Result<JobTrace
     client.trace(id).await.map_err(CompareError::client("read a job's trace"))
 }
 
+/// Hands over each job when the one before has ended and its own pause is over; the last ones have none if there are fewer.
+pub(super) async fn hand_over_one_by_one(
+    client: &AsyncClient,
+    pauses: &[Duration],
+    jobs: Vec<Ready>,
+    read: &mut BTreeMap<JobId, JobTrace>,
+) -> Result<Vec<JobId>, CompareError> {
+    let mut ids = Vec::with_capacity(jobs.len());
+    for (number, ready) in jobs.into_iter().enumerate() {
+        sleep(pauses.get(number).copied().unwrap_or_default()).await;
+        let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
+        all_ended(client).await?;
+        read.insert(id, trace_of(client, id).await?);
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
 /// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
 /// under every policy, and gives their numbers in that order. Where there are many, traces of those that have ended are
 /// read on the way: the master forgets the oldest.

@@ -2,7 +2,7 @@
 
 use super::gather::Gathering;
 use super::record::JobRun;
-use super::run::{Order, Ran, Runner};
+use super::run::{Arrivals, Order, Ran, Runner};
 use super::store::{self, Store};
 use super::workload::{DrawnJob, Workload};
 use super::{
@@ -124,7 +124,7 @@ impl Rounds<'_> {
         (self.told)(Progress::Begins(contender, round.repetition, place));
         let folder = self.store.begin(contender, round.repetition)?;
         let (jobs, exact) = (&round.jobs, &round.exact);
-        let order = Order { contender, jobs, exact, folder: &folder, one_by_one: false };
+        let order = Order { contender, jobs, exact, folder: &folder, arrivals: Arrivals::Drawn };
         let Some(ran) = self.runner.run(&order)? else {
             store::remove_tree(&folder)?;
             self.comparison.interrupted = true;
@@ -176,7 +176,8 @@ impl Rounds<'_> {
         let few: Vec<DrawnJob> = few.map(|job| DrawnJob { arrival: 0.0, ..job.clone() }).collect();
         let folder = self.store.path().join("warm-up");
         store::remove_tree(&folder)?;
-        let order = Order { contender, jobs: &few, exact: &round.exact, folder: &folder, one_by_one: false };
+        let order =
+            Order { contender, jobs: &few, exact: &round.exact, folder: &folder, arrivals: Arrivals::Drawn };
         let ran = self.runner.run(&order).map(drop);
         store::remove_tree(&folder)?;
         self.warm = true;

@@ -3,7 +3,9 @@
 //!
 //! Not here: which run comes when ([`super`]), and what is made of it ([`super::record`]).
 
-use super::follow::{all_ended, cancel_all, hand_over_in_time, joined, processors, trace_of};
+use super::follow::{
+    all_ended, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
+};
 use super::gather::failure;
 use super::record::Contender;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
@@ -50,8 +52,18 @@ pub(super) struct Order<'a> {
     pub exact: &'a [Option<ExactWork>],
     /// An empty folder.
     pub folder: &'a Path,
-    /// Jobs come one after the other, each when the one before has ended.
-    pub one_by_one: bool,
+    pub arrivals: Arrivals<'a>,
+}
+
+/// When jobs come.
+#[derive(Clone, Copy)]
+pub(super) enum Arrivals<'a> {
+    /// At the moments that were drawn.
+    Drawn,
+    /// One after the other, each when the one before has ended.
+    OneByOne,
+    /// Likewise, each after a pause of its own.
+    OneByOneAfter(&'a [Duration]),
 }
 
 /// What a run has left.
@@ -213,17 +225,10 @@ impl Runner<'_> {
         }
         let before = processors();
         let mut read = BTreeMap::new();
-        let ids = if order.one_by_one {
-            let mut ids = Vec::with_capacity(ready.len());
-            for ready in ready {
-                let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
-                all_ended(client).await?;
-                read.insert(id, trace_of(client, id).await?);
-                ids.push(id);
-            }
-            ids
-        } else {
-            hand_over_in_time(client, order.jobs, ready, &mut read).await?
+        let ids = match order.arrivals {
+            Arrivals::Drawn => hand_over_in_time(client, order.jobs, ready, &mut read).await?,
+            Arrivals::OneByOne => hand_over_one_by_one(client, &[], ready, &mut read).await?,
+            Arrivals::OneByOneAfter(pauses) => hand_over_one_by_one(client, pauses, ready, &mut read).await?,
         };
         all_ended(client).await?;
         let busy = before.zip(processors()).map(|(before, now)| (now.0 - before.0, now.1 - before.1));

@@ -4,6 +4,7 @@
 //! `command_lines` has whole lines as people type them. The book's chapter "Hadoop Streaming" has a row for each
 //! rule, with the test here that holds it.
 
+mod as_streaming;
 mod bad_input;
 mod command_lines;
 mod files;

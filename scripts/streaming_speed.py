@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Measures jobs of Hadoop Streaming beside the same commands in a pipeline of the shell, in turn.
+
+usage: scripts/streaming_speed.py [--program PROGRAM] [--megabytes 1000] [--rounds 3]
+
+    word count   awk as mapper and reducer, beside `awk | sort --parallel=2 | awk`   aim: at most 1.3 times its time
+    identity     `cat` as mapper and reducer: bytes through both pipes                aim: at least 300 MB/s
+    tiny         two lines, `tr` and `uniq -c`                                        aim: at most 60 ms
+
+Of each the shortest round counts, beside it all rounds; processor seconds are those of the round, commands included. Both
+sides write to files, and nothing is synced. Without --program the shipped build is made first. Ends with code 1 if an aim
+is missed. Not here: whether results are right (streaming.py), jobs of our own (bench.sh).
+"""
+import argparse
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+from shipped import shipped
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WORDS = "{ for (i = 1; i <= NF; i++) print $i \"\\t1\" }"
+SUM = "BEGIN { FS = \"\\t\" } $1 != word { if (NR > 1) print word \"\\t\" count; word = $1; count = 0 } { count += $2 } END { if (NR) print word \"\\t\" count }"
+RATIO_MAX, IDENTITY_MB_MIN, TINY_MS_MAX = 1.3, 300, 60
+TINY_ROUNDS = 20
+
+
+def timed(words, folder, **more):
+    """Seconds and processor seconds of a command in an emptied folder."""
+    subprocess.run(["rm", "-rf", folder], check=True)
+    folder.mkdir()
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+    took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{words} ended with {done.returncode}: {done.stderr[-2000:]}")
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return took, used
+
+
+def streaming(program, text, mapper, reducer, slots=2):
+    return [program, "streaming", "--workers", "1", "--slots", str(slots), "--no-sync", "-input", str(text), "-output", "out",
+            "-mapper", mapper, "-reducer", reducer, "-numReduceTasks", "2"]
+
+
+def shown(rounds):
+    walls = ", ".join(f"{took:.3f}" for took, _ in rounds)
+    took, used = min(rounds)
+    return f"{took:.3f} s, {used:.2f} CPU s (rounds: {walls})"
+
+
+def same_lines(one, other):
+    """Whether the files hold the same lines in any order."""
+    lines = [sorted(b"".join(path.read_bytes() for path in paths).splitlines()) for paths in (one, other)]
+    return lines[0] == lines[1] and lines[0] != []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program")
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    program = shipped(asked.program)
+    missed = []
+
+    def judged(what, value, good):
+        print(f"    {what}: {value}{'' if good else '  MISSED'}")
+        if not good:
+            missed.append(what)
+
+    with tempfile.TemporaryDirectory(prefix="gristmill-speed-", dir=os.environ.get("TMPDIR")) as base:
+        base = pathlib.Path(base)
+        text = base / "text"
+        subprocess.run([program, "gen", "text", text, "--size", f"{asked.megabytes}MB", "--words", "50000"], check=True, capture_output=True)
+        size_mb = text.stat().st_size / 1e6
+        ours, theirs, identity = [], [], []
+        pipeline = f"awk '{WORDS}' {text} | LC_ALL=C sort --parallel=2 -S 1G | awk '{SUM}' > counts"
+        for _ in range(asked.rounds):
+            ours.append(timed(streaming(program, text, f"awk '{WORDS}'", f"awk '{SUM}'"), base / "ours"))
+            theirs.append(timed(["bash", "-c", pipeline], base / "theirs"))
+        if not same_lines(base.glob("ours/out/part-*"), [base / "theirs/counts"]):
+            sys.exit("the pipeline and the job counted differently")
+        print(f"word count of {size_mb:.0f} MB\n    job       {shown(ours)}\n    pipeline  {shown(theirs)}")
+        ratio = min(ours)[0] / min(theirs)[0]
+        judged("job over pipeline", f"{ratio:.2f}", ratio <= RATIO_MAX)
+        for _ in range(asked.rounds):
+            identity.append(timed(streaming(program, text, "cat", "cat"), base / "identity"))
+        written = sum(path.stat().st_size for path in base.glob("identity/out/part-*"))
+        # Hadoop's output format writes a tab behind a key without a value.
+        with text.open("rb") as lines:
+            expected = text.stat().st_size + sum(chunk.count(b"\n") for chunk in iter(lambda: lines.read(1 << 20), b""))
+        if written != expected:
+            sys.exit(f"the identity wrote {written} bytes, not {expected}")
+        print(f"identity of {size_mb:.0f} MB\n    job       {shown(identity)}")
+        rate = size_mb / min(identity)[0]
+        judged("MB/s", f"{rate:.0f}", IDENTITY_MB_MIN <= rate)
+        small = base / "small"
+        small.write_text("the mill\nthe grist\n")
+        tiny = [timed(streaming(program, small, 'tr " " "\\n"', "uniq -c"), base / "tiny") for _ in range(TINY_ROUNDS)]
+        median = sorted(tiny)[TINY_ROUNDS // 2][0] * 1000
+        print(f"tiny job\n    median of {TINY_ROUNDS}")
+        judged("ms", f"{median:.1f}", median <= TINY_MS_MAX)
+    if missed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
