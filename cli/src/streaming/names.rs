@@ -35,6 +35,8 @@ const ALIASES: [(&str, &str); 51] = [
     ("mapred.reduce.slowstart.completed.maps", "mapreduce.job.reduce.slowstart.completedmaps"),
     ("mapred.reduce.parallel.copies", "mapreduce.reduce.shuffle.parallelcopies"),
     ("mapred.task.timeout", "mapreduce.task.timeout"),
+    ("mapred.map.task.debug.script", "mapreduce.map.debug.script"),
+    ("mapred.reduce.task.debug.script", "mapreduce.reduce.debug.script"),
     ("io.sort.mb", "mapreduce.task.io.sort.mb"),
     ("io.sort.factor", "mapreduce.task.io.sort.factor"),
     ("mapred.cache.files", "mapreduce.job.cache.files"),

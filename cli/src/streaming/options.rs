@@ -9,7 +9,7 @@ use super::readers;
 use super::steps::step;
 use super::{StreamError, code, forms};
 use gristmill_runtime::streaming::{
-    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob,
+    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
@@ -47,6 +47,10 @@ const WITH_VALUE: [&str; 29] = [
     "tokenCacheFile",
     "numMapTasks",
 ];
+
+/// Properties that name what looks at failed attempts.
+const MAP_DEBUG: &str = "mapreduce.map.debug.script";
+const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
 
 /// Options without one.
 const WITHOUT_VALUE: [&str; 7] = ["background", "verbose", "info", "debug", "help", "lazyOutput", "h"];
@@ -162,7 +166,9 @@ impl TypedOptions {
             "fs" | "dfs" => self.properties.set("fs.defaultFS", value),
             "conf" | "additionalconfspec" => self.read_configuration(value)?,
             "io" => forms::set_all(&mut self.properties, value),
-            "libjars" | "jt" | "tokenCacheFile" | "mapdebug" | "reducedebug" => {
+            "mapdebug" => self.properties.set(MAP_DEBUG, value),
+            "reducedebug" => self.properties.set(REDUCE_DEBUG, value),
+            "libjars" | "jt" | "tokenCacheFile" => {
                 self.remarks.push(format!("-{name} {value} has no meaning here and is passed over"));
             }
             _ => {
@@ -191,6 +197,11 @@ impl TypedOptions {
         }
         Ok(())
     }
+}
+
+/// The words of a command for failed attempts, if there are any.
+fn debug_of(typed: Option<&str>) -> Option<Vec<String>> {
+    typed.map(split_command).filter(|words| !words.is_empty())
 }
 
 fn unescaped(text: &str) -> String {
@@ -285,6 +296,8 @@ impl TypedOptions {
             combine_bytes: self
                 .number("mapreduce.task.io.sort.mb")?
                 .map_or(COMBINE_BYTES, |megabytes| (megabytes << 20).clamp(1 << 20, COMBINE_BYTES_MAX)),
+            map_debug: debug_of(property(MAP_DEBUG)),
+            reduce_debug: debug_of(property(REDUCE_DEBUG)),
             reporter_prefix: property("stream.stderr.reporter.prefix").unwrap_or("reporter:").to_owned(),
             properties: self.told_properties(places, &paths, &output, reduces),
             property_bytes_max: property("stream.jobconf.truncate.limit").and_then(|text| text.parse().ok()),
@@ -492,7 +505,6 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
 mod tests {
     use super::super::places::DefaultSystem;
     use super::*;
-    use gristmill_runtime::streaming::split_command;
 
     fn words(text: &str) -> Vec<String> {
         split_command(text)

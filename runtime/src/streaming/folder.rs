@@ -14,12 +14,12 @@ pub(super) const EXECUTABLE: u32 = 0o111;
 pub(super) struct TaskFolder(PathBuf);
 
 impl TaskFolder {
-    /// A fresh folder of this name, with a folder for temporary files and links to `files`. The one that is named
-    /// `program` is copied if it may not be executed where it lies.
+    /// A fresh folder of this name, with a folder for temporary files and links to `files`. Those that are named among the
+    /// `programs` are copied if they may not be executed where they lie.
     ///
     /// # Errors
     /// A file that is not there, or an error of the file system.
-    pub fn make(within: &Path, name: &str, files: &[ShippedFile], program: Option<&str>) -> io::Result<Self> {
+    pub fn make(within: &Path, name: &str, files: &[ShippedFile], programs: &[&str]) -> io::Result<Self> {
         let path = within.join(name);
         // An attempt of that name may have left one when its process was killed.
         match fs::remove_dir_all(&path) {
@@ -31,7 +31,7 @@ impl TaskFolder {
         let folder = Self(path);
         private(&folder.0.join("tmp"))?;
         for file in files {
-            folder.add(file, program == Some(file.name.as_str()))?;
+            folder.add(file, programs.contains(&file.name.as_str()))?;
         }
         Ok(folder)
     }

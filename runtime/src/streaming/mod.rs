@@ -13,6 +13,7 @@ mod between_marks;
 mod bundle;
 mod combine;
 mod command;
+mod debug;
 mod environment;
 mod field_selection;
 mod fields;
@@ -41,6 +42,7 @@ pub use key_specs::{KeySpecError, KeySpecs};
 pub use keys::{PartRule, hash_bytes};
 pub use reported::{CounterSum, counter_sums};
 
+use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::api::MapReducePlan;
 use gristmill_worker::prelude::*;
 use keys::{KeyCoding, KeyPartitioner};
@@ -131,6 +133,10 @@ pub struct StreamingJob {
     pub timeout_ms: Option<u64>,
     /// Bytes of pairs that a combiner gets at once.
     pub combine_bytes: u64,
+    /// Runs where a command of a map has failed, to look at what it left: a program and its arguments.
+    pub map_debug: Option<Vec<String>>,
+    /// The same of a reduce.
+    pub reduce_debug: Option<Vec<String>>,
     /// What a line on standard error begins with that is meant for the framework.
     pub reporter_prefix: String,
     /// The job's properties, of which commands are told by variables.
@@ -147,6 +153,16 @@ pub struct StreamingJob {
     pub stamp: u64,
     /// Folder that `hdfs:///` stands for, by which a map is told the name of its file.
     pub hdfs_root: Option<PathBuf>,
+}
+
+impl StreamingJob {
+    /// What looks at failed attempts of this kind.
+    fn debug_of(&self, kind: TaskKind) -> Option<&[String]> {
+        match kind {
+            TaskKind::Map => self.map_debug.as_deref(),
+            TaskKind::Reduce => self.reduce_debug.as_deref(),
+        }
+    }
 }
 
 impl Job for StreamingJob {

@@ -7,6 +7,7 @@
 //! Not here: what its lines mean ([`map`](super::map), [`reduce`](super::reduce)).
 
 use super::bundle::UnpackedBundle;
+use super::debug::{self, Failure};
 use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::{EXECUTABLE, TaskFolder};
 use super::forms::{OutputCutter, PairForm};
@@ -14,10 +15,11 @@ use super::pipes::{READ_BYTES, Tidings, await_exit, read_output, read_talk, spaw
 use super::reported::{CountsByName, Reported};
 use super::{ShippedFile, StreamingJob};
 use crate::cluster::{CommandStart, start_command};
-use gristmill_scheduler::ids::AttemptId;
+use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_worker::api::{InputStretch, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -131,8 +133,9 @@ pub(super) struct TaskCommand {
     cancelled: bool,
     /// Its number may be another's by now.
     reaped: bool,
-    /// Its folder goes after it.
-    _folder: TaskFolder,
+    environment: BTreeMap<OsString, OsString>,
+    /// It goes after the command.
+    folder: TaskFolder,
 }
 
 impl TaskCommand {
@@ -148,8 +151,11 @@ impl TaskCommand {
             return Err(TaskError::config("a command has no words"));
         };
         let name = format!("streaming-{}-{}-{step}", place.attempt.task.job, place.attempt.file_name());
-        let local = program.strip_prefix("./").unwrap_or(program);
-        let folder = TaskFolder::make(&place.folder, &name, &place.files, Some(local)).map_err(|error| {
+        let debug = job.debug_of(place.attempt.task.kind).and_then(|words| words.first());
+        let programs = [Some(program), debug].into_iter().flatten();
+        let programs: Vec<&str> =
+            programs.map(|program| program.strip_prefix("./").unwrap_or(program)).collect();
+        let folder = TaskFolder::make(&place.folder, &name, &place.files, &programs).map_err(|error| {
             TaskError::config(format!("the working directory of a command could not be made: {error}"))
         })?;
         let facts = AttemptFacts {
@@ -169,7 +175,7 @@ impl TaskCommand {
                 })
             })
             .map_err(|error| cannot_run(program, folder.path(), &error))?;
-        Self::attend(job, place, (words, form), started, folder)
+        Self::attend(job, place, (words, form), started, (folder, environment))
     }
 
     /// Starts the threads of a process.
@@ -178,7 +184,7 @@ impl TaskCommand {
         place: &AttemptPlace,
         (words, form): (&[String], PairForm),
         mut child: Child,
-        folder: TaskFolder,
+        (folder, environment): (TaskFolder, BTreeMap<OsString, OsString>),
     ) -> TaskResult<Self> {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -212,7 +218,8 @@ impl TaskCommand {
             exited: false,
             cancelled: false,
             reaped: false,
-            _folder: folder,
+            environment,
+            folder,
         };
         let prefix = job.reporter_prefix.clone();
         let (of_input, of_output, of_talk) = (tell.clone(), tell.clone(), tell.clone());
@@ -411,18 +418,26 @@ impl TaskCommand {
         Err(self.with_tail(said))
     }
 
-    /// An error with what the map reads and the last lines of standard error.
-    fn with_tail(&self, mut said: String) -> TaskError {
-        if let Some(split) = &self.split {
-            said.push_str("\nProcessing split: ");
-            said.push_str(split);
-        }
-        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in reported.tail() {
-            said.push('\n');
-            said.push_str(line);
-        }
-        TaskError::new(said)
+    /// An error with what the map reads, the last lines of standard error, and what the job's own command for that says of
+    /// them. The process is ended before.
+    fn with_tail(&self, reason: String) -> TaskError {
+        let last_words: String = {
+            let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.tail().flat_map(|line| [line, "\n"]).collect()
+        };
+        let looked = self.job.debug_of(self.attempt.task.kind).map(|words| {
+            if !self.reaped {
+                self.end_group();
+            }
+            let (directory, environment) = (self.folder.path(), &self.environment);
+            let failure = Failure { directory, environment, last_words: &last_words, reason: &reason };
+            debug::look_at(&self.job, words, &failure)
+        });
+        let split = self.split.as_ref().map(|split| format!("Processing split: {split}"));
+        let looked = looked.map(|said| format!("Debug script: {said}"));
+        let parts = [Some(reason), split, Some(last_words.trim_end().to_owned()), looked];
+        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        TaskError::new(parts.join("\n"))
     }
 
     /// Ends whatever is left of what the command has started in its group.
@@ -442,7 +457,7 @@ impl Drop for TaskCommand {
 }
 
 /// The file of a command: as it is named if that is absolute, else in the working directory, else in `PATH`.
-fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -> io::Result<PathBuf> {
+pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -> io::Result<PathBuf> {
     if Path::new(program).is_absolute() {
         return Ok(PathBuf::from(program));
     }
