@@ -8,11 +8,12 @@ use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::check::{WorkerCheck, wall_ms};
-use gristmill_worker::http::{Endpoint, ListenAddress};
+use gristmill_worker::http::{Endpoint, HttpError, ListenAddress, Phase};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// All of it.
 pub(super) struct Facts {
@@ -72,10 +73,31 @@ pub(super) struct ClusterFacts {
 pub(super) struct WorkerFacts {
     pub worker: WorkerId,
     pub host: String,
+    /// Its process id there.
+    pub pid: u32,
     pub endpoint: Endpoint,
     pub away: bool,
-    /// What it says, and its clock minus ours in milliseconds; or why it was not reached from here.
-    pub check: Result<(WorkerCheck, i64), String>,
+    /// What it says, and its clock minus ours in milliseconds; or why it did not say it here.
+    pub check: Result<(WorkerCheck, i64), Unheard>,
+}
+
+/// Why a worker did not say how it is.
+pub(super) enum Unheard {
+    /// No connection to it came about: why.
+    Unreached(String),
+    /// Connections to it stand, and it said nothing on them for so long: its process is stopped, or hangs.
+    StandsStill(Duration),
+}
+
+impl Unheard {
+    fn of(error: &HttpError) -> Self {
+        match error {
+            HttpError::Timeout { phase: Phase::Handshake | Phase::Head | Phase::Body, limit, .. } => {
+                Self::StandsStill(*limit)
+            }
+            _ => Self::Unreached(gristmill_runtime::chain(error)),
+        }
+    }
 }
 
 /// Looks at everything.
@@ -161,6 +183,7 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
     let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {
         worker: status.worker,
         host: status.host,
+        pid: status.pid,
         endpoint: status.endpoint,
         away: status.away,
         check: check
@@ -168,7 +191,7 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
                 let offset_ms = check.wall_ms.cast_signed() - middle_ms.cast_signed();
                 (check, offset_ms)
             })
-            .map_err(|error| gristmill_runtime::chain(&error)),
+            .map_err(|error| Unheard::of(&error)),
     });
     Ok(ClusterFacts {
         own_build: gristmill_worker::build_id(),

@@ -1,6 +1,6 @@
 //! What of the facts is wrong, and what to do about each.
 
-use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, WorkerFacts};
+use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, Unheard, WorkerFacts};
 use gristmill_scheduler::units::Bytes;
 
 /// Memory that a worker process needs at least, with what the program itself takes.
@@ -151,13 +151,7 @@ fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec
     let mut findings = Vec::new();
     let (check, offset_ms) = match &facts.check {
         Ok(answered) => answered,
-        Err(why) => {
-            let wrong = format!("{who} is not reached from here: {why}");
-            let remedy = "open its port in the firewall (`worker --listen ADDR:PORT-PORT` fixes it), or start it with \
-                          --advertise HOST under which it is reached";
-            findings.push(finding(wrong, remedy));
-            return findings;
-        }
+        Err(why) => return vec![unheard(facts, &who, why)],
     };
     if check.disk_free_bytes < reserve_bytes {
         let (free, reserve) = (Bytes(check.disk_free_bytes), Bytes(reserve_bytes));
@@ -189,7 +183,10 @@ fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec
         findings.push(finding(wrong, remedy));
     }
     for (peer, why) in all.workers.iter().zip(&check.unreached) {
-        if let Some(why) = why {
+        // Nobody hears of one that stands still: that is said once, of itself.
+        if let Some(why) = why
+            && !matches!(peer.check, Err(Unheard::StandsStill(_)))
+        {
             let wrong = format!("{who} does not reach {} at {}: {why}", peer.worker, peer.endpoint);
             findings.push(finding(
                 wrong,
@@ -200,6 +197,28 @@ fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec
     findings
 }
 
+/// A worker that did not say how it is.
+fn unheard(facts: &WorkerFacts, who: &str, why: &Unheard) -> Finding {
+    let (pid, host) = (facts.pid, &facts.host);
+    match why {
+        Unheard::Unreached(why) => finding(
+            format!("{who} is not reached from here: {why}"),
+            "open its port in the firewall (`worker --listen ADDR:PORT-PORT` fixes it), or start it with --advertise \
+             HOST under which it is reached",
+        ),
+        Unheard::StandsStill(limit) => finding(
+            format!(
+                "{who} stands still: its process {pid} takes connections, and has said nothing on one for {} s",
+                limit.as_secs_f64()
+            ),
+            format!(
+                "on {host}, `ps -o stat= -p {pid}` says T if it was stopped: then `kill -CONT {pid}`; else its disk or \
+                 machine hangs, or `kill -KILL {pid}` and `gristmill worker` starts another in its place"
+            ),
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::facts::FolderFacts;
@@ -207,11 +226,13 @@ mod tests {
     use gristmill_scheduler::ids::WorkerId;
     use gristmill_worker::agent::check::WorkerCheck;
     use gristmill_worker::http::Endpoint;
+    use std::time::Duration;
 
     fn healthy() -> Facts {
         let worker = |number: u32| WorkerFacts {
             worker: WorkerId(number),
             host: "host".to_owned(),
+            pid: 4000 + number,
             endpoint: Endpoint { host: "192.0.2.1".to_owned(), port: 7000 + number as u16, pin: None },
             away: false,
             check: Ok((
@@ -271,7 +292,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 18] = [
+        let faults: [Fault; 19] = [
             (
                 |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
                 "nothing can listen on [::1]:7: in use",
@@ -294,8 +315,12 @@ mod tests {
             (|it| there(it).trouble = Some("disk full".into()), "takes no jobs: disk full"),
             (|it| there(it).workers.clear(), "has no workers"),
             (
-                |it| there(it).workers[1].check = Err("timed out".into()),
-                "worker-2 on host is not reached from here: timed out",
+                |it| there(it).workers[1].check = Err(Unheard::Unreached("refused".into())),
+                "worker-2 on host is not reached from here: refused",
+            ),
+            (
+                |it| there(it).workers[1].check = Err(Unheard::StandsStill(Duration::from_secs(3))),
+                "worker-2 on host stands still: its process 4002 takes connections, and has said nothing on one for 3 s",
             ),
             (|it| said(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
             (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill folder of worker-2 on host"),
@@ -314,5 +339,16 @@ mod tests {
             assert!(findings[0].wrong.contains(words), "{words}: {findings:?}");
             assert!(!findings[0].remedy.is_empty());
         }
+    }
+
+    #[test]
+    fn worker_that_stands_still_is_named_once_whatever_the_others_say_of_the_way_to_it() {
+        let mut facts = healthy();
+        there(&mut facts).workers[0].check = Err(Unheard::StandsStill(Duration::from_secs(3)));
+        said(&mut facts).0.unreached[0] = Some("gave up".into());
+        let findings = judge(&facts);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].wrong.starts_with("worker-1 on host stands still: "), "{findings:?}");
+        assert!(findings[0].remedy.contains("`kill -CONT 4001`"), "{findings:?}");
     }
 }

@@ -4,12 +4,18 @@
 
 use crate::cluster::other_build;
 use crate::faults::shim;
-use crate::support::Sandbox;
 use crate::support::sandbox::{Finished, PROGRAM};
 use crate::support::standing::{Standing, await_join_line, start_worker};
+use crate::support::{Sandbox, process, until};
+use rustix::process::Signal;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longest time that the doctor takes with a worker that stands still: it waits 3 s for it, and a busy machine takes its
+/// share. The half minute that other requests wait for an answer would be beyond it.
+const STANDS_STILL_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// What the doctor says where something is wrong: so many findings, each with what to do, among them these words.
 fn finds(finished: Finished, findings: usize, words: &str) {
@@ -52,6 +58,8 @@ fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_health
 fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_healthy_one() {
     let sandbox = Sandbox::new();
     let missing = sandbox.text("nowhere");
+    // The master does not give the worker up that is stopped below before the doctor has looked.
+    sandbox.write("faults/master.silence", "600000");
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     finds(doctor(&sandbox, &[]), 1, "the master has no workers");
@@ -61,6 +69,17 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     is_healthy(&sandbox, "the master and 2 worker(s)");
     finds(doctor(&sandbox, &["--path", &missing]), 2, "does not see");
     finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
+
+    // It takes connections still, and answers nobody: neither who asks nor the other worker.
+    let pid = standing.worker_pids()[0];
+    process::signal(pid, Signal::STOP);
+    until("a worker to stand still", || process::is_stopped(pid).then_some(()));
+    let asked = Instant::now();
+    let looked = doctor(&sandbox, &[]);
+    assert!(asked.elapsed() < STANDS_STILL_TIME_MAX, "took {:?}", asked.elapsed());
+    finds(looked, 1, &format!(" stands still: its process {pid} takes connections"));
+    process::signal(pid, Signal::CONT);
+    until("the worker to answer", || (doctor(&sandbox, &[]).status.code() == Some(0)).then_some(()));
 
     let line = sandbox.write_private("old-join", &standing.join.text);
     standing.end();

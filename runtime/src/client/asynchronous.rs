@@ -21,13 +21,15 @@ use crate::standard_input::StandardInput;
 use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::agent::check::{CHECK_ROUTE, CheckRequest, WorkerCheck};
+use gristmill_worker::agent::check::{
+    CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way,
+};
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::{Input, Job};
 use gristmill_worker::fault;
 use gristmill_worker::http::{
-    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Key, ListenAddress, Permissions, Pool,
-    Secret, Timeouts, Token, Transport, full,
+    Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Key, ListenAddress, Permissions, Phase,
+    Plaintext, Pool, Secret, Timeouts, Token, Transport, full,
 };
 use gristmill_worker::input::FilePath;
 use gristmill_worker::input::list::{Subdirectories, list_input};
@@ -40,6 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// Longest answer that is read whole, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
@@ -56,6 +59,8 @@ pub struct AsyncClient {
     pub(super) master: Endpoint,
     token: Token,
     pool: Pool,
+    /// To whom it speaks without TLS.
+    plaintext: Plaintext,
     /// Counts interruptions by the user; `None` if nobody watches for them.
     interrupted: Option<watch::Receiver<u32>>,
     permissions: Permissions,
@@ -87,6 +92,7 @@ impl AsyncClient {
             master: master.endpoint.clone(),
             token: master.token.clone(),
             pool: Pool::new(timeouts, master.plaintext),
+            plaintext: master.plaintext,
             interrupted: None,
             permissions: Permissions::default(),
             patience: fault::span("client.patience", finding_again::PATIENCE),
@@ -259,7 +265,8 @@ impl AsyncClient {
     }
 
     /// What each worker says of itself, of its ways to the others, and whether it sees this path; in the order of the
-    /// workers of the master that is answered too.
+    /// workers of the master that is answered too. All are asked at once, and each is given up after a few seconds
+    /// ([`check`](gristmill_worker::agent::check) names them).
     ///
     /// # Errors
     /// A token that may not submit jobs, or a master that cannot be reached. A worker that does not answer is an item.
@@ -275,7 +282,14 @@ impl AsyncClient {
         for (number, worker) in master.workers.iter().enumerate() {
             let (pool, body, endpoint) = (self.pool.clone(), body.clone(), worker.endpoint.clone());
             let key: Option<Secret> = list_keys.get(&worker.worker).and_then(|key| key.parse().ok());
-            asked.spawn(async move { (number, check_worker(&pool, &endpoint, key, body).await) });
+            let plaintext = self.plaintext;
+            asked.spawn(async move {
+                let answer = match try_way(&endpoint, plaintext).await {
+                    Ok(()) => check_worker(&pool, &endpoint, key, body).await,
+                    Err(error) => Err(error),
+                };
+                (number, answer)
+            });
         }
         let mut answers: Vec<_> = asked.join_all().await;
         answers.sort_by_key(|(number, _)| *number);
@@ -752,7 +766,7 @@ async fn list_files(
     listed.map_err(|source| ClientError::Submit { source: Box::new(SubmitError::Input { source }) })
 }
 
-/// Asks one worker how it is.
+/// Asks one worker how it is, for [`CHECK_PATIENCE`] at most.
 async fn check_worker(
     pool: &Pool,
     endpoint: &Endpoint,
@@ -760,8 +774,16 @@ async fn check_worker(
     body: Vec<u8>,
 ) -> Result<WorkerCheck, HttpError> {
     let key = key.as_ref().map(|key| key as &dyn Key);
-    let mut answer = pool.request(endpoint, key, Method::POST, CHECK_ROUTE, full(body)).await?;
-    let body = answer.body_mut().collect(ANSWER_BYTES_MAX).await?;
+    let asked = async {
+        let mut answer = pool.request(endpoint, key, Method::POST, CHECK_ROUTE, full(body)).await?;
+        answer.body_mut().collect(ANSWER_BYTES_MAX).await
+    };
+    let late = |_| HttpError::Timeout {
+        peer: endpoint.to_string(),
+        phase: Phase::Head,
+        limit: CHECK_PATIENCE,
+    };
+    let body = timeout(CHECK_PATIENCE, asked).await.map_err(late)??;
     serde_json::from_slice(&body).map_err(|source| HttpError::Status {
         peer: endpoint.to_string(),
         method: Method::POST,

@@ -3,7 +3,7 @@
 use super::files::REQUEST_BYTES_MAX;
 use crate::answer;
 use crate::error_text::chain;
-use crate::http::{self, Body, Connection, Endpoint, Plaintext, Timeouts};
+use crate::http::{self, Body, Connection, Endpoint, HttpError, Plaintext, Timeouts};
 use crate::input::FilePath;
 use crate::segment::SpillDirs;
 use crate::{descriptors, machine};
@@ -19,8 +19,12 @@ pub const CHECK_ROUTE: &str = "/check";
 /// Workers to which ways are tried at once; those beyond are left out.
 const PEERS_MAX: usize = 4096;
 
-/// How long one way may take.
-const WAY_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a peer may take until a connection to it stands, and then as long again until it answers a greeting on it.
+pub const WAY_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a worker that has answered a greeting may take to say how it is. Meanwhile it tries its own ways, all at once,
+/// which takes twice [`WAY_PATIENCE`] at most.
+pub const CHECK_PATIENCE: Duration = Duration::from_secs(8);
 
 /// What is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,7 +75,7 @@ pub(super) async fn answer_check(
     let looked = tokio::task::spawn_blocking(look);
     let mut ways = JoinSet::new();
     for (number, peer) in peers.iter().cloned().enumerate() {
-        ways.spawn(async move { (number, try_way(&peer, plaintext).await) });
+        ways.spawn(async move { (number, try_way(&peer, plaintext).await.err().map(|error| chain(&error))) });
     }
     let mut unreached = vec![None; peers.len()];
     while let Some(tried) = ways.join_next().await {
@@ -87,8 +91,11 @@ pub(super) async fn answer_check(
     )
 }
 
-/// Why a worker is not reached; `None` if it is.
-pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Option<String> {
-    let timeouts = Timeouts { connect: WAY_PATIENCE, ..Timeouts::default() };
-    Connection::open(peer, timeouts, plaintext).await.err().map(|error| chain(&error))
+/// Tries the way to a worker: whether a connection to it stands, and whether it answers on it.
+///
+/// # Errors
+/// A worker that cannot be connected to, or that does not answer in time: then the phase of `Timeout` says how far it came.
+pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Result<(), HttpError> {
+    let timeouts = Timeouts { connect: WAY_PATIENCE, head: WAY_PATIENCE, ..Timeouts::default() };
+    Connection::open(peer, timeouts, plaintext).await?.await_any_answer().await
 }

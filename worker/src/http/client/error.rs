@@ -10,6 +10,8 @@ use std::time::Duration;
 pub enum Phase {
     /// The connection.
     Connect,
+    /// TLS over a connection that stands: a process that is stopped gets that far, as its system takes connections for it.
+    Handshake,
     /// The head of the answer.
     Head,
     /// The next piece of the answer's body.

@@ -66,6 +66,17 @@ impl Connection {
         Err(failed(error))
     }
 
+    /// Waits until the peer has answered a greeting, whatever it says. A connection alone shows nothing: its system takes
+    /// connections for a process that is stopped. No secret is needed, and none is shown.
+    ///
+    /// # Errors
+    /// `Timeout`, `Closed` or `NotHttp`.
+    pub async fn await_any_answer(&mut self) -> Result<(), HttpError> {
+        let request = new_request(&self.peer, Method::POST, HELLO_PATH, empty())?;
+        let request = self.prepare(None, request)?;
+        self.exchange(request).await.map(drop).map_err(|failure| failure.error)
+    }
+
     /// Adds what every request of ours carries. Only a server that has been greeted for the secret is sent what shows
     /// that we know it too.
     pub(in crate::http) fn prepare(

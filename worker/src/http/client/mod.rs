@@ -96,23 +96,32 @@ impl Connection {
         plaintext: Plaintext,
     ) -> Result<Self, HttpError> {
         let limit = timeouts.connect;
+        let late = |phase| HttpError::Timeout { peer: endpoint.to_string(), phase, limit };
+        let passed = lived(limit);
+        tokio::pin!(passed);
+        let stream = tokio::select! {
+            biased;
+            connected = TcpStream::connect((endpoint.host.as_str(), endpoint.port)) => connected,
+            () = passed.as_mut() => return Err(late(Phase::Connect)),
+        };
+        let stream =
+            stream.map_err(|source| HttpError::Connect { peer: endpoint.to_string(), source })?;
         tokio::select! {
             biased;
-            opened = Connection::open_unlimited(endpoint, timeouts, plaintext) => opened,
-            () = lived(limit) => {
-                Err(HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Connect, limit })
-            }
+            opened = Connection::over(stream, endpoint, timeouts, plaintext) => opened,
+            () = passed => Err(late(Phase::Handshake)),
         }
     }
 
-    async fn open_unlimited(
+    /// Goes on over a connection that stands.
+    async fn over(
+        stream: TcpStream,
         endpoint: &Endpoint,
         timeouts: Timeouts,
         plaintext: Plaintext,
     ) -> Result<Self, HttpError> {
         let peer = endpoint.to_string();
         let connect = |source| HttpError::Connect { peer: peer.clone(), source };
-        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await.map_err(connect)?;
         stream.set_nodelay(true).map_err(connect)?;
         let Some(pin) = endpoint.pin else {
             let address = stream.peer_addr().map_err(connect)?;

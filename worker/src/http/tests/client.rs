@@ -184,6 +184,29 @@ async fn server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
+async fn peer_that_takes_connections_and_says_nothing_is_given_up_and_told_from_one_out_of_reach() {
+    // Nobody accepts: the system takes connections, as it does for a process that is stopped.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = |pin| Endpoint::of_address(listener.local_addr().unwrap(), pin);
+    let short = Duration::from_millis(20);
+    let timeouts = Timeouts { connect: short, head: short, ..Timeouts::default() };
+    let mut connection =
+        Connection::open(&endpoint(None), timeouts, Plaintext::OnLoopback).await.unwrap();
+    let error = connection.await_any_answer().await.unwrap_err();
+    assert!(matches!(error, HttpError::Timeout { phase: Phase::Head, .. }), "{error:?}");
+    let pinned = endpoint(Some(Pin([1; 32])));
+    let error = Connection::open(&pinned, timeouts, Plaintext::OnLoopback).await.unwrap_err();
+    assert!(matches!(error, HttpError::Timeout { phase: Phase::Handshake, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn server_answers_a_greeting_without_a_secret() {
+    for server in [Running::plain().await, tls_server().await] {
+        open(&server).await.await_any_answer().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn server_that_hangs_up_has_closed() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
