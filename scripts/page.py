@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover,
-and a program that takes the port of a master that was killed.
+"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover, a
+job cancelled by keyboard where the link lets one and not elsewhere, and a program that takes the port of a master that was
+killed.
 
 Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Talks to
 loopback only. --pictures FOLDER keeps what it looked like, light, dark and narrow.
 """
-import argparse, base64, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import argparse, base64, contextlib, http.server, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import urllib.error, urllib.request
 
 PATIENCE_SECONDS = 60
+# Keys as WebDriver calls them.
+TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"
 # What would make elements, attributes or requests if it were taken for markup.
 HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b>"
 
@@ -65,6 +69,13 @@ class Browser:
     def point(self, x: float, y: float):
         move = {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}
         self.of_session("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+
+    def press(self, key: str):
+        self.of_session("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": [
+            {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]})
+
+    def focused(self) -> str:
+        return self.run("return document.activeElement.id")
 
     def picture(self, path: pathlib.Path):
         path.write_bytes(base64.b64decode(self.of_session("GET", "/screenshot")))
@@ -199,6 +210,97 @@ def check(cluster: Cluster, browser: Browser, pictures):
     assert browser.run("return document.body.innerText.includes('worker-2')") is False
 
 
+def sleeper(cluster: Cluster, name: str) -> str:
+    """A job that runs until somebody cancels it."""
+    return cluster.ask("submit", "synthetic", "--maps", "1", "--reduces", "1", "--map-time", "600s", "--detach",
+                       "--output", str(cluster.folder / name))
+
+
+def state(cluster: Cluster, job: str) -> str:
+    return json.loads(cluster.ask("status", job, "--json"))["state"]
+
+
+def open_job(cluster: Cluster, browser: Browser, job: str, *flags: str):
+    """The page of a job, with a fresh link."""
+    browser.open(cluster.ask("page", *flags))
+    browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
+    browser.run(f"location.hash = '#{job}'")
+    browser.until(f"{job} runs", "document.getElementById('job-state').innerText === 'running'")
+
+
+def cancel(cluster: Cluster, browser: Browser, pictures):
+    """A link made for it cancels a job, by keyboard alone and after a question."""
+    job = sleeper(cluster, "cancelled")
+    open_job(cluster, browser, job, "--may-cancel")
+    browser.until("the button", "!document.getElementById('cancel').hidden && document.getElementById('cancel-hint').hidden")
+    browser.run("document.getElementById('job-title').focus()")
+    browser.press(TAB)
+    assert browser.focused() == "cancel", browser.focused()
+    browser.press(ENTER)
+    browser.until("the question", "document.getElementById('cancel-dialog').open")
+    assert browser.run("return document.getElementById('cancel-title').innerText") == f"Cancel {job} synthetic?"
+    assert browser.focused() == "cancel-no", "the answer that changes nothing comes first"
+    if pictures:
+        browser.picture(pictures / "cancel.png")
+    browser.press(ESCAPE)
+    browser.until("the question is gone", "!document.getElementById('cancel-dialog').open")
+    assert (browser.focused(), state(cluster, job)) == ("cancel", "running")
+    browser.press(ENTER)
+    browser.until("the question again", "document.getElementById('cancel-dialog').open")
+    browser.press(TAB)
+    assert browser.focused() == "cancel-yes", browser.focused()
+    browser.press(ENTER)
+    browser.until("the end of the job", "document.getElementById('job-state').innerText === 'cancelled'")
+    browser.until("the end of the button", f"document.getElementById('cancel').hidden && document.getElementById('cancel-said').innerText === '{job}: cancelled'")
+    assert (browser.focused(), state(cluster, job)) == ("job-title", "cancelled")
+
+
+@contextlib.contextmanager
+def foreign_page():
+    """The address of an empty page of another origin."""
+
+    class Empty(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
+def cancel_not(cluster: Cluster, browser: Browser):
+    """A page that only looks says so and cannot cancel, nor can one of another origin."""
+    job = sleeper(cluster, "spared")
+    master = cluster.ask("page").split("/")[2]
+    route = f"http://{master}/api/v1/jobs/{job}/cancel"
+    # The tab has been given a token that may cancel; a foreign page in it has not, and no browser adds it.
+    with foreign_page() as address:
+        browser.open(address)
+        browser.log("performance")
+        browser.run("return fetch(arguments[0], { method: 'POST', mode: 'no-cors', credentials: 'include' }).then(() => 'sent', String)", route)
+        messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
+        answers = [message["params"]["response"] for message in messages if message["method"] == "Network.responseReceived"]
+        assert [answer["status"] for answer in answers if answer["url"] == route] == [403], answers
+    assert state(cluster, job) == "running", "a foreign page has cancelled a job"
+    open_job(cluster, browser, job)
+    browser.until("why there is no button", "document.getElementById('cancel').hidden && document.getElementById('cancel-hint').innerText.includes('gristmill page --may-cancel')")
+    assert browser.run("return document.cookie") == ""
+    status = browser.run("return fetch(arguments[0], { method: 'POST', headers: { Authorization: 'Bearer ' + sessionStorage.getItem('gristmill.token') } }).then((answer) => answer.status)", route)
+    assert status == 403, status
+    assert state(cluster, job) == "running", "a page that only looks has cancelled a job"
+    cluster.ask("cancel", job)
+    browser.until("its end", "document.getElementById('job-state').innerText === 'cancelled' && document.getElementById('cancel-hint').hidden")
+
+
 def take_port(cluster: Cluster, browser: Browser):
     """Whoever takes the port of a killed master is not shown the token."""
     link = cluster.ask("page")
@@ -280,9 +382,11 @@ def main() -> int:
         try:
             browser = Browser(1280, 1000, False)
             check(cluster, browser, options.pictures)
+            cancel(cluster, browser, options.pictures)
             judge(browser, cluster.ask("page").split("/")[2])
             if options.pictures:
                 look(cluster, options.pictures)
+            cancel_not(cluster, browser)
             take_port(cluster, browser)
             look_back(cluster, browser)
         finally:
@@ -290,7 +394,8 @@ def main() -> int:
                 browser.end()
             cluster.end()
     print("the page holds: a job from submission to end, who comes next, a worker killed, a reason on hover, a critical path, hostile\n"
-          "text as text, one host, no error, nothing for whoever takes the master's port, a job of an earlier master")
+          "text as text, one host, no error, a job cancelled by keyboard with the link for it and by nobody else, nothing for whoever\n"
+          "takes the master's port, a job of an earlier master")
     return 0
 
 

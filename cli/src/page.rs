@@ -3,34 +3,53 @@
 use crate::flags::MasterFlags;
 use crate::settings::Settings;
 use crate::terminal::stdout_line;
+use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_worker::http::Endpoint;
+use std::net::IpAddr;
 use tokio::sync::{oneshot, watch};
 
 /// Print a link to the live page of a running master
 ///
-/// The page shows workers, jobs and what every slot does and did, and why. It only looks: nothing can be changed there.
-/// The link opens it once, within ten minutes; a browser tab that is open stays so. Who may see the page may see what
-/// `gristmill token new view` lets see.
+/// The page shows workers, jobs and what every slot does and did, and why. It only looks, unless the link was made with
+/// --may-cancel. The link opens it once, within ten minutes; a browser tab that is open stays so. Who may see the page
+/// may see what `gristmill token new view` lets see.
 #[derive(Args)]
 pub struct PageCommand {
     #[command(flatten)]
     master: MasterFlags,
+    /// Jobs can be cancelled there: the tab gets a token of the role `submit`, so open it where you would keep one
+    #[arg(long)]
+    may_cancel: bool,
 }
 
 /// `gristmill page`.
 pub fn page(settings: &Settings, flags: &PageCommand) -> anyhow::Result<u8> {
     let line = flags.master.join_line(settings)?;
+    if flags.may_cancel && line.endpoint.pin.is_none() && !is_here(&line.endpoint) {
+        return Err(usage(format!(
+            "a page that may cancel jobs is not opened over plain HTTP: on the way to {} anybody could read its token and \
+             run code on the workers; use `gristmill cancel JOB`, or start the master without --insecure-plaintext",
+            line.endpoint
+        )));
+    }
     let client = Client::connect(&line)?;
-    stdout_line(&link(&line.endpoint, &client.page_code()?))?;
+    let code = if flags.may_cancel { client.page_code_to_cancel()? } else { client.page_code()? };
+    stdout_line(&link(&line.endpoint, &code))?;
     if line.endpoint.pin.is_some() {
         say!(
             "the master's key is its own: the browser asks whether to trust it, and cannot check it as workers do"
         );
     }
     Ok(exit::OK)
+}
+
+/// Whether a master is reached without a network.
+fn is_here(endpoint: &Endpoint) -> bool {
+    let literal = endpoint.host.parse().is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback());
+    literal || endpoint.host == "localhost"
 }
 
 /// The link that opens the page of a master with a code.
@@ -67,5 +86,22 @@ mod tests {
         let endpoint = |host: &str| Endpoint { host: host.to_owned(), port: 7070, pin: None };
         assert_eq!(link(&endpoint("127.0.0.1"), "abc"), "http://127.0.0.1:7070/#enter=abc");
         assert_eq!(link(&endpoint("::1"), "abc"), "http://[::1]:7070/#enter=abc");
+    }
+
+    #[test]
+    fn master_is_here_by_loopback_alone() {
+        for (host, here) in [
+            ("127.0.0.1", true),
+            ("127.8.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("localhost", true),
+            ("192.0.2.1", false),
+            ("localhost.example", false),
+            ("0.0.0.0", false),
+        ] {
+            let endpoint = Endpoint { host: host.to_owned(), port: 7070, pin: None };
+            assert_eq!(is_here(&endpoint), here, "{host}");
+        }
     }
 }

@@ -68,6 +68,54 @@ fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
 }
 
 #[test]
+fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_foreign_pages() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let (address, host) = (standing.join.address, standing.join.address.to_string());
+    let (out, view) = (sandbox.text("out"), sandbox.text("view"));
+    let job = ["submit", "synthetic", "--maps", "1", "--map-time", "600s", "--detach", "--output", &out];
+    sandbox.gristmill(job).finish().expect_code(0);
+    until("its map to run", || (standing.job("job-1")["maps"]["running"] == 1).then_some(()));
+    sandbox.gristmill(["token", "new", "view", "--output", &view]).finish().expect_code(0);
+    let refused = sandbox.gristmill(["page", "--may-cancel", "--join", &view]).finish();
+    refused.expect_code(6).expect_words(&["does not allow", "hint: "]);
+
+    let bearer = |flags: &[&str]| {
+        let link = sandbox.gristmill([&["page"], flags].concat()).finish().expect_code(0).stdout_text();
+        let body = format!("{{\"code\":\"{}\"}}", code_of(link.trim()));
+        let entered = request_with(address, "POST", "/page/enter", &[("Host", &host)], body.as_bytes());
+        let token: serde_json::Value = serde_json::from_slice(&entered.body).unwrap();
+        format!("Bearer {}", token["token"].as_str().unwrap())
+    };
+    let (looks, cancels) = (bearer(&[]), bearer(&["--may-cancel"]));
+    assert!(cancels.starts_with("Bearer submit-page@0:"), "{cancels}");
+    let ask = |method: &str, path: &str, more: &[(&str, &str)]| {
+        request(address, method, path, &[&[("Host", host.as_str())], more].concat()).status
+    };
+    let (cancel, own) = ("/api/v1/jobs/job-1/cancel", format!("http://{host}"));
+    let with = ("Authorization", cancels.as_str());
+    let tries: [(&str, &[(&str, &str)], u16); 7] = [
+        ("POST", &[], 401),
+        ("POST", &[("Authorization", looks.as_str())], 403),
+        ("POST", &[with, ("Origin", "http://127.0.0.1:1")], 403),
+        ("POST", &[with, ("Sec-Fetch-Site", "cross-site")], 403),
+        ("POST", &[("Cookie", cancels.as_str()), ("Origin", &own)], 401),
+        ("GET", &[with], 404),
+        ("PUT", &[with], 403),
+    ];
+    for (method, shown, status) in tries {
+        assert_eq!(ask(method, cancel, shown), status, "{method} {shown:?}");
+    }
+    for path in ["/api/v1/shutdown", "/api/v1/tokens", "/api/v1/workers/worker-1/drain"] {
+        assert_eq!(ask("POST", path, &[with]), 403, "{path}");
+    }
+    assert_eq!(standing.job("job-1")["state"], "running");
+    assert_eq!(ask("POST", cancel, &[with, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]), 204);
+    sandbox.gristmill(["wait", "job-1"]).finish().expect_code(8);
+    standing.end();
+}
+
+#[test]
 fn page_of_a_run_is_shown_by_a_link_and_stays_until_enter() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "to be or not to be\n");

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Every route of a master and of a worker, and some that do not exist.
-const ROUTES: [&str; 25] = [
+const ROUTES: [&str; 26] = [
     "/page",
     "/api/v1",
     "/api/v1/status",
@@ -27,6 +27,7 @@ const ROUTES: [&str; 25] = [
     "/api/v1/shutdown",
     "/api/v1/feed",
     "/api/v1/page",
+    "/api/v1/page/submit",
     "/metrics",
     "/api/v1/no-such-route",
     "/worker/connect",

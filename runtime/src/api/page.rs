@@ -4,7 +4,8 @@ use super::{JobStatus, MasterStatus, WorkerStatus};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
-/// Opens the page once. Answer of `POST /api/v1/page`; the page is `/#CODE` of the master.
+/// Opens the page once. Answer of `POST /api/v1/page`, and of `POST /api/v1/page/submit` for one that may cancel jobs; the
+/// page is `/#enter=CODE` of the master.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct PageCode {
     /// The code: a secret until it is used.

@@ -146,12 +146,21 @@ impl AsyncClient {
         made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
     }
 
-    /// A code that opens the live page once.
+    /// A code that opens the live page once, to look.
     ///
     /// # Errors
     /// A token of ours that may not look, or a master that cannot be reached.
     pub async fn page_code(&self) -> Result<String, ClientError> {
         let made: PageCode = parsed(&self.change(Method::POST, "page", &()).await?)?;
+        Ok(made.code)
+    }
+
+    /// As [`AsyncClient::page_code`], of a page that may cancel jobs too: its token has the role `submit`.
+    ///
+    /// # Errors
+    /// A token of ours that may not cancel jobs, or a master that cannot be reached.
+    pub async fn page_code_to_cancel(&self) -> Result<String, ClientError> {
+        let made: PageCode = parsed(&self.change(Method::POST, "page/submit", &()).await?)?;
         Ok(made.code)
     }
 

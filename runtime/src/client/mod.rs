@@ -304,6 +304,14 @@ impl Client {
         self.block_on(self.core.page_code())
     }
 
+    /// [`AsyncClient::page_code_to_cancel`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn page_code_to_cancel(&self) -> Result<String, ClientError> {
+        self.block_on(self.core.page_code_to_cancel())
+    }
+
     /// [`AsyncClient::revoke_token`].
     ///
     /// # Errors

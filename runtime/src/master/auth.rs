@@ -38,7 +38,9 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
         (&Method::POST, ["workers", "ended"]) => Role::Work,
         (&Method::GET, ["cluster"])
         | (&Method::GET | &Method::PUT, ["programs", ..])
-        | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"]) => Role::Submit,
+        | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"] | ["page", "submit"]) => {
+            Role::Submit
+        }
         (&Method::GET, ["status" | "jobs" | "feed" | "turns"] | ["jobs", ..]) | (&Method::POST, ["page"]) => {
             Role::View
         }

@@ -193,7 +193,7 @@ fn help() -> String {
         let output = std::process::Command::new(PROGRAM).args(words).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let commands = ["run", "master", "worker", "submit", "logs", "compare", "paper"];
+    let commands = ["run", "master", "worker", "submit", "logs", "page", "compare", "paper"];
     let commands = commands.iter().map(|command| ask(&[command, "--help"]));
     commands.chain([ask(&["token", "new", "--help"]), ask(&["--help"])]).collect()
 }
@@ -233,6 +233,7 @@ fn security_page_names_what_exists() {
         "--print-join",
         "--allow-ship",
         "--allow-commands",
+        "--may-cancel",
     ];
     for flag in risks.into_iter().chain(["--join", "--advertise", "--raw"]) {
         assert!(help.contains(flag) && page.contains(&format!("`{flag}`")), "{flag}");

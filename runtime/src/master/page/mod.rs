@@ -1,9 +1,12 @@
 //! The live page: its files, which hold no data and are open to everybody, and the codes with which a browser is let in.
 //!
-//! What the page shows it asks for like any client, with a token that may only look. A browser gets that token for a
+//! What the page shows it asks for like any client, with a token of the role `view`. A browser gets that token for a
 //! code that works once: the link with the code may stay in a terminal or a history without opening anything. The
 //! token is kept by the page's script alone. It is no cookie: browsers show those to every port of a machine, also to
-//! another user's.
+//! another user's, and send them along with requests of other pages.
+//!
+//! The one thing that the page can change is that a job is cancelled, and only if its code was asked for, by somebody
+//! with a token of the role `submit`, for such a token. The page never asks for more than its code gives.
 //!
 //! Before each request with the token the page lets the server prove that it knows it, as our other clients do
 //! (`/prove`): whoever takes the port of a master that has ended learns nothing. Browsers give a page the means for it on
@@ -23,7 +26,7 @@ use tokio::time::Instant;
 const CODE_TIME: Duration = Duration::from_secs(600);
 /// Codes that wait at once; the oldest gives way.
 const CODES_MAX: usize = 64;
-/// Label of the token that lets in whoever asked with one that may do more than look.
+/// Label of the token that lets in whoever asked with one of another role.
 const PAGE_LABEL: &str = "page";
 
 /// The route to which a page sends its code.
@@ -74,15 +77,17 @@ struct WaitingCode {
 pub(super) struct PageCodes(Mutex<Vec<WaitingCode>>);
 
 impl PageCodes {
-    /// A code for whoever shows the token of this name: what it opens ends with that token, if that may only look.
+    /// A code for whoever shows the token of this name, which may do what this role may: what the code opens ends with
+    /// that token, if that has the role itself.
     ///
     /// # Errors
     /// A system that gives no random numbers.
-    pub(super) fn give(&self, key: &str, now: Instant) -> Result<Secret, SecretError> {
+    pub(super) fn give(&self, key: &str, role: Role, now: Instant) -> Result<Secret, SecretError> {
         let code = Secret::generate()?;
-        let label = match key.split_once('@').map(|(name, _)| name) {
-            Some("view") => None,
-            Some(name) => Some(name.strip_prefix("view-").unwrap_or(PAGE_LABEL).to_owned()),
+        let name = key.split_once('@').map_or(key, |(name, _)| name);
+        let label = match name.strip_prefix(role.word()) {
+            Some("") => None,
+            Some(rest) => Some(rest.strip_prefix('-').unwrap_or(PAGE_LABEL).to_owned()),
             None => Some(PAGE_LABEL.to_owned()),
         };
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +95,7 @@ impl PageCodes {
         if CODES_MAX <= codes.len() {
             codes.remove(0);
         }
-        codes.push(WaitingCode { code: code.clone(), role: Role::View, label, until: now + CODE_TIME });
+        codes.push(WaitingCode { code: code.clone(), role, label, until: now + CODE_TIME });
         Ok(code)
     }
 
@@ -121,11 +126,11 @@ mod tests {
     #[test]
     fn code_opens_the_page_once_and_not_after_its_time() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let first = codes.give("admin@0", now).unwrap();
+        let first = codes.give("admin@0", Role::View, now).unwrap();
         let token = codes.take(&first.to_text(), &tokens, now).unwrap().unwrap();
         assert!(token.starts_with("view-page@0:"), "{token}");
         assert!(codes.take(&first.to_text(), &tokens, now).is_none(), "it was used");
-        let late = codes.give("admin@0", now).unwrap();
+        let late = codes.give("admin@0", Role::View, now).unwrap();
         assert!(codes.take(&late.to_text(), &tokens, now + CODE_TIME).is_none());
         assert!(codes.take("", &tokens, now).is_none());
     }
@@ -136,19 +141,34 @@ mod tests {
         for (key, name) in
             [("view@0", "view@0:"), ("view-projector@0", "view-projector@0:"), ("submit-x@0", "view-page@0:")]
         {
-            let code = codes.give(key, now).unwrap();
+            let code = codes.give(key, Role::View, now).unwrap();
             let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
             assert!(token.starts_with(name), "{token}");
         }
-        let code = codes.give("view-projector@0", now).unwrap();
+        let code = codes.give("view-projector@0", Role::View, now).unwrap();
         tokens.revoke("view-projector@0").unwrap();
         assert!(codes.take(&code.to_text(), &tokens, now).unwrap().is_err(), "it was revoked meanwhile");
     }
 
     #[test]
+    fn page_that_may_cancel_has_the_token_of_whoever_asked_if_that_is_for_submitting_and_never_the_admins() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        for (key, name) in [
+            ("submit@0", "submit@0:"),
+            ("submit-ada@0", "submit-ada@0:"),
+            ("admin@0", "submit-page@0:"),
+            ("admin-laptop@0", "submit-page@0:"),
+        ] {
+            let code = codes.give(key, Role::Submit, now).unwrap();
+            let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
+            assert!(token.starts_with(name), "{key}: {token}");
+        }
+    }
+
+    #[test]
     fn codes_that_wait_are_bounded_and_the_oldest_gives_way() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let given: Vec<_> = (0..=CODES_MAX).map(|_| codes.give("admin@0", now).unwrap()).collect();
+        let given: Vec<_> = (0..=CODES_MAX).map(|_| codes.give("admin@0", Role::View, now).unwrap()).collect();
         assert!(codes.take(&given[0].to_text(), &tokens, now).is_none());
         assert!(codes.take(&given[1].to_text(), &tokens, now).is_some());
     }

@@ -1,4 +1,5 @@
-// The live page: follows the master's feed and draws it. It only looks; nothing here changes anything.
+// The live page: follows the master's feed and draws it. It only looks, but for one button: where its link was made for it,
+// a job can be cancelled. Whether it may, the master decides.
 // All text of others is set as text, never as markup.
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
@@ -40,11 +41,11 @@ class Locked extends Error {}
 class Stranger extends Error {}
 
 // The token goes only to a server that proves that it knows it and where it was reached, as in worker/src/http/proof.rs.
-async function prove(token, path) {
+async function prove(token, method, path) {
   if (!crypto.subtle) return;
   const [name, secret] = token.split(":");
   const ours = toText(crypto.getRandomValues(new Uint8Array(32)));
-  const hello = `${ours} ${name} GET /api/v1/${path.split("?")[0]}`;
+  const hello = `${ours} ${name} ${method} /api/v1/${path.split("?")[0]}`;
   const answer = await fetch("/prove", { method: "POST", headers: { "gristmill-hello": hello } });
   const [theirs, proof, ...place] = (answer.headers.get("gristmill-proof") ?? "").split(" ");
   const key = await derive(fromText(secret), `gristmill hello 1 ${ours} ${theirs} ${place.join(" ")}`);
@@ -70,11 +71,11 @@ async function derive(secret, purpose) {
 const toText = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 const fromText = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 
-async function ask(path) {
+async function ask(path, method = "GET") {
   const token = sessionStorage.getItem(TOKEN);
   if (token === null) throw new Locked(CLOSED);
-  await prove(token, path);
-  const answer = await fetch("/api/v1/" + path, { headers: { Authorization: "Bearer " + token } });
+  await prove(token, method, path);
+  const answer = await fetch("/api/v1/" + path, { method, headers: { Authorization: "Bearer " + token } });
   if (answer.status === 401 || answer.status === 403) {
     sessionStorage.removeItem(TOKEN);
     throw new Locked(CLOSED);
@@ -741,6 +742,9 @@ function clearJob() {
   $("job-parameters").textContent = $("logs-text").textContent = $("job-state").textContent = "";
   $("job-tiles").replaceChildren();
   list($("job-why"), []);
+  $("cancel").hidden = $("cancel-hint").hidden = true;
+  $("cancel-said").textContent = "";
+  $("cancel-dialog").close();
   fill($("tasks-table").tBodies[0], []);
   $("path").hidden = $("skew").hidden = $("logs").hidden = $("counters").hidden = $("tasks-more").hidden = true;
   for (const kept of model.traces.keys()) if (kept !== shownJob()) model.traces.delete(kept);
@@ -753,6 +757,7 @@ async function drawJob(id) {
   $("job-title").textContent = jobName(id) + (job ? " " + job.name : "");
   if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
   $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
+  drawCancelling(job);
   $("job-parameters").textContent = job.parameters;
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
   const rest = left(job);
@@ -781,6 +786,44 @@ async function drawJob(id) {
   const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${entry.text}`).join("\n");
   $("logs").hidden = !logs;
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
+}
+
+/** By the name of the page's token, for what is shown alone: what is asked for the master's gate judges. */
+const mayCancel = () => /^(submit|admin)[-@]/.test(sessionStorage.getItem(TOKEN) ?? "");
+
+function drawCancelling(job) {
+  const over = ended(job), may = mayCancel(), said = $("cancel-said");
+  // The question gives the focus back to the button, and that must not go with the focus.
+  if (over) $("cancel-dialog").close();
+  if (over && document.activeElement === $("cancel")) $("job-title").focus();
+  $("cancel").hidden = over || !may;
+  $("cancel-hint").hidden = over || may;
+  if (!over) return;
+  const words = `${jobName(job.job)}: ${job.state}`;
+  if (said.textContent && said.textContent !== words) said.textContent = words;
+}
+
+/** Asks whether the job that is shown is meant; the safe answer has the focus. */
+function askToCancel() {
+  const id = shownJob(), job = model.jobs.get(id);
+  if (!job) return;
+  const running = job.maps.running + job.reduces.running;
+  $("cancel-dialog").dataset.job = String(id);
+  $("cancel-title").textContent = `Cancel ${jobName(id)} ${job.name}?`;
+  $("cancel-words").textContent = `${running} of its tasks ${running === 1 ? "runs" : "run"} now. The job ends without output; that cannot be taken back.`;
+  $("cancel-dialog").showModal();
+}
+
+async function cancelJob() {
+  const name = jobName(Number($("cancel-dialog").dataset.job)), said = $("cancel-said");
+  $("cancel-dialog").close();
+  said.textContent = `${name} is being cancelled`;
+  try {
+    await ask(`jobs/${name}/cancel`, "POST");
+  } catch (error) {
+    if (error instanceof Locked) lock(error.message);
+    said.textContent = `${name} was not cancelled: ${error.message}`;
+  }
 }
 
 function drawPath(steps) {
@@ -910,6 +953,9 @@ $("slots").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 $("tasks-table").addEventListener("toggle", explainTask, true);
+$("cancel").addEventListener("click", askToCancel);
+$("cancel-no").addEventListener("click", () => $("cancel-dialog").close());
+$("cancel-yes").addEventListener("click", cancelJob);
 addEventListener("hashchange", () => {
   // A link that is opened in a tab that is here already.
   if (location.hash.startsWith("#enter=")) return location.reload();

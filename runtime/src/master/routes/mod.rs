@@ -29,7 +29,8 @@
 //! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
 //! | `POST /api/v1/tokens/rotate` | make all tokens new |
 //! | `POST /api/v1/shutdown` | end the master |
-//! | `POST /api/v1/page` | a code that opens the live page once |
+//! | `POST /api/v1/page` | a code that opens the live page once, to look |
+//! | `POST /api/v1/page/submit` | a code that opens it once, to look and to cancel jobs |
 //! | `GET /api/v1/feed` | what changes, a line each |
 //! | `GET /metrics` | measures for Prometheus |
 //! | `GET /healthz`, `/readyz` | whether the process lives, whether the master answers: open, no data |
@@ -56,6 +57,7 @@ use crate::api::{
     ROOT, SCHEMA, WorkerEnded,
 };
 use crate::critical_path::critical_path;
+use crate::role::Role;
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
@@ -121,7 +123,8 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),
-        (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request)),
+        (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request), Role::View),
+        (&Method::POST, ["page", "submit"]) => page::code(&handle, &key_of(&request), Role::Submit),
         (&Method::GET, ["estimator"]) => estimator::memory(&handle).await,
         (&Method::PUT, ["estimator"]) => estimator::restore(&handle, request.into_body()).await,
         (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,

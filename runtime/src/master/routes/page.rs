@@ -4,6 +4,7 @@ use super::super::input::MasterHandle;
 use super::super::page::ENTER_PATH;
 use super::{Answered, RouteRefusal, body, ok, parsed};
 use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
+use crate::role::Role;
 use gristmill_worker::answer;
 use gristmill_worker::http::{Body, ShownKey};
 use hyper::body::Incoming;
@@ -13,8 +14,9 @@ use tokio::time::Instant;
 /// Longest body with a code, bytes.
 const ENTER_BYTES_MAX: usize = 1 << 10;
 
-pub(super) fn code(handle: &MasterHandle, key: &ShownKey) -> Answered {
-    let code = handle.page_codes.give(&key.0, Instant::now()).map_err(|wrong| {
+/// A code for a page with a token of this role, which whoever asks has at least: the gate has seen to that.
+pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answered {
+    let code = handle.page_codes.give(&key.0, role, Instant::now()).map_err(|wrong| {
         RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, crate::chain(&wrong))
     })?;
     ok(&PageCode { code: code.to_text().to_string() })
