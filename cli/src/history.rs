@@ -11,7 +11,7 @@ use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Bytes, Span};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// List jobs that have ended, the last one first, of earlier masters of the same state folder too
 #[derive(Args)]
@@ -38,6 +38,9 @@ pub struct TraceCommand {
     /// Where to [default: stdout]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    overwrite: bool,
     #[command(flatten)]
     master: MasterFlags,
 }
@@ -54,6 +57,9 @@ pub struct ReportCommand {
     /// Where to [default: job-N.html]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long)]
+    overwrite: bool,
     #[command(flatten)]
     master: MasterFlags,
 }
@@ -88,7 +94,7 @@ pub fn write_trace(settings: &Settings, flags: &TraceCommand) -> anyhow::Result<
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let text = serde_json::to_string(&trace::chrome(&client.trace(flags.job)?))?;
     match &flags.output {
-        Some(path) => private_file::write("the trace", path, text.as_bytes())?,
+        Some(path) => write("the trace", path, flags.overwrite, &text)?,
         None => stdout_line(&text)?,
     }
     Ok(exit::OK)
@@ -99,7 +105,14 @@ pub fn write_report(settings: &Settings, flags: &ReportCommand) -> anyhow::Resul
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let page = report::html(&client.trace(flags.job)?);
     let path = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", flags.job)));
-    private_file::write("the report", &path, page.as_bytes())?;
+    write("the report", &path, flags.overwrite, &page)?;
     stdout_line(&path.display())?;
     Ok(exit::OK)
+}
+
+fn write(what: &'static str, path: &Path, overwrite: bool, text: &str) -> anyhow::Result<()> {
+    match overwrite {
+        true => private_file::write(what, path, text.as_bytes()),
+        false => private_file::write_new(what, path, text.as_bytes()),
+    }
 }

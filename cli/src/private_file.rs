@@ -5,7 +5,16 @@ use rustix::fs::Access;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A file that is there already and was not to be replaced, exit code 3.
+#[derive(Debug, thiserror::Error)]
+#[error("could not write {what} {path}: there is a file already", path = path.display())]
+pub struct FileExists {
+    /// What was to be written.
+    what: &'static str,
+    path: PathBuf,
+}
 
 /// Whether such a file could be written there, asked before the work whose result it is to hold.
 ///
@@ -39,4 +48,26 @@ pub fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.write_all(bytes)
     };
     write().with_context(|| format!("could not write {what} {}; name another place", path.display()))
+}
+
+/// As [`write`], but in the place of no other file. What is no file, such as a pipe or a terminal, takes it as ever.
+///
+/// # Errors
+/// [`FileExists`], or what the file system says: then there is no half a file.
+pub fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let failed = || format!("could not write {what} {}; name another place", path.display());
+    let mut file = match fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return match fs::metadata(path).is_ok_and(|there| there.is_file()) {
+                true => Err(FileExists { what, path: path.to_owned() }.into()),
+                false => write(what, path, bytes),
+            };
+        }
+        Err(error) => return Err(error).with_context(failed),
+    };
+    file.write_all(bytes).with_context(failed).inspect_err(|_| {
+        // The first error is the one worth telling.
+        let _ = fs::remove_file(path);
+    })
 }

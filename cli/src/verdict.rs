@@ -2,7 +2,7 @@
 
 use crate::places::PlaceError;
 use crate::usage::UsageError;
-use crate::{files, state, trusted};
+use crate::{files, private_file, state, trusted};
 use gristmill_lab::compare::CompareError;
 use gristmill_lab::compare::file::FileError;
 use gristmill_lab::compare::store::StoreError;
@@ -29,6 +29,9 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if let Some(error) = error.downcast_ref::<paper::WriteError>() {
         let replaceable = matches!(error, paper::WriteError::NotEmpty { .. });
         return (exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite"));
+    }
+    if error.is::<private_file::FileExists>() {
+        return (exit::ENVIRONMENT, Some("choose another file, or add --overwrite"));
     }
     if error.is::<paper::RunsFolderError>() {
         return (exit::ENVIRONMENT, None);

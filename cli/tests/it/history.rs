@@ -1,10 +1,12 @@
 //! `history`, `trace` and `report` of jobs that a master has ended, asked of the next one in its state folder.
 
 use crate::support::Sandbox;
+use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::until;
 use crate::user_code::faulty_program;
 use serde_json::Value;
+use std::path::Path;
 
 #[test]
 fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one() {
@@ -79,6 +81,34 @@ fn what_the_code_of_a_job_printed_is_told_by_the_next_master() {
     standing.end();
     let standing = start();
     assert_eq!(logs(), live);
+    standing.end();
+}
+
+#[test]
+fn trace_and_report_replace_a_file_only_when_told() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "b a\na\n");
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.gristmill(["submit", "wordcount", &input, "--quiet"]).finish().expect_code(0);
+    for (command, first) in [("trace", "{"), ("report", "<!DOCTYPE html>")] {
+        let file = sandbox.write("there", "precious");
+        let write = |more: &[&str]| {
+            sandbox.gristmill([&[command, "job-1", "--output", &file], more].concat()).finish()
+        };
+        let refused = write(&[]).expect_code(3);
+        let words = format!("could not write the {command} {file}: there is a file already");
+        refused.expect_words(&[&words, "hint: choose another file, or add --overwrite"]);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+        write(&["--overwrite"]).expect_code(0);
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with(first), "{command}");
+        std::fs::remove_file(&file).unwrap();
+        write(&[]).expect_code(0);
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with(first), "{command}");
+    }
+    // In a pipe nothing is there that could be replaced.
+    let script = "\"$0\" trace job-1 --output /dev/stdout | cat";
+    let piped = sandbox.program(Path::new("sh"), ["-c", script, PROGRAM]).finish();
+    assert!(piped.expect_code(0).stdout_text().starts_with('{'));
     standing.end();
 }
 
