@@ -253,6 +253,8 @@ def cancel(cluster: Cluster, browser: Browser, pictures):
     browser.until("the end of the job", "document.getElementById('job-state').innerText === 'cancelled'")
     browser.until("the end of the button", f"document.getElementById('cancel').hidden && document.getElementById('cancel-said').innerText === '{job}: cancelled'")
     assert (browser.focused(), state(cluster, job)) == ("job-title", "cancelled")
+    browser.until("what ran then, on its critical path",
+                  "[...document.querySelectorAll('#path-bars li')].some((step) => /^map-0 on worker-\\d+: ran when the job was stopped/.test(step.innerText))")
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::api::JobState;
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::{JobId, TaskKind};
@@ -55,7 +54,7 @@ pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let explanation = client.explain(job, task.as_deref())?;
     // A whole trace is much to ask for; of a job of an earlier master nothing but that is known.
-    let path = match task.is_some() || client.status(job).is_ok_and(|job| job.state != JobState::Succeeded) {
+    let path = match task.is_some() || client.status(job).is_ok_and(|job| !job.state.ended()) {
         true => Vec::new(),
         false => client.trace(job)?.path,
     };

@@ -1,13 +1,20 @@
 //! What the flow time of a job went into: the chain of tasks, transfers and waits that ends with its last task.
 //!
 //! A pure function of the job's trace, read backwards: the last reduce began when the last transfer to its worker was in;
-//! that carried the output of a map; and that map began when its slot was free. What a worker gathers for several reduces
-//! comes together, so the transfer may have been for another reduce there. Where nothing of the job held a slot before,
-//! the chain ends at its arrival.
+//! that carried the output of a map; and that map began when its slot was free, or when the try before it had come to
+//! nothing, whichever was later. What a worker gathers for several reduces comes together, so the transfer may have been
+//! for another reduce there. Where nothing of the job held a slot before, the chain ends at its arrival.
+//!
+//! The chain of a job that failed ends with the attempt that failed last, that of one that was cancelled with the attempt
+//! that had run for longest then. Not here: what would have had to be faster for the job to be faster, and whose fault a
+//! failure was.
 
-use crate::api::{AttemptEnd, AttemptRecord, JobState, JobTrace, PathStep};
-use gristmill_scheduler::ids::{TaskKind, WorkerId};
-use std::collections::BTreeMap;
+use crate::api::{
+    AttemptEnd, AttemptFailure, AttemptRecord, FailureCode, FetchRecord, JobState, JobTrace, PathStep,
+};
+use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
+use gristmill_worker::protocol::FailureClass;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps that are told; what lies before those is one step.
 const STEPS_MAX: usize = 40;
@@ -15,33 +22,136 @@ const STEPS_MAX: usize = 40;
 /// An attempt may begin so long before the one before it is known to have ended, nanoseconds.
 const OVERLAP_NS: u64 = 200_000;
 
-/// The steps in the order of time, without gaps from arrival to end; none if the job did not succeed, or if its trace is
+/// The steps in the order of time, without gaps from arrival to end; none if the job has not ended, or if its trace is
 /// not whole.
 #[must_use]
 pub fn critical_path(trace: &JobTrace) -> Vec<PathStep> {
     let status = &trace.status;
-    let kind = if status.reduces.total == 0 { TaskKind::Map } else { TaskKind::Reduce };
-    let ended = |kind| {
-        let well = trace.attempts.iter().filter(|record| matches!(record.end, AttemptEnd::Succeeded));
-        well.filter(move |record| record.attempt.task.kind == kind).max_by_key(|record| record.ended_ns)
-    };
-    let (JobState::Succeeded, 0, Some(ended_ns), Some(last)) =
-        (status.state, trace.omitted, status.ended_ns, ended(kind))
-    else {
-        return Vec::new();
-    };
+    let (0, Some(ended_ns)) = (trace.omitted, status.ended_ns) else { return Vec::new() };
     let mut walk = Walk { arrived_ns: status.arrived_ns, at_ns: ended_ns, steps: Vec::new() };
-    walk.back_to(last.ended_ns.unwrap_or(ended_ns), "the output is published");
-    if kind == TaskKind::Map {
-        walk.slots(trace, last);
-    } else if let Some(map) = walk.shuffle(trace, last) {
-        walk.slots(trace, map);
-    } else if let Some(map) = ended(TaskKind::Map) {
-        walk.back_to(map.ended_ns.unwrap_or(0), "segments are brought together");
-        walk.slots(trace, map);
+    let index = TraceIndex::new(trace);
+    match status.state {
+        JobState::Succeeded => {
+            let kind = if status.reduces.total == 0 { TaskKind::Map } else { TaskKind::Reduce };
+            let Some(last) = index.last_success(kind, u64::MAX) else { return Vec::new() };
+            walk.back_to(ended(last), "the output is published");
+            walk.follow(&index, last);
+        }
+        JobState::Failed => match decisive(trace, ended_ns) {
+            Some(failed) => {
+                walk.back_to(ended(failed), CLEARED);
+                walk.follow(&index, failed);
+            }
+            None => walk.stopped(&index),
+        },
+        JobState::Cancelled => walk.stopped(&index),
+        JobState::Waiting | JobState::Running | JobState::Publishing => return Vec::new(),
     }
     walk.back_to(status.arrived_ns, "no task of it is launched yet");
     walk.into_steps()
+}
+
+/// What is done when a job has ended without success.
+const CLEARED: &str = "what it has written is removed";
+
+/// The attempt with which a job failed; `None` if it failed by something else.
+fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
+    let elsewhere = trace.status.failure.as_ref().is_some_and(|failure| match failure.code {
+        FailureCode::NoWorkers
+        | FailureCode::ClientLost
+        | FailureCode::MasterLost
+        | FailureCode::Limit
+        | FailureCode::Internal => true,
+        FailureCode::UserCode
+        | FailureCode::Input
+        | FailureCode::Config
+        | FailureCode::Output
+        | FailureCode::OutputUnreadable
+        | FailureCode::OutputCorrupt
+        | FailureCode::Memory
+        | FailureCode::Engine
+        | FailureCode::NotDeterministic
+        | FailureCode::WorkersLost
+        | FailureCode::WorkersUnfit
+        | FailureCode::Unreachable
+        | FailureCode::Other(_) => false,
+    });
+    let failed = trace.attempts.iter().filter(|record| came_to_nothing(record));
+    let in_time = failed.filter(|record| ended(record) <= ended_ns.saturating_add(OVERLAP_NS));
+    in_time.max_by_key(|record| (ended(record), record.attempt)).filter(|_| !elsewhere)
+}
+
+/// A trace, ordered by what is looked up in it.
+struct TraceIndex<'a> {
+    trace: &'a JobTrace,
+    /// What held slots of each worker and has ended, by its end.
+    by_worker: BTreeMap<WorkerId, Vec<&'a AttemptRecord>>,
+    /// The attempts of each task that have ended.
+    tries: BTreeMap<TaskId, Vec<&'a AttemptRecord>>,
+    by_attempt: BTreeMap<AttemptId, &'a AttemptRecord>,
+    /// Transfers to each worker, by their end.
+    transfers: BTreeMap<WorkerId, Vec<&'a FetchRecord>>,
+}
+
+impl<'a> TraceIndex<'a> {
+    fn new(trace: &'a JobTrace) -> Self {
+        let (mut by_worker, mut tries) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        let mut transfers = BTreeMap::<_, Vec<_>>::new();
+        for record in trace.attempts.iter().filter(|record| record.ended_ns.is_some()) {
+            if record.end != AttemptEnd::Returned {
+                by_worker.entry(record.worker).or_default().push(record);
+                tries.entry(record.attempt.task).or_default().push(record);
+            }
+        }
+        for fetch in &trace.fetches {
+            transfers.entry(fetch.to).or_default().push(fetch);
+        }
+        by_worker.values_mut().for_each(|there| there.sort_by_key(|record| (ended(record), record.attempt)));
+        transfers.values_mut().for_each(|there| there.sort_by_key(|fetch| fetch.ended_ns));
+        let by_attempt = trace.attempts.iter().map(|record| (record.attempt, record)).collect();
+        Self { trace, by_worker, tries, by_attempt, transfers }
+    }
+
+    /// The attempt of this kind that was the last to succeed until then.
+    fn last_success(&self, kind: TaskKind, until_ns: u64) -> Option<&'a AttemptRecord> {
+        let well = self.trace.attempts.iter().filter(|record| record.end == AttemptEnd::Succeeded);
+        let of_kind = well.filter(|record| record.attempt.task.kind == kind && ended(record) <= until_ns);
+        of_kind.max_by_key(|record| (ended(record), record.attempt))
+    }
+
+    /// The try of the same task in whose place this one came. If that one had succeeded, what it made is gone: then what
+    /// was lost with its worker, if anything was.
+    fn try_before(&self, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
+        let launched = record.launched_ns.saturating_add(OVERLAP_NS);
+        let tried = self.tries.get(&record.attempt.task)?.iter().copied();
+        let earlier = tried.filter(|before| before.attempt.epoch < record.attempt.epoch);
+        let in_time = earlier.filter(|before| ended(before) <= launched);
+        let last = in_time.max_by_key(|before| (ended(before), before.attempt))?;
+        if last.end != AttemptEnd::Succeeded {
+            return Some(last);
+        }
+        let there = self.by_worker.get(&last.worker).map(Vec::as_slice).unwrap_or_default();
+        let since = there[..there.partition_point(|other| ended(other) <= launched)].iter().rev().copied();
+        let mut lost = since.take_while(|other| ended(last) <= ended(other));
+        lost.find(|other| other.end == AttemptEnd::Lost).or(Some(last))
+    }
+
+    /// What held a slot of its worker before it.
+    fn slot_before(&self, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
+        let there = self.by_worker.get(&record.worker)?;
+        let begun = began(record);
+        let until = there.partition_point(|before| ended(before) <= begun.saturating_add(OVERLAP_NS));
+        // One that was told to have ended a moment too late has begun before all the same.
+        there[..until].iter().rev().copied().find(|before| began(before) < begun)
+    }
+
+    /// The last transfer to its worker before it, and the map whose output that carried.
+    fn transfer_before(&self, record: &AttemptRecord) -> Option<(&'a FetchRecord, &'a AttemptRecord)> {
+        let here = self.transfers.get(&record.worker)?;
+        let last = here[..here.partition_point(|fetch| fetch.ended_ns <= began(record))].last()?;
+        let map = self.by_attempt.get(&last.map).filter(|map| map.ended_ns.is_some())?;
+        Some((last, map))
+    }
 }
 
 /// A way back in time.
@@ -64,53 +174,83 @@ impl Walk {
         self.at_ns = ns;
     }
 
-    fn attempt(&mut self, record: &AttemptRecord) {
-        self.back_to(began(record), format!("{} on {}", name(record), record.worker));
+    /// Back over an attempt and all that one after another waited for.
+    fn follow(&mut self, index: &TraceIndex<'_>, last: &AttemptRecord) {
+        let mut record = last;
+        // Each attempt once at most: times that contradict each other must not lead in a circle.
+        for _ in 0..index.trace.attempts.len() {
+            self.back_to(began(record), format!("{} on {}{}", name(record), record.worker, how(record)));
+            match self.before(index, record) {
+                Some(before) => record = before,
+                None => return,
+            }
+        }
     }
 
-    /// Back over a reduce and the transfer that it waited for, to the map that made what was carried.
-    fn shuffle<'a>(&mut self, trace: &'a JobTrace, reduce: &AttemptRecord) -> Option<&'a AttemptRecord> {
-        self.attempt(reduce);
-        let here = trace.fetches.iter().filter(|fetch| fetch.to == reduce.worker);
-        let last = here.filter(|fetch| fetch.ended_ns <= began(reduce)).max_by_key(|fetch| fetch.ended_ns)?;
-        let map = trace.attempts.iter().find(|record| record.attempt == last.map)?;
-        self.back_to(last.ended_ns, format!("{} waits for a slot on {}", name(reduce), reduce.worker));
-        let comes = match last.bytes {
-            0 => format!("what {} made is taken over on {}", name(map), reduce.worker),
-            _ => format!("what {} made comes from {} to {}", name(map), last.from, reduce.worker),
+    /// Back from the beginning of an attempt to the end of the one that it waited for.
+    fn before<'a>(&mut self, index: &TraceIndex<'a>, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
+        let tried = index.try_before(record);
+        if record.attempt.task.kind == TaskKind::Map {
+            let held = index.slot_before(record);
+            let before = [held, tried].into_iter().flatten().max_by_key(|before| ended(before))?;
+            self.back_to(ended(before).min(began(record)), waits_after(record, before));
+            return Some(before);
+        }
+        let carried = index.transfer_before(record);
+        if let Some(tried) = tried
+            && carried.is_none_or(|(fetch, _)| fetch.ended_ns <= ended(tried))
+        {
+            self.back_to(ended(tried).min(began(record)), waits_after(record, tried));
+            return Some(tried);
+        }
+        let Some((fetch, map)) = carried else {
+            let last = |until_ns| index.last_success(TaskKind::Map, until_ns);
+            let map = last(began(record)).or_else(|| last(u64::MAX))?;
+            self.back_to(ended(map), "segments are brought together");
+            return Some(map);
         };
-        self.back_to(map.ended_ns?, comes);
+        self.back_to(fetch.ended_ns, waits(record));
+        let comes = match fetch.bytes {
+            0 => format!("what {} made is taken over on {}", name(map), record.worker),
+            _ => format!("what {} made comes from {} to {}", name(map), fetch.from, record.worker),
+        };
+        self.back_to(ended(map), comes);
         Some(map)
     }
 
-    /// Back from a map over those that held slots of its worker before it.
-    fn slots(&mut self, trace: &JobTrace, last: &AttemptRecord) {
-        let mut by_worker: BTreeMap<WorkerId, Vec<(u64, &AttemptRecord)>> = BTreeMap::new();
-        for record in &trace.attempts {
-            if let Some(ended) = record.ended_ns {
-                by_worker.entry(record.worker).or_default().push((ended, record));
-            }
-        }
-        let mut there = by_worker.remove(&last.worker).unwrap_or_default();
-        there.sort_by_key(|(ended, record)| (*ended, record.attempt));
-        let mut record = last;
-        loop {
-            self.attempt(record);
-            let begun = began(record);
-            there.truncate(there.partition_point(|(ended, _)| *ended <= begun + OVERLAP_NS));
-            // One that was told to have ended a moment too late has begun before all the same.
-            let before = loop {
-                match there.pop() {
-                    Some((_, before)) if began(before) < begun => break Some(before),
-                    Some(_) => {}
-                    None => break None,
-                }
+    /// Back from the end of a job that somebody or something stopped.
+    fn stopped(&mut self, index: &TraceIndex<'_>) {
+        let attempts = &index.trace.attempts;
+        let well = attempts.iter().filter(|one| one.end == AttemptEnd::Succeeded);
+        let done: BTreeSet<TaskId> = well.map(|one| one.attempt.task).collect();
+        let ran = |one: &&AttemptRecord| {
+            let cut_short = one.end == AttemptEnd::Running || was_told_to_stop(one);
+            cut_short && began(one) <= self.at_ns && !done.contains(&one.attempt.task)
+        };
+        let running: Vec<&AttemptRecord> = attempts.iter().filter(ran).collect();
+        if let Some(first) = running.iter().copied().min_by_key(|one| (began(one), one.attempt)) {
+            let others = match running.len() - 1 {
+                0 => String::new(),
+                1 => ", as did 1 other".to_owned(),
+                more => format!(", as did {more} others"),
             };
-            let Some(before) = before else { return };
-            let waits = format!("{} waits for a slot on {}", name(record), record.worker);
-            self.back_to(before.ended_ns.unwrap_or(begun).min(begun), waits);
-            record = before;
+            self.back_to(first.ended_ns.unwrap_or(self.at_ns), CLEARED);
+            self.back_to(
+                began(first),
+                format!("{} on {}: ran when the job was stopped{others}", name(first), first.worker),
+            );
+            if let Some(before) = self.before(index, first) {
+                self.follow(index, before);
+            }
+            return;
         }
+        let begun = attempts.iter().filter(|one| one.end != AttemptEnd::Returned && one.ended_ns.is_some());
+        let over = begun.filter(|one| ended(one) <= self.at_ns);
+        let Some(last) = over.max_by_key(|one| (ended(one), one.attempt)) else { return };
+        let carried = index.trace.fetches.iter().map(|fetch| fetch.ended_ns).filter(|at| *at <= self.at_ns).max();
+        self.back_to(carried.unwrap_or(0).max(ended(last)), "nothing of it runs");
+        self.back_to(ended(last), "segments are brought together");
+        self.follow(index, last);
     }
 
     fn into_steps(mut self) -> Vec<PathStep> {
@@ -129,6 +269,52 @@ fn began(record: &AttemptRecord) -> u64 {
     record.started_ns.unwrap_or(record.launched_ns)
 }
 
+/// When it ended; of one that runs, when it began.
+fn ended(record: &AttemptRecord) -> u64 {
+    record.ended_ns.unwrap_or_else(|| began(record))
+}
+
+fn waits(record: &AttemptRecord) -> String {
+    format!("{} waits for a slot on {}", name(record), record.worker)
+}
+
+/// What was between the end of one attempt and the beginning of another that waited for it.
+fn waits_after(record: &AttemptRecord, before: &AttemptRecord) -> String {
+    if before.attempt.task == record.attempt.task && before.end == AttemptEnd::Succeeded {
+        return format!("what {} made is lost", name(before));
+    }
+    waits(record)
+}
+
+/// Whether it ended without success, and not because it was told to.
+fn came_to_nothing(record: &AttemptRecord) -> bool {
+    match &record.end {
+        AttemptEnd::Lost => true,
+        AttemptEnd::Failed { .. } => !was_told_to_stop(record),
+        AttemptEnd::Running | AttemptEnd::Succeeded | AttemptEnd::HandedOver | AttemptEnd::Returned => false,
+    }
+}
+
+fn was_told_to_stop(record: &AttemptRecord) -> bool {
+    matches!(
+        record.end,
+        AttemptEnd::Failed { class: AttemptFailure::Known(FailureClass::Cancelled), .. }
+    )
+}
+
+/// How it ended, behind its name; nothing if it ended well.
+fn how(record: &AttemptRecord) -> String {
+    match &record.end {
+        AttemptEnd::Succeeded => String::new(),
+        AttemptEnd::Lost => ": lost with its worker".to_owned(),
+        AttemptEnd::Failed { .. } if was_told_to_stop(record) => ": told to stop".to_owned(),
+        end => end.shown().map_or_else(String::new, |(class, _)| match end {
+            AttemptEnd::Failed { .. } => format!(": failed ({class})"),
+            _ => format!(": {}", class.replace('_', " ")),
+        }),
+    }
+}
+
 /// A task as people name it, with its try if there were several.
 fn name(record: &AttemptRecord) -> String {
     let task = record.attempt.task;
@@ -141,6 +327,7 @@ fn name(record: &AttemptRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     const MS: u64 = 1_000_000;
@@ -148,33 +335,70 @@ mod tests {
     /// Kind and index, worker, and when it was launched, began and ended, milliseconds.
     type Ran = (&'static str, u32, u32, [u64; 3]);
 
-    fn attempt((kind, index, worker, [launched, began, ended]): &Ran) -> Value {
-        json!({"attempt": {"task": {"job": 1, "kind": kind, "index": index}, "epoch": 0}, "worker": worker,
-            "launched_ns": launched * MS, "started_ns": began * MS, "ended_ns": ended * MS, "end": "succeeded",
-            "reason": "", "report": null})
+    /// The map, from and to which worker, bytes, and when it ended, milliseconds.
+    type Fetched = (u32, u32, u32, u64, u64);
+
+    fn attempt(&(kind, index, worker, [launched, began, ended]): &Ran) -> Value {
+        tried((kind, index, 0), worker, [launched, began, ended], json!("succeeded"))
     }
 
-    /// The steps of a job that arrived at 100 ms: from, until and what, milliseconds.
-    fn steps(ended: u64, reduces: u32, ran: &[Ran], fetches: &[(u32, u32, u32, u64, u64)]) -> Vec<String> {
+    /// An attempt with the number of its try, counted from 0, and how it ended.
+    fn tried(
+        (kind, index, epoch): (&str, u32, u32),
+        worker: u32,
+        [launched, began, ended]: [u64; 3],
+        end: Value,
+    ) -> Value {
+        let ended = (end != "running").then_some(ended * MS);
+        json!({"attempt": {"task": {"job": 1, "kind": kind, "index": index}, "epoch": epoch}, "worker": worker,
+            "launched_ns": launched * MS, "started_ns": began * MS, "ended_ns": ended, "end": end, "reason": "",
+            "report": null})
+    }
+
+    fn fetch((map, epoch): (u32, u32), from: u32, to: u32, bytes: u64, ended: u64) -> Value {
+        json!({"map": {"task": {"job": 1, "kind": "Map", "index": map}, "epoch": epoch}, "from": from, "to": to,
+            "partitions": 1, "bytes": bytes, "started_ns": 0, "ended_ns": ended * MS})
+    }
+
+    fn failed(class: &str) -> Value {
+        json!({"failed": [class, "words"]})
+    }
+
+    /// A trace of a job that arrived at 100 ms and ended in this state; if it failed, by this code.
+    fn trace(
+        (state, code): (&str, Option<&str>),
+        ended: u64,
+        reduces: u32,
+        attempts: &[Value],
+        fetches: &[Value],
+    ) -> JobTrace {
         let tasks = |total| json!({"total": total, "running": 0, "done": total});
-        let status = json!({"schema": 1, "job": 1, "name": "x", "parameters": "", "state": "succeeded", "maps": tasks(1),
+        let failure = code.map(|code| json!({"code": code, "message": "", "detail": null}));
+        let status = json!({"schema": 1, "job": 1, "name": "x", "parameters": "", "state": state, "maps": tasks(1),
             "reduces": tasks(reduces), "segments_total": 0, "input_bytes": 0, "input_bytes_read": 0, "now_ns": 0,
             "arrived_ns": 100 * MS, "started_ns": null, "maps_done_ns": null, "shuffle_done_ns": null,
             "ended_ns": ended * MS, "totals": crate::api::JobTotals::default(),
             "attempts": crate::api::AttemptCounts::default(), "counters": {}, "parts": [], "incidents": [],
-            "incidents_omitted": 0, "failure": null, "remarks": [], "workers": 1, "slots": 1, "output": "/out"});
-        let fetch = |&(map, from, to, bytes, ended): &(u32, u32, u32, u64, u64)| {
-            json!({"map": {"task": {"job": 1, "kind": "Map", "index": map}, "epoch": 0}, "from": from, "to": to,
-                "partitions": 1, "bytes": bytes, "started_ns": 0, "ended_ns": ended * MS})
-        };
-        let trace = json!({"status": status, "attempts": ran.iter().map(attempt).collect::<Vec<_>>(),
-            "fetches": fetches.iter().map(fetch).collect::<Vec<_>>(), "omitted": 0});
-        let trace: JobTrace = serde_json::from_value(trace).unwrap();
-        let told = critical_path(&trace);
+            "incidents_omitted": 0, "failure": failure, "remarks": [], "workers": 1, "slots": 1, "output": "/out"});
+        let trace = json!({"status": status, "attempts": attempts, "fetches": fetches, "omitted": 0});
+        serde_json::from_value(trace).unwrap()
+    }
+
+    /// The steps: from, until and what, milliseconds after the arrival.
+    fn told(trace: &JobTrace) -> Vec<String> {
+        let told = critical_path(trace);
         assert!(told.windows(2).all(|pair| pair[0].until_ns == pair[1].from_ns), "gaps: {told:?}");
         told.iter()
             .map(|step| format!("{}..{} {}", step.from_ns / MS, step.until_ns / MS, step.what))
             .collect()
+    }
+
+    /// The same of a job that succeeded.
+    fn steps(ended: u64, reduces: u32, ran: &[Ran], fetches: &[Fetched]) -> Vec<String> {
+        let attempts: Vec<Value> = ran.iter().map(attempt).collect();
+        let fetches = fetches.iter().map(|&(map, from, to, bytes, ended)| fetch((map, 0), from, to, bytes, ended));
+        let fetches: Vec<Value> = fetches.collect();
+        told(&trace(("succeeded", None), ended, reduces, &attempts, &fetches))
     }
 
     #[test]
@@ -215,5 +439,145 @@ mod tests {
             (&*told[0], &*told[39]),
             ("0..610 61 earlier steps, one after another", "990..1000 map-99 on worker-1")
         );
+    }
+
+    #[test]
+    fn path_of_a_failed_job_ends_with_the_attempt_that_failed_last_and_goes_back_over_its_tries() {
+        let attempts = [
+            tried(("Map", 0, 0), 1, [100, 110, 150], json!("succeeded")),
+            tried(("Map", 1, 0), 2, [100, 105, 120], failed("user")),
+            tried(("Map", 1, 1), 1, [150, 150, 160], failed("user")),
+            tried(("Map", 1, 2), 2, [160, 170, 180], failed("user")),
+            // It was told to stop when the job had failed.
+            tried(("Map", 2, 0), 3, [120, 121, 190], failed("cancelled")),
+        ];
+        let expected = [
+            "0..10 no task of it is launched yet",
+            "10..50 map-0 on worker-1",
+            "50..60 map-1, try 2 on worker-1: failed (user)",
+            "60..70 map-1, try 3 waits for a slot on worker-2",
+            "70..80 map-1, try 3 on worker-2: failed (user)",
+            "80..85 what it has written is removed",
+        ];
+        assert_eq!(told(&trace(("failed", Some("user_code")), 185, 1, &attempts, &[])), expected);
+    }
+
+    #[test]
+    fn path_of_a_failed_job_goes_over_what_was_lost_with_a_worker_and_made_again() {
+        let attempts = [
+            tried(("Map", 0, 0), 1, [100, 100, 200], json!("succeeded")),
+            tried(("Reduce", 0, 0), 1, [210, 210, 250], json!("lost")),
+            tried(("Map", 0, 1), 2, [250, 260, 340], json!("succeeded")),
+            tried(("Reduce", 0, 1), 2, [350, 350, 400], failed("output")),
+        ];
+        let fetches = [fetch((0, 0), 1, 1, 0, 210), fetch((0, 1), 2, 2, 0, 350)];
+        let expected = [
+            "0..100 map-0 on worker-1",
+            "100..110 what map-0 made is taken over on worker-1",
+            "110..150 reduce-0 on worker-1: lost with its worker",
+            "150..160 map-0, try 2 waits for a slot on worker-2",
+            "160..240 map-0, try 2 on worker-2",
+            "240..250 what map-0, try 2 made is taken over on worker-2",
+            "250..300 reduce-0, try 2 on worker-2: failed (output)",
+        ];
+        assert_eq!(told(&trace(("failed", Some("output")), 400, 1, &attempts, &fetches)), expected);
+        // Where nothing ran on the worker that was lost, that its output is gone is all there is to say.
+        let alone = [attempts[0].clone(), attempts[2].clone()];
+        let expected =
+            ["0..100 map-0 on worker-1", "100..160 what map-0 made is lost", "160..240 map-0, try 2 on worker-2"];
+        assert_eq!(told(&trace(("succeeded", None), 340, 0, &alone, &[])), expected);
+    }
+
+    #[test]
+    fn path_of_a_job_that_lost_its_client_ends_with_what_ran_though_something_failed_before() {
+        let attempts = [
+            tried(("Map", 0, 0), 1, [100, 100, 110], failed("worker")),
+            tried(("Map", 0, 1), 2, [110, 110, 0], json!("running")),
+        ];
+        let expected = [
+            "0..10 map-0 on worker-1: failed (worker)",
+            "10..100 map-0, try 2 on worker-2: ran when the job was stopped",
+        ];
+        assert_eq!(told(&trace(("failed", Some("client_lost")), 200, 1, &attempts, &[])), expected);
+    }
+
+    #[test]
+    fn path_of_a_cancelled_job_ends_with_what_had_run_longest_then() {
+        let attempts = [
+            tried(("Map", 0, 0), 1, [100, 100, 130], json!("succeeded")),
+            // The slower of two attempts of a map, which was told to stop when the other had ended.
+            tried(("Map", 0, 1), 2, [110, 110, 131], failed("cancelled")),
+            tried(("Map", 1, 0), 1, [130, 140, 210], failed("cancelled")),
+            tried(("Map", 2, 0), 2, [150, 150, 0], json!("running")),
+        ];
+        let expected = [
+            "0..30 map-0 on worker-1",
+            "30..40 map-1 waits for a slot on worker-1",
+            "40..100 map-1 on worker-1: ran when the job was stopped, as did 1 other",
+        ];
+        assert_eq!(told(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
+        // The master of a detached job says that it has ended when its output is cleared away.
+        let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], failed("cancelled"));
+        let expected =
+            ["0..80 map-0 on worker-1: ran when the job was stopped", "80..100 what it has written is removed"];
+        assert_eq!(told(&trace(("cancelled", None), 200, 1, &[stopped], &[])), expected);
+    }
+
+    #[test]
+    fn path_of_a_job_that_was_cancelled_while_nothing_of_it_ran_ends_with_that() {
+        let cancelled = ("cancelled", None);
+        let expected = ["0..100 no task of it is launched yet"];
+        assert_eq!(told(&trace(cancelled, 200, 1, &[], &[])), expected);
+        let map = tried(("Map", 0, 0), 1, [100, 100, 150], json!("succeeded"));
+        let returned = tried(("Map", 1, 0), 1, [140, 140, 190], failed("returned"));
+        let expected = [
+            "0..50 map-0 on worker-1",
+            "50..80 segments are brought together",
+            "80..100 nothing of it runs",
+        ];
+        let fetches = [fetch((0, 0), 1, 2, 5, 180)];
+        assert_eq!(told(&trace(cancelled, 200, 1, &[map, returned], &fetches)), expected);
+    }
+
+    #[test]
+    fn path_is_told_of_no_job_that_has_not_ended_and_of_no_trace_that_is_not_whole() {
+        let map = [tried(("Map", 0, 0), 1, [100, 100, 150], json!("succeeded"))];
+        for state in ["waiting", "running", "publishing"] {
+            assert_eq!(critical_path(&trace((state, None), 200, 0, &map, &[])), [], "{state}");
+        }
+        let cut = JobTrace { omitted: 1, ..trace(("cancelled", None), 200, 0, &map, &[]) };
+        assert_eq!(critical_path(&cut), []);
+    }
+
+    proptest! {
+        #[test]
+        fn path_has_no_gaps_from_arrival_to_end_whatever_the_times_say(
+            ran in prop::collection::vec((0..2_usize, 0..3_u32, 0..3_u32, 1..3_u32, 90..220_u64, 90..220_u64, 90..220_u64, 0..6_usize), 0..12),
+            carried in prop::collection::vec((0..4_u32, 0..3_u32, 1..3_u32, 1..3_u32, 90..220_u64), 0..6),
+            (state, code) in prop::sample::select(vec![
+                ("succeeded", None), ("cancelled", None), ("failed", None), ("failed", Some("user_code")), ("failed", Some("limit")),
+            ]),
+            ended in 100..210_u64,
+        ) {
+            let ends = ["running", "succeeded", "lost", "user", "cancelled", "returned"];
+            let end = |at: usize| if at < 3 { json!(ends[at]) } else { failed(ends[at]) };
+            let attempts: Vec<Value> = ran
+                .iter()
+                .map(|&(kind, index, epoch, worker, launched, began, ended, at)| {
+                    tried((["Map", "Reduce"][kind], index, epoch), worker, [launched, began, ended], end(at))
+                })
+                .collect();
+            let fetches: Vec<Value> =
+                carried.iter().map(|&(map, epoch, from, to, at)| fetch((map, epoch), from, to, 5, at)).collect();
+            let path = critical_path(&trace((state, code), ended, 1, &attempts, &fetches));
+            prop_assert!(path.windows(2).all(|pair| pair[0].until_ns == pair[1].from_ns), "{:?}", path);
+            prop_assert!(path.iter().all(|step| step.from_ns < step.until_ns), "{:?}", path);
+            prop_assert!(path.len() <= STEPS_MAX);
+            if let (Some(first), Some(last)) = (path.first(), path.last()) {
+                prop_assert_eq!((first.from_ns, last.until_ns), (0, (ended - 100) * MS));
+            } else {
+                prop_assert!(state == "succeeded" || ended == 100);
+            }
+        }
     }
 }

@@ -112,6 +112,9 @@ fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_fo
     assert_eq!(standing.job("job-1")["state"], "running");
     assert_eq!(ask("POST", cancel, &[with, ("Origin", &own), ("Sec-Fetch-Site", "same-origin")]), 204);
     sandbox.gristmill(["wait", "job-1"]).finish().expect_code(8);
+    let path = sandbox.gristmill(["explain", "job-1"]).finish().expect_code(0).stdout_text();
+    let last = path.lines().rfind(|line| line.contains(" on worker-1"));
+    assert!(last.is_some_and(|step| step.ends_with("map-0 on worker-1: ran when the job was stopped")), "{path}");
     standing.end();
 }
 

@@ -25,7 +25,7 @@ pub struct JobTrace {
     /// Bytes of its input that could be cut into more splits, which compressed files cannot; `None` likewise.
     #[serde(default)]
     pub cuttable_bytes: Option<u64>,
-    /// What its flow time went into; empty until it has succeeded, and in what is kept of it, as it follows from that.
+    /// What its flow time went into; empty until it has ended, and in what is kept of it, as it follows from that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathStep>,
 }
