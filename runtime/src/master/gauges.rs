@@ -143,12 +143,25 @@ pub(super) fn text(state: &MasterState, now: Time) -> String {
 mod tests {
     use super::*;
 
+    /// Set, the test writes the table instead of comparing it, as that of the scheduler's metrics does.
+    const WRITE: &str = "GRISTMILL_WRITE_TABLES";
+    const BEGIN: &str = "<!-- Measures of the master, from their declarations -->\n";
+    const END: &str = "<!-- End of measures -->\n";
+
     #[test]
-    fn readme_has_the_row_of_each_gauge_and_of_no_other() {
-        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
-        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `gristmill_")).collect();
-        let declared: Vec<String> =
-            GAUGES.iter().map(|Gauge { name, help, .. }| format!("| `{name}` | {help} |")).collect();
-        assert_eq!(rows, declared);
+    fn table_of_measures_in_the_readme_is_that_of_their_declarations() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+        let readme = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = readme.split_once(BEGIN).expect("the README says where the table begins");
+        let (found, after) = rest.split_once(END).expect("the README says where the table ends");
+        let row = |Gauge { name, help, .. }: &Gauge| format!("| `{name}` | {help} |\n");
+        let rows: String = GAUGES.iter().map(row).collect();
+        let table = format!("| measure | meaning |\n|---|---|\n{rows}");
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::write(path, [before, BEGIN, &table, END, after].concat()).unwrap();
+            return;
+        }
+        let command = format!("{WRITE}=1 cargo test -p gristmill-runtime --lib gauges");
+        assert_eq!(found, table, "the table is not that of the declarations; `{command}` writes it");
     }
 }
