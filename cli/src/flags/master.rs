@@ -8,7 +8,7 @@ use gristmill_runtime::master::ProgramLimits;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Name of the file with the join line in the state folder.
@@ -66,8 +66,8 @@ impl MasterFlags {
                 std::io::stdin().take(4096).read_to_string(&mut text)?;
                 text
             }
-            Some(path) => read_join(path)?,
-            None => read_join(&self.state_dir(settings)?.join(JOIN_FILE))?,
+            Some(path) => trusted::read(path, Closed::Altogether).map_err(|error| named_join(error, path))?,
+            None => own_join(&self.state_dir(settings)?.join(JOIN_FILE))?,
         };
         let mut line: JoinLine = text.parse().map_err(|error| usage(format!("{error}")))?;
         if let Some(master) = &self.master {
@@ -81,7 +81,8 @@ impl MasterFlags {
     }
 }
 
-fn read_join(path: &Path) -> anyhow::Result<String> {
+/// The join line of the master that was started in this state folder.
+fn own_join(path: &Path) -> anyhow::Result<String> {
     trusted::read(path, Closed::Altogether).map_err(|error| match error {
         TrustError::Io { path, source } => usage(format!(
             "no master is known: could not read the join line in {} ({source}); start one with `gristmill master`, or \
@@ -90,6 +91,21 @@ fn read_join(path: &Path) -> anyhow::Result<String> {
         )),
         untrusted => untrusted.into(),
     })
+}
+
+/// What to do about a file that was named and cannot be read.
+fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
+    match error {
+        TrustError::Io { source, .. } if source.kind() == ErrorKind::NotFound => usage(format!(
+            "could not read the join line: there is no file {}; where the master runs, `gristmill token new work --output \
+             FILE` writes one for workers (view and submit for people): bring it here, closed to others (chmod 600)",
+            typed.display()
+        )),
+        TrustError::Io { path, source } => {
+            usage(format!("could not read the join line in {} ({source}); name another file", path.display()))
+        }
+        untrusted => untrusted.into(),
+    }
 }
 
 /// Whether jobs may bring their own programs.

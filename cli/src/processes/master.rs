@@ -1,6 +1,6 @@
 //! `gristmill master`: a master that a person starts, and the one that is a child of `run`.
 
-use super::{Stoppable, log_to};
+use super::{Stoppable, addresses, log_to};
 use crate::child;
 use crate::flags::{
     JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, estimator, journal, placement, policy,
@@ -21,7 +21,7 @@ use gristmill_runtime::registry::Registry;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,6 +219,29 @@ fn warn_as_root(bind: &Bind) {
     }
 }
 
+/// What to do with a join line that names one address of many, or none that others can use.
+fn say_how_it_is_reached(named: SocketAddr, own: &[IpAddr]) {
+    let port = named.port();
+    match own {
+        [] => say!(
+            "the join line names {named}, which only this machine can use, as it is in no network now; elsewhere add \
+             --master HOST:{port}, with the name or address under which it is reached there"
+        ),
+        [_] => say!(
+            "the join line names {named}, the address of this machine; where it is reached under another one, add \
+             --master HOST:{port}"
+        ),
+        [_, others @ ..] => {
+            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+            say!(
+                "the join line names {named}, one address of this machine; where it is reached under another one ({}), \
+                 add --master HOST:{port}",
+                others.join(", ")
+            );
+        }
+    }
+}
+
 /// Leaves the join line in the state folder for this user's other commands, and shows it on a terminal; with `print`, on
 /// stdout whatever that is.
 fn announce(
@@ -233,9 +256,19 @@ fn announce(
         Transport::Tls(identity) => Some(identity.pin()),
     };
     let path = state.join(JOIN_FILE);
-    let line = tokens.keep_join(path.clone(), Endpoint::of_address(address, pin))?;
+    let everywhere = bind.address.ip().to_canonical().is_unspecified();
+    let others = if everywhere { addresses::of_this_machine(bind.address.ip()) } else { Vec::new() };
+    let named = match (everywhere, others.first()) {
+        (false, _) => address,
+        (true, Some(own)) => SocketAddr::new(*own, address.port()),
+        (true, None) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+    };
+    let line = tokens.keep_join(path.clone(), Endpoint::of_address(named, pin))?;
     let text = line.to_text();
     say!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
+    if everywhere {
+        say_how_it_is_reached(named, &others);
+    }
     // What stdout was turned into others may read, today or later.
     if print || io::stdout().is_terminal() {
         stdout_line(&*text)?;

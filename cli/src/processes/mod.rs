@@ -2,6 +2,7 @@
 //!
 //! Here is what they have in common: a process that ends when it is asked to, and its log.
 
+mod addresses;
 mod master;
 mod runner;
 mod worker;

@@ -76,6 +76,35 @@ impl<'a> Lan<'a> {
     }
 }
 
+#[test]
+fn join_line_of_a_master_that_listens_everywhere_is_one_that_another_host_can_use() {
+    if !possible("a master that listens on every network") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let network = Network::of(2);
+    let everywhere = ["master", "--listen", "0.0.0.0:0", "--listen-everywhere", "--allow-root"];
+    let master = network.gristmill(&sandbox, MASTER, "", &everywhere).start();
+    let line = await_join_line(&master);
+    assert_eq!(line.address.ip(), network.address(MASTER));
+    until("a word on how it is reached", || {
+        let said = master.stderr();
+        said.contains(&format!("the join line names {}", line.address)).then_some(())
+    });
+    let join = sandbox.write_private("join-line", &line.text);
+    let fixed = ["worker", "--workers", "1", "--slots", "1", "--allow-root", "--join", &join];
+    let worker = network.gristmill(&sandbox, FIRST_WORKER, "", &fixed).start();
+    until("the worker", || {
+        let asked = network.gristmill(&sandbox, FIRST_WORKER, "", &["status", "--json", "--join", &join]);
+        let status = asked.finish().expect_code(0).json();
+        (status["workers"].as_array().unwrap().len() == 1).then_some(())
+    });
+    master.signal(Signal::TERM);
+    master.finish().expect_code(0);
+    worker.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+}
+
 /// Hides the folder `data` of the sandbox behind an empty one.
 fn hide(sandbox: &Sandbox) -> String {
     std::fs::create_dir_all(sandbox.path("data")).unwrap();
