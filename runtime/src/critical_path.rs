@@ -247,7 +247,8 @@ impl Walk {
         let begun = attempts.iter().filter(|one| one.end != AttemptEnd::Returned && one.ended_ns.is_some());
         let over = begun.filter(|one| ended(one) <= self.at_ns);
         let Some(last) = over.max_by_key(|one| (ended(one), one.attempt)) else { return };
-        let carried = index.trace.fetches.iter().map(|fetch| fetch.ended_ns).filter(|at| *at <= self.at_ns).max();
+        let carried =
+            index.trace.fetches.iter().map(|fetch| fetch.ended_ns).filter(|at| *at <= self.at_ns).max();
         self.back_to(carried.unwrap_or(0).max(ended(last)), "nothing of it runs");
         self.back_to(ended(last), "segments are brought together");
         self.follow(index, last);
@@ -296,10 +297,7 @@ fn came_to_nothing(record: &AttemptRecord) -> bool {
 }
 
 fn was_told_to_stop(record: &AttemptRecord) -> bool {
-    matches!(
-        record.end,
-        AttemptEnd::Failed { class: AttemptFailure::Known(FailureClass::Cancelled), .. }
-    )
+    matches!(record.end, AttemptEnd::Failed { class: AttemptFailure::Known(FailureClass::Cancelled), .. })
 }
 
 /// How it ended, behind its name; nothing if it ended well.
@@ -396,7 +394,8 @@ mod tests {
     /// The same of a job that succeeded.
     fn steps(ended: u64, reduces: u32, ran: &[Ran], fetches: &[Fetched]) -> Vec<String> {
         let attempts: Vec<Value> = ran.iter().map(attempt).collect();
-        let fetches = fetches.iter().map(|&(map, from, to, bytes, ended)| fetch((map, 0), from, to, bytes, ended));
+        let fetches =
+            fetches.iter().map(|&(map, from, to, bytes, ended)| fetch((map, 0), from, to, bytes, ended));
         let fetches: Vec<Value> = fetches.collect();
         told(&trace(("succeeded", None), ended, reduces, &attempts, &fetches))
     }
@@ -483,8 +482,11 @@ mod tests {
         assert_eq!(told(&trace(("failed", Some("output")), 400, 1, &attempts, &fetches)), expected);
         // Where nothing ran on the worker that was lost, that its output is gone is all there is to say.
         let alone = [attempts[0].clone(), attempts[2].clone()];
-        let expected =
-            ["0..100 map-0 on worker-1", "100..160 what map-0 made is lost", "160..240 map-0, try 2 on worker-2"];
+        let expected = [
+            "0..100 map-0 on worker-1",
+            "100..160 what map-0 made is lost",
+            "160..240 map-0, try 2 on worker-2",
+        ];
         assert_eq!(told(&trace(("succeeded", None), 340, 0, &alone, &[])), expected);
     }
 
@@ -518,8 +520,10 @@ mod tests {
         assert_eq!(told(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
         // The master of a detached job says that it has ended when its output is cleared away.
         let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], failed("cancelled"));
-        let expected =
-            ["0..80 map-0 on worker-1: ran when the job was stopped", "80..100 what it has written is removed"];
+        let expected = [
+            "0..80 map-0 on worker-1: ran when the job was stopped",
+            "80..100 what it has written is removed",
+        ];
         assert_eq!(told(&trace(("cancelled", None), 200, 1, &[stopped], &[])), expected);
     }
 
@@ -530,11 +534,8 @@ mod tests {
         assert_eq!(told(&trace(cancelled, 200, 1, &[], &[])), expected);
         let map = tried(("Map", 0, 0), 1, [100, 100, 150], json!("succeeded"));
         let returned = tried(("Map", 1, 0), 1, [140, 140, 190], failed("returned"));
-        let expected = [
-            "0..50 map-0 on worker-1",
-            "50..80 segments are brought together",
-            "80..100 nothing of it runs",
-        ];
+        let expected =
+            ["0..50 map-0 on worker-1", "50..80 segments are brought together", "80..100 nothing of it runs"];
         let fetches = [fetch((0, 0), 1, 2, 5, 180)];
         assert_eq!(told(&trace(cancelled, 200, 1, &[map, returned], &fetches)), expected);
     }

@@ -3,10 +3,11 @@
 use super::DoctorCommand;
 use crate::flags::JOIN_FILE;
 use crate::settings::Settings;
+use gristmill_runtime::api::GivenUpWorker;
 use gristmill_runtime::client::Client;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
-use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::agent::check::{WorkerCheck, wall_ms};
 use gristmill_worker::http::{Endpoint, HttpError, ListenAddress, Phase};
 use std::fs;
@@ -67,6 +68,8 @@ pub(super) struct ClusterFacts {
     /// The path that all are to see.
     pub path: Option<PathBuf>,
     pub workers: Vec<WorkerFacts>,
+    /// Workers of which nothing was heard, so that they are none any more, and how long ago that was.
+    pub given_up: Vec<(GivenUpWorker, Span)>,
 }
 
 /// A worker.
@@ -82,6 +85,7 @@ pub(super) struct WorkerFacts {
 }
 
 /// Why a worker did not say how it is.
+#[derive(Debug)]
 pub(super) enum Unheard {
     /// No connection to it came about: why.
     Unreached(String),
@@ -193,11 +197,16 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
             })
             .map_err(|error| Unheard::of(&error)),
     });
+    let given_up = master.given_up.into_iter().map(|one| {
+        let since = Span(master.now_ns.saturating_sub(one.given_up_ns));
+        (one, since)
+    });
     Ok(ClusterFacts {
         own_build: gristmill_worker::build_id(),
         build: master.build,
         trouble: master.trouble,
         path,
         workers: workers.collect(),
+        given_up: given_up.collect(),
     })
 }

@@ -1,6 +1,7 @@
 //! What of the facts is wrong, and what to do about each.
 
 use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, Unheard, WorkerFacts};
+use gristmill_runtime::api::GivenUpWorker;
 use gristmill_scheduler::units::Bytes;
 
 /// Memory that a worker process needs at least, with what the program itself takes.
@@ -139,7 +140,29 @@ fn cluster(facts: &ClusterFacts) -> Vec<Finding> {
             "start one with `gristmill worker`, on another machine with --join FILE",
         ));
     }
+    findings.extend(facts.given_up.iter().map(|(one, since)| {
+        let GivenUpWorker { worker, host, pid, .. } = one;
+        finding(
+            format!(
+                "{worker} on {host} was given up {:.0} s ago, as nothing was heard of it; its process {pid} was not said to \
+                 have ended",
+                since.seconds()
+            ),
+            format!(
+                "look whether that machine runs and reaches the master; {}",
+                remedy_of_standing_still(host, *pid)
+            ),
+        )
+    }));
     findings
+}
+
+/// What to do about a process that may stand still.
+fn remedy_of_standing_still(host: &str, pid: u32) -> String {
+    format!(
+        "on {host}, `ps -o stat= -p {pid}` says T if the process was stopped: then `kill -CONT {pid}`; else its disk or \
+         machine hangs, or `kill -KILL {pid}` and `gristmill worker` starts another in its place"
+    )
 }
 
 fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec<Finding> {
@@ -211,10 +234,7 @@ fn unheard(facts: &WorkerFacts, who: &str, why: &Unheard) -> Finding {
                 "{who} stands still: its process {pid} takes connections, and has said nothing on one for {} s",
                 limit.as_secs_f64()
             ),
-            format!(
-                "on {host}, `ps -o stat= -p {pid}` says T if it was stopped: then `kill -CONT {pid}`; else its disk or \
-                 machine hangs, or `kill -KILL {pid}` and `gristmill worker` starts another in its place"
-            ),
+            remedy_of_standing_still(host, pid),
         ),
     }
 }
@@ -224,6 +244,7 @@ mod tests {
     use super::super::facts::FolderFacts;
     use super::*;
     use gristmill_scheduler::ids::WorkerId;
+    use gristmill_scheduler::units::Span;
     use gristmill_worker::agent::check::WorkerCheck;
     use gristmill_worker::http::Endpoint;
     use std::time::Duration;
@@ -266,6 +287,7 @@ mod tests {
                 trouble: None,
                 path: Some("/data".into()),
                 workers: vec![worker(1), worker(2)],
+                given_up: Vec::new(),
             }),
         }
     }
@@ -292,7 +314,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 19] = [
+        let faults: [Fault; 20] = [
             (
                 |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
                 "nothing can listen on [::1]:7: in use",
@@ -321,6 +343,14 @@ mod tests {
             (
                 |it| there(it).workers[1].check = Err(Unheard::StandsStill(Duration::from_secs(3))),
                 "worker-2 on host stands still: its process 4002 takes connections, and has said nothing on one for 3 s",
+            ),
+            (
+                |it| {
+                    let one =
+                        GivenUpWorker { worker: WorkerId(3), host: "host".into(), pid: 4003, given_up_ns: 0 };
+                    there(it).given_up.push((one, Span::whole_seconds(40)));
+                },
+                "worker-3 on host was given up 40 s ago, as nothing was heard of it; its process 4003 ",
             ),
             (|it| said(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
             (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill folder of worker-2 on host"),

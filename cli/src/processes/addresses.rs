@@ -35,7 +35,8 @@ pub(super) fn of_this_machine(wildcard: IpAddr) -> Vec<IpAddr> {
 
 /// The address from which the system would send there; `None` if there is no way.
 fn way_out(there: IpAddr) -> Option<IpAddr> {
-    let any: IpAddr = if there.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr =
+        if there.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
     // Any port: this chooses a way and sends nothing.
     socket.connect(SocketAddr::new(there, 9)).ok()?;
@@ -76,7 +77,10 @@ mod tests {
                     /32 host LOCAL\n     |-- 198.51.100.0\n        /24 link UNICAST\n     |-- 198.51.100.7\n        /32 host \
                     LOCAL\n     |-- 198.51.100.255\n        /32 link BROADCAST\n     |-- 169.254.3.4\n        /32 host \
                     LOCAL\n";
-        assert_eq!(ipv4_of(trie), ["127.0.0.1", "198.51.100.7"].map(|text| text.parse::<Ipv4Addr>().unwrap()));
+        assert_eq!(
+            ipv4_of(trie),
+            ["127.0.0.1", "198.51.100.7"].map(|text| text.parse::<Ipv4Addr>().unwrap())
+        );
         let list = "00000000000000000000000000000001 01 80 10 80       lo\nfe8000000000000000fc00fffe000001 04 40 20 80     \
                     eth0\n20010db8000000000000000000000007 04 40 00 82     eth0\nnonsense\n";
         assert_eq!(ipv6_of(list), ["2001:db8::7".parse::<Ipv6Addr>().unwrap()]);

@@ -87,6 +87,25 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
 }
 
 #[test]
+fn doctor_names_a_worker_that_was_given_up_until_its_process_has_ended() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 2);
+    let pid = standing.worker_pids()[0];
+    process::signal(pid, Signal::STOP);
+    standing.await_workers(1);
+    finds(
+        doctor(&sandbox, &[]),
+        1,
+        &format!(", as nothing was heard of it; its process {pid} was not said to"),
+    );
+    // Whoever started it says that it has ended, and starts another.
+    process::kill(pid);
+    standing.await_workers(2);
+    is_healthy(&sandbox, "the master and 2 worker(s)");
+    standing.end();
+}
+
+#[test]
 fn doctor_names_a_worker_whose_clock_is_another() {
     let sandbox = Sandbox::new();
     let Some((name, library)) = shim::environment(&sandbox) else { return };

@@ -114,7 +114,10 @@ fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_fo
     sandbox.gristmill(["wait", "job-1"]).finish().expect_code(8);
     let path = sandbox.gristmill(["explain", "job-1"]).finish().expect_code(0).stdout_text();
     let last = path.lines().rfind(|line| line.contains(" on worker-1"));
-    assert!(last.is_some_and(|step| step.ends_with("map-0 on worker-1: ran when the job was stopped")), "{path}");
+    assert!(
+        last.is_some_and(|step| step.ends_with("map-0 on worker-1: ran when the job was stopped")),
+        "{path}"
+    );
     standing.end();
 }
 

@@ -32,6 +32,10 @@ pub struct MasterStatus {
     pub now_ns: u64,
     /// Live workers.
     pub workers: Vec<WorkerStatus>,
+    /// Workers that were given up in the last ten minutes because nothing was heard of them, if their process was not
+    /// said to have ended; the last one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUpWorker>,
     /// Jobs that have not ended.
     pub jobs_live: u32,
     /// Why it promises nothing new for now: it takes no jobs, and orders wait. `None` if it does.
@@ -112,6 +116,19 @@ pub struct WorkerStatus {
     /// Its spill disks are full: it gets no new tasks while others have room.
     #[serde(default)]
     pub disk_full: bool,
+}
+
+/// A worker of which nothing was heard for too long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenUpWorker {
+    /// Its number.
+    pub worker: WorkerId,
+    /// Name of its machine.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// When it was given up, in the master's clock.
+    pub given_up_ns: u64,
 }
 
 /// A worker process has ended; said by whoever started it.

@@ -13,7 +13,8 @@ mod trace;
 mod watch;
 
 pub use self::cluster::{
-    ClusterStatus, EstimatorMemory, JobTurn, MasterStatus, PolicyChange, Turns, WorkerEnded, WorkerStatus,
+    ClusterStatus, EstimatorMemory, GivenUpWorker, JobTurn, MasterStatus, PolicyChange, Turns, WorkerEnded,
+    WorkerStatus,
 };
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{

@@ -21,9 +21,7 @@ use crate::standard_input::StandardInput;
 use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::agent::check::{
-    CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way,
-};
+use gristmill_worker::agent::check::{CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way};
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::{Input, Job};
 use gristmill_worker::fault;
@@ -787,11 +785,8 @@ async fn check_worker(
         let mut answer = pool.request(endpoint, key, Method::POST, CHECK_ROUTE, full(body)).await?;
         answer.body_mut().collect(ANSWER_BYTES_MAX).await
     };
-    let late = |_| HttpError::Timeout {
-        peer: endpoint.to_string(),
-        phase: Phase::Head,
-        limit: CHECK_PATIENCE,
-    };
+    let late =
+        |_| HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Head, limit: CHECK_PATIENCE };
     let body = timeout(CHECK_PATIENCE, asked).await.map_err(late)??;
     serde_json::from_slice(&body).map_err(|source| HttpError::Status {
         peer: endpoint.to_string(),

@@ -364,7 +364,9 @@ impl Master {
 
     /// Answers whether there is such a process, and whoever tells of its end has started it.
     fn process_ended(&mut self, now: Time, end: WorkerEnded, key: &Secret) -> bool {
-        let Some(worker) = self.state.worker_of_process(&end.host, end.pid, key) else { return false };
+        let Some(worker) = self.state.worker_of_process(&end.host, end.pid, key) else {
+            return self.state.given_up_has_ended(&end.host, end.pid, key);
+        };
         if self.gone.remove(&worker).is_some() {
             self.state.lost(now, worker, Some(&end));
         } else {

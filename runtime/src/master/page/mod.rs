@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn codes_that_wait_are_bounded_and_the_oldest_gives_way() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let given: Vec<_> = (0..=CODES_MAX).map(|_| codes.give("admin@0", Role::View, now).unwrap()).collect();
+        let given: Vec<_> =
+            (0..=CODES_MAX).map(|_| codes.give("admin@0", Role::View, now).unwrap()).collect();
         assert!(codes.take(&given[0].to_text(), &tokens, now).is_none());
         assert!(codes.take(&given[1].to_text(), &tokens, now).is_some());
     }

@@ -297,6 +297,7 @@ fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
         policy_panic: state.policy_panics().last.clone(),
         now_ns: now.0,
         workers: state.workers(),
+        given_up: state.given_up(now),
         jobs_live: state.jobs_live(),
         trouble: state.trouble().map(str::to_owned),
         returns: state.is_recoverable(),

@@ -91,6 +91,7 @@ impl MasterState {
     pub(crate) fn fell_silent(&mut self, now: Time, worker: WorkerId) {
         let Some(silent) = self.workers.get(&worker) else { return };
         let silence = now.since(silent.last_heard);
+        self.fleet.given_up.add(now, worker, &silent.hello);
         self.lose(now, worker, WorkerEnd::Silent(silence));
     }
 

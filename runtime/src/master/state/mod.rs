@@ -16,6 +16,7 @@ mod explain;
 mod fault_simulator;
 mod feed;
 mod frames;
+mod given_up;
 mod handed_over;
 mod job;
 mod job_parts;

@@ -4,6 +4,7 @@ use super::super::recovery::RecoveryNote;
 use super::super::tokens::list_key;
 use super::super::translate;
 use super::MasterState;
+use super::given_up::GivenUpWorkers;
 use crate::api::WorkerStatus;
 use crate::journal::{Encoded, JournalRecord};
 use gristmill_scheduler::event::Event;
@@ -78,6 +79,8 @@ pub(super) struct Fleet {
     pub(super) slots: u32,
     /// Those that are to leave and were not told to go yet.
     pub(super) draining: BTreeSet<WorkerId>,
+    /// Those that are none any more, as nothing was heard of them.
+    pub(super) given_up: GivenUpWorkers,
     /// What each worker's shuffle is held to, as the core was told.
     pub(super) network: Option<Bytes>,
     /// Numbers of hosts by their names; those that no worker is on are forgotten when they are too many.

@@ -104,8 +104,7 @@ impl Connection {
             connected = TcpStream::connect((endpoint.host.as_str(), endpoint.port)) => connected,
             () = passed.as_mut() => return Err(late(Phase::Connect)),
         };
-        let stream =
-            stream.map_err(|source| HttpError::Connect { peer: endpoint.to_string(), source })?;
+        let stream = stream.map_err(|source| HttpError::Connect { peer: endpoint.to_string(), source })?;
         tokio::select! {
             biased;
             opened = Connection::over(stream, endpoint, timeouts, plaintext) => opened,

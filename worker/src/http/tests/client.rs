@@ -190,8 +190,7 @@ async fn peer_that_takes_connections_and_says_nothing_is_given_up_and_told_from_
     let endpoint = |pin| Endpoint::of_address(listener.local_addr().unwrap(), pin);
     let short = Duration::from_millis(20);
     let timeouts = Timeouts { connect: short, head: short, ..Timeouts::default() };
-    let mut connection =
-        Connection::open(&endpoint(None), timeouts, Plaintext::OnLoopback).await.unwrap();
+    let mut connection = Connection::open(&endpoint(None), timeouts, Plaintext::OnLoopback).await.unwrap();
     let error = connection.await_any_answer().await.unwrap_err();
     assert!(matches!(error, HttpError::Timeout { phase: Phase::Head, .. }), "{error:?}");
     let pinned = endpoint(Some(Pin([1; 32])));

@@ -16,6 +16,7 @@ fn master() -> MasterStatus {
         policy_panic: String::new(),
         now_ns: 0,
         workers: Vec::new(),
+        given_up: Vec::new(),
         jobs_live: 0,
         trouble: None,
         returns: false,
