@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures jobs of Hadoop Streaming beside the same commands in a pipeline of the shell, in turn.
 
-usage: scripts/streaming_speed.py [--program PROGRAM] [--megabytes 1000] [--rounds 3]
+usage: scripts/streaming_speed.py [--program PROGRAM] [--megabytes 200] [--rounds 2]
 
     word count   awk as mapper and reducer, beside `awk | sort --parallel=2 | awk`   aim: at most 1.3 times its time
     identity     `cat` as mapper and reducer: bytes through both pipes                aim: at least 300 MB/s
@@ -62,8 +62,8 @@ def same_lines(one, other):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program")
-    parser.add_argument("--megabytes", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
     program = shipped(asked.program)
     missed = []
