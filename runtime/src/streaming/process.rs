@@ -15,7 +15,7 @@ use super::pipes::{READ_BYTES, Tidings, await_exit, read_output, read_talk, spaw
 use super::reported::{CountsByName, Reported};
 use super::{ShippedFile, StreamingJob};
 use crate::cluster::{CommandStart, start_command};
-use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::api::{InputStretch, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
