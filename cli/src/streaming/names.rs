@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Old and new names of one property.
-const ALIASES: [(&str, &str); 51] = [
+const ALIASES: [(&str, &str); 53] = [
     ("mapred.reduce.tasks", "mapreduce.job.reduces"),
     ("mapred.map.tasks", "mapreduce.job.maps"),
     ("mapred.job.name", "mapreduce.job.name"),
