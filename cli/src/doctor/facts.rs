@@ -4,7 +4,7 @@ use super::DoctorCommand;
 use crate::flags::JOIN_FILE;
 use crate::settings::Settings;
 use gristmill_runtime::api::GivenUpWorker;
-use gristmill_runtime::client::Client;
+use gristmill_runtime::client::{Client, HeardCheck};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::{Bytes, Span};
@@ -180,10 +180,7 @@ fn free(folder: &Path) -> Result<u64, String> {
 fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<ClusterFacts> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let path = flags.path.as_deref().map(std::path::absolute).transpose()?;
-    let asked_ms = wall_ms();
     let (master, checks) = client.check_workers(path.as_deref())?;
-    // The middle between asking and hearing, as the worker's clock was read somewhere there.
-    let middle_ms = asked_ms / 2 + wall_ms() / 2;
     let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {
         worker: status.worker,
         host: status.host,
@@ -191,8 +188,8 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
         endpoint: status.endpoint,
         away: status.away,
         check: check
-            .map(|check| {
-                let offset_ms = check.wall_ms.cast_signed() - middle_ms.cast_signed();
+            .map(|HeardCheck { check, heard_wall_ms }| {
+                let offset_ms = check.wall_ms.cast_signed() - heard_wall_ms.cast_signed();
                 (check, offset_ms)
             })
             .map_err(|error| Unheard::of(&error)),

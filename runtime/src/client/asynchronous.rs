@@ -21,7 +21,9 @@ use crate::standard_input::StandardInput;
 use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::agent::check::{CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way};
+use gristmill_worker::agent::check::{
+    CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way, wall_ms,
+};
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::{Input, Job};
 use gristmill_worker::fault;
@@ -280,7 +282,7 @@ impl AsyncClient {
     pub async fn check_workers(
         &self,
         path: Option<&Path>,
-    ) -> Result<(MasterStatus, Vec<Result<WorkerCheck, HttpError>>), ClientError> {
+    ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
         let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
         let peers = master.workers.iter().map(|worker| worker.endpoint.clone()).collect();
         let request = CheckRequest { peers, path: path.map(FilePath::from) };
@@ -292,7 +294,10 @@ impl AsyncClient {
             let plaintext = self.plaintext;
             asked.spawn(async move {
                 let answer = match try_way(&endpoint, plaintext).await {
-                    Ok(()) => check_worker(&pool, &endpoint, key, body).await,
+                    Ok(()) => {
+                        let checked = check_worker(&pool, &endpoint, key, body).await;
+                        checked.map(|check| HeardCheck { check, heard_wall_ms: wall_ms() })
+                    }
                     Err(error) => Err(error),
                 };
                 (number, answer)
@@ -771,6 +776,16 @@ async fn list_files(
     });
     let listed = listing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
     listed.map_err(|source| ClientError::Submit { source: Box::new(SubmitError::Input { source }) })
+}
+
+/// What a worker says of itself, and when that was heard.
+#[derive(Clone, Debug)]
+pub struct HeardCheck {
+    /// What it says.
+    pub check: WorkerCheck,
+    /// Milliseconds since 1970 by the clock here. The worker looked at its own last of all, so the two clocks are apart by
+    /// their difference but for the way of the answer.
+    pub heard_wall_ms: u64,
 }
 
 /// Asks one worker how it is, for [`CHECK_PATIENCE`] at most.

@@ -20,7 +20,6 @@ use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
 use crate::submit::{JobOptions, SubmitError};
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::agent::check::WorkerCheck;
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{HttpError, JoinLine, Token};
 use rounds::{RoundsRecord, WantedRound};
@@ -28,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use asynchronous::{AsyncClient, Ready};
+pub use asynchronous::{AsyncClient, HeardCheck, Ready};
 pub use feed::Feed;
 pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;
@@ -383,7 +382,7 @@ impl Client {
     pub fn check_workers(
         &self,
         path: Option<&Path>,
-    ) -> Result<(MasterStatus, Vec<Result<WorkerCheck, HttpError>>), ClientError> {
+    ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
         self.block_on(self.core.check_workers(path))
     }
 

@@ -38,7 +38,7 @@ pub struct CheckRequest {
 /// What it answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerCheck {
-    /// Its time of day, milliseconds since 1970.
+    /// Its time of day when it answered, milliseconds since 1970.
     pub wall_ms: u64,
     /// Files and connections that it may have open.
     pub descriptors: u64,
