@@ -174,12 +174,12 @@ fn rule(story: &MapStory) -> String {
         _ if partitions == 1 => "There is one partition, so all keys go there.".to_owned(),
         PartitionRule::Hash => format!(
             "A key's partition follows from its hash alone, so that every map sends a key to the same reduce: the hash is \
-             a number below 2⁶⁴; times {partitions} partitions, divided by 2⁶⁴, and rounded down, it is the partition."
+             a number below 2⁶⁴, shown in hexadecimal; times {partitions} partitions, divided by 2⁶⁴, and rounded down, it is the partition."
         ),
         PartitionRule::FirstComponent => format!(
             "A key's partition follows from the hash of its first component, so that all keys with that component meet \
-             in one reduce: the hash is a number below 2⁶⁴; times {partitions} partitions, divided by 2⁶⁴, and rounded \
-             down, it is the partition."
+             in one reduce: the hash is a number below 2⁶⁴, shown in hexadecimal; times {partitions} partitions, divided \
+             by 2⁶⁴, and rounded down, it is the partition."
         ),
         PartitionRule::Ranges(cuts) => format!(
             "The output is to be sorted as a whole, so each partition has a range of keys, cut by a sample that was taken \

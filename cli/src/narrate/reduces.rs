@@ -73,12 +73,17 @@ fn groups(facts: &Facts, partition: u32, story: &ReduceStory) -> Vec<StepBlock> 
             "All values of a key are a group. The reducer was called once for each, in the order of keys:"
         }
     }));
-    let rows = story.groups.kept.iter().map(|group| {
+    let cells = |group: &GroupTold| {
         let told = values(group.values.iter().map(String::as_str), group.omitted);
         vec![group.key.clone(), told, written(facts, partition, group)]
-    });
+    };
+    let rows: Vec<Vec<String>> = story.groups.kept.iter().map(cells).collect();
     let head = if story.combines { "total" } else { "values" };
-    blocks.extend(table(&["key", head, "what the reducer wrote"], rows.collect(), story.groups.omitted));
+    let wrote = match rows.iter().any(|row| row[2].contains('⇥')) {
+        true => "what the reducer wrote (⇥ is a tab)",
+        false => "what the reducer wrote",
+    };
+    blocks.extend(table(&["key", head, wrote], rows, story.groups.omitted));
     blocks
 }
 

@@ -11,7 +11,7 @@ use gristmill_worker::narration::TASKS_MAX;
 /// A step for each fetch.
 pub fn fetches(facts: &Facts) -> impl Iterator<Item = Step> + '_ {
     let told = facts.trace.fetches.iter().enumerate().filter(|(_, fetch)| fetch.map.task.index < TASKS_MAX);
-    told.map(|(number, fetch)| step(facts, number, fetch))
+    told.enumerate().map(|(place, (number, fetch))| step(facts, number, fetch, place == 0))
 }
 
 /// The name of a fetch among bars.
@@ -19,7 +19,8 @@ pub fn name(number: usize) -> String {
     format!("fetch-{number}")
 }
 
-fn step(facts: &Facts, number: usize, fetch: &FetchRecord) -> Step {
+/// `first`: what is the same for all fetches is explained here.
+fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step {
     let map = fetch.map.task.index;
     let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
     let at_home = facts.partitions_at(fetch.to);
@@ -63,9 +64,35 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord) -> Step {
             Bytes(bytes)
         ),
     };
+    let title = match fetch.bytes {
+        0 => format!("{} reads what map-{map} made for it where it lies", fetch.to),
+        bytes => {
+            format!("{} fetches what map-{map} made for it from {}: {}", fetch.to, fetch.from, Bytes(bytes))
+        }
+    };
+    let home = first.then(|| {
+        StepBlock::words(
+            "Each partition has a home, the worker on which its reduce is to run. That worker gathers the segments of the \
+             partition, one of each map, as soon as they are made.",
+        )
+    });
+    Step {
+        at_ns: facts.since_arrival(fetch.ended_ns),
+        kind: StepKind::Fetch,
+        title,
+        blocks: home
+            .into_iter()
+            .chain([StepBlock::Words(what), StepBlock::Words(when(facts, fetch))])
+            .collect(),
+        about: vec![name(number), fetch.map.file_name()],
+    }
+}
+
+/// When a fetch began, and who had not ended then.
+fn when(facts: &Facts, fetch: &FetchRecord) -> String {
     let running = running_maps(facts, fetch.started_ns);
     let asked = Span(facts.since_arrival(fetch.started_ns));
-    let when = match running.len() {
+    match running.len() {
         0 => format!("That began at {asked}, when all maps had ended."),
         1 => format!(
             "That began at {asked}, when {} had not ended yet: the shuffle does not wait for the last map.",
@@ -75,19 +102,6 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord) -> Step {
             "That began at {asked}, when {} had not ended yet: the shuffle does not wait for the last map.",
             waiting(&running)
         ),
-    };
-    let title = match fetch.bytes {
-        0 => format!("{} reads what map-{map} made for it where it lies", fetch.to),
-        bytes => {
-            format!("{} fetches what map-{map} made for it from {}: {}", fetch.to, fetch.from, Bytes(bytes))
-        }
-    };
-    Step {
-        at_ns: facts.since_arrival(fetch.ended_ns),
-        kind: StepKind::Fetch,
-        title,
-        blocks: vec![StepBlock::Words(what), StepBlock::Words(when)],
-        about: vec![name(number), fetch.map.file_name()],
     }
 }
 

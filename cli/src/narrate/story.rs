@@ -108,33 +108,20 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
         .collect();
     let running: Vec<&AttemptRecord> =
         before.iter().copied().filter(|other| other.ended_ns.is_none_or(|ended| now < ended)).collect();
-    let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
-    let job = status.job;
-    let waiting_maps: Vec<String> = (0..status.maps.total)
-        .filter(|&map| !begun(TaskId::map(job, map)))
-        .map(|map| format!("map-{map}"))
-        .collect();
-    let waiting_reduces =
-        (0..status.reduces.total).filter(|&index| !begun(TaskId::reduce(job, index))).count();
     let free = u64::from(status.slots).saturating_sub(running.len() as u64);
-    let mut queue = format!(
-        "The queue at that moment: {}. Free: {free} of {}. Waiting: {}",
-        status.job,
-        count(status.slots.into(), "slot", "slots"),
-        if waiting_maps.is_empty() { "no map".to_owned() } else { waiting(&waiting_maps) }
-    );
-    if 0 < waiting_reduces {
-        queue += &format!(
-            "; and {}, each of which can begin when its segments of all maps have arrived",
-            count(waiting_reduces as u64, "reduce", "reduces")
-        );
-    }
     // The master sends short maps ahead when no slot is free: a slot need not wait for its next order then.
     let ahead = free == 0;
     let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, ""));
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
-    let mut blocks = vec![
-        StepBlock::Words(queue + "."),
+    let mut blocks = Vec::new();
+    if first {
+        blocks.push(StepBlock::words(
+            "Two rules decide what runs next: the policy says which job gets a slot that is free, the placement which of its \
+             tasks, on which worker. Each gives its reason.",
+        ));
+    }
+    blocks.extend([
+        StepBlock::Words(queue(facts, &before, free)),
         StepBlock::words(match ahead {
             false => format!(
                 "The policy `{}` gives {} a slot: {}.",
@@ -157,7 +144,7 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
             record.worker,
             if place.is_empty() { "it says no more" } else { place }
         )),
-    ];
+    ]);
     if first {
         blocks.push(StepBlock::words(
             "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
@@ -173,6 +160,33 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
         blocks,
         about: vec![record.attempt.file_name()],
     }
+}
+
+/// What stood in line when these attempts had been launched and so many slots were free.
+fn queue(facts: &Facts, before: &[&AttemptRecord], free: u64) -> String {
+    let status = &facts.trace.status;
+    let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
+    let job = status.job;
+    let waiting_maps: Vec<String> = (0..status.maps.total)
+        .filter(|&map| !begun(TaskId::map(job, map)))
+        .map(|map| format!("map-{map}"))
+        .collect();
+    let waiting_reduces =
+        (0..status.reduces.total).filter(|&index| !begun(TaskId::reduce(job, index))).count();
+    let reduces = match waiting_reduces {
+        0 => String::new(),
+        1 => "; and 1 reduce, which can begin when its segments of all maps have arrived".to_owned(),
+        more => {
+            format!(
+                "; and {more} reduces, each of which can begin when its segments of all maps have arrived"
+            )
+        }
+    };
+    format!(
+        "The queue at that moment: {job}. Free: {free} of {}. Waiting: {}{reduces}.",
+        count(status.slots.into(), "slot", "slots"),
+        if waiting_maps.is_empty() { "no map".to_owned() } else { waiting(&waiting_maps) }
+    )
 }
 
 /// The map that ended before the others: with it, what is the same for all of them is explained.
@@ -207,8 +221,8 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
 fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
     let words = format!(
-        "{}. Nothing of it counts: its pairs are not told, and if the task runs again, only the attempt that ends well \
-         does.",
+        "{}. An attempt is one try of a task. Nothing of this one counts: its pairs are not told, and if the task runs \
+         again, only the attempt that ends well does.",
         clean::message(why)
     );
     Step {

@@ -213,14 +213,16 @@ impl MasterState {
             entry.records.sums.totals.shuffle_segments += partitions.len() as u64;
             entry.times.shuffle_done = Some(now);
             entry.came_damaged(now, (holder, home), resent);
+            // A worker's clock tells well how long it took; it cannot have ended after it was told of, so the whole is moved.
+            let late_ns = ended_ns.saturating_sub(now.0);
             entry.records.fetched(FetchRecord {
                 map,
                 from: holder,
                 to: home,
                 partitions: partitions.len() as u32,
                 bytes,
-                started_ns,
-                ended_ns: ended_ns.min(now.0),
+                started_ns: started_ns.min(ended_ns).saturating_sub(late_ns),
+                ended_ns: ended_ns - late_ns,
             });
             entry.touch();
         }

@@ -295,6 +295,23 @@ fn transfers_that_came_damaged_are_counted_and_their_way_is_named_once() {
 }
 
 #[test]
+fn transfer_that_a_clock_ahead_tells_of_keeps_its_length_and_ends_when_it_was_told_of() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    scene.map_done(worker, map(job));
+    scene.pass(Span::whole_seconds(1));
+    let (told_ns, took_ns) = (scene.now.0, 2_000_000);
+    let ended_ns = told_ns + 5_000_000;
+    let outputs = vec![FetchedOutput { map: map(job), partitions: vec![0], bytes: 10, resent: 0 }];
+    let started_ns = ended_ns - took_ns;
+    scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns, ended_ns });
+    let trace = scene.state.trace(scene.now, job).unwrap();
+    let fetch = &trace.fetches[0];
+    assert_eq!((fetch.started_ns, fetch.ended_ns), (told_ns - took_ns, told_ns));
+}
+
+#[test]
 fn suspension_and_resumption_are_frames_and_stand_in_the_trace() {
     let (mut scene, worker, job) = with_reduce_running();
     let urgent = scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();

@@ -161,7 +161,7 @@ impl Gristmill {
     }
 
     fn serve_pilots(&self, plan: &mut Plan<'_>) {
-        let reason = Reason::Own("first map of a job of which nothing is known before it ends");
+        let reason = Reason::Own("the first map of a new job, which shows how long its maps take");
         for job in self.pilots.iter() {
             if !plan.grant(job, Station::Map, Share::Slots(1), reason) {
                 break;
