@@ -112,7 +112,8 @@ pub fn gantt(facts: &Facts, lanes: &[Lane]) -> String {
     out += &format!(
         "<text x={NAMES} y={y}>0</text><text class=end x={WIDTH} y={y}>{}</text>\n</svg>\n<p class=key><span \
          class=map>map</span> <span class=reduce>reduce</span> <span class=fetch>fetch</span> <span class=failure>came to \
-         nothing</span></p>",
+         nothing</span></p>\n<p class=help>A slot runs one task at a time, a lane of the shuffle one fetch at a time. The dotted \
+         line is the moment of this step.</p>",
         Span(end),
         y = height - 6.0
     );

@@ -31,7 +31,7 @@ pub fn page(facts: &Facts, steps: &[Step]) -> String {
         .enumerate()
         .map(|(number, step)| {
             let kind = step.kind.look().0;
-            format!("<li class={kind}><a href=\"#step-{number}\">{}</a></li>\n", escape(&step.title))
+            format!("<li class={kind}><a href=\"#step-{number}\">{}</a></li>\n", prose(&step.title))
         })
         .collect();
     format!(
@@ -57,13 +57,13 @@ fn section(number: usize, step: &Step) -> String {
         step.at_ns,
         escape(&step.about.join(" ")),
         Span(step.at_ns),
-        escape(&step.title)
+        prose(&step.title)
     )
 }
 
 fn block(block: &StepBlock) -> String {
     match block {
-        StepBlock::Words(words) => format!("<p>{}</p>\n", escape(words)),
+        StepBlock::Words(words) => format!("<p>{}</p>\n", prose(words)),
         StepBlock::Row(items) => {
             let items: String = items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
             format!("<ul class=row>{items}</ul>\n")
@@ -82,6 +82,20 @@ fn table_of(table: &StepTable) -> String {
     format!(
         "<div class=scroll tabindex=0><table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>\n"
     )
+}
+
+/// Words in an element; what stands between backticks in them is typed or a name, and looks so.
+fn prose(words: &str) -> String {
+    let pieces: Vec<String> = words.split('`').map(escape).collect();
+    if pieces.len().is_multiple_of(2) {
+        // One too many, of a name: all of them are its own.
+        return escape(words);
+    }
+    let look = |(place, piece): (usize, &String)| match place % 2 {
+        0 => piece.clone(),
+        _ => format!("<code>{piece}</code>"),
+    };
+    pieces.iter().enumerate().map(look).collect()
 }
 
 /// Text in an element, or in an attribute in double quotes.
@@ -103,6 +117,16 @@ mod tests {
             (0..4).map(move |at| if three.len() < at { '=' } else { digit(at) }).collect::<String>()
         };
         bytes.chunks(3).map(group).collect()
+    }
+
+    #[test]
+    fn words_between_backticks_look_typed_and_markup_in_them_stays_text() {
+        assert_eq!(
+            prose("the policy `fifo:a=<b>` & more"),
+            "the policy <code>fifo:a=&lt;b&gt;</code> &amp; more"
+        );
+        assert_eq!(prose("one ` too many"), "one ` too many");
+        assert_eq!(prose("none"), "none");
     }
 
     #[test]
