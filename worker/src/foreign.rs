@@ -149,7 +149,7 @@ impl<'a> ForeignTasks<'a> {
     /// As [`ForeignTasks::map`], and bytes that are no pairs in that order.
     pub fn reduce(&self, from: &mut dyn Read, to: Box<dyn Write + Send>) -> Result<TaskStats, ForeignError> {
         let given = self.take_in(from)?;
-        let segments: Vec<SegmentData> = given.segment(0).into_iter().collect();
+        let segments: Vec<SegmentData> = given.segment(0).into_iter().filter(|data| !data.is_empty()).collect();
         let attempt = TaskId::reduce(JOB, 0).attempt(0);
         let done = run_reduce(self.plan, self.context(attempt), segments, Output::new("standard output", to));
         Ok(done.map_err(|failure| ForeignError::Task { failure })?.stats)
@@ -197,7 +197,7 @@ impl<'a> ForeignTasks<'a> {
             return Ok(done.map_err(failed)?.stats);
         }
         let done = run_map(self.plan, self.context(attempt), &split, &LocalFiles).map_err(failed)?;
-        if let Some(data) = done.output.segment(0) {
+        if let Some(data) = done.output.segment(0).filter(|data| !data.is_empty()) {
             hand_out(data, to)?;
         }
         Ok(done.stats)
@@ -344,7 +344,7 @@ mod tests {
     /// The pairs of raw bytes, as (key, value).
     fn pairs(mut bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut pairs = Vec::new();
-        let mut field = |bytes: &mut &[u8]| {
+        let field = |bytes: &mut &[u8]| {
             let (length, rest) = bytes.split_at(4);
             let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
             let (field, rest) = rest.split_at(length);
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn total_orders_need_one_reduce_and_counts_do_not() {
         let order = |line: Record<'_>, out: &mut Emitter<String, u64>| -> Result<(), TaskError> {
-            out.emit(line.text(), 1);
+            out.emit(&line.text(), 1);
             Ok(())
         };
         let plan = JobPlan::map_each(Input::lines(["words"]), order)

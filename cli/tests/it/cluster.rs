@@ -469,6 +469,9 @@ fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charg
 fn worker_whose_spill_folder_was_cleared_away_is_replaced_in_a_new_one() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b\na\n");
+    // A worker that has joined a moment ago still makes what it needs in its folder.
+    sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
     let folders = oracle::names(&sandbox.path("tmp"));
     assert_eq!(folders.len(), 1);
     // As systems do with folders for temporary files that nobody has touched for long.
@@ -479,7 +482,6 @@ fn worker_whose_spill_folder_was_cleared_away_is_replaced_in_a_new_one() {
         let now = worker_processes(&sandbox);
         (now.len() == 1 && now != before).then_some(())
     });
-    let input = sandbox.write("text", "b\na\n");
     let printed = sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
     assert_eq!(printed.stdout_text(), "a\nb\n");
     assert_eq!(oracle::names(&sandbox.path("tmp")), folders);

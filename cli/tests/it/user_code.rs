@@ -187,8 +187,12 @@ fn mapper_that_is_not_deterministic_fails_the_job_when_reduces_would_take_from_t
     let arguments = ["run", "faulty", &input, "--how", "random", "--output", &out];
     let flags = ["--workers", "2", "--reduces", "2", "--split-size", "40"];
     let running = sandbox.program(&faulty_program(), [&arguments[..], &flags].concat()).start();
-    // Both homes have taken from the maps of the worker that is killed now, and its own begins anew.
-    sandbox.kill_at("reduce");
+    // Both reduces begin, so both homes have taken from the maps of the worker that is killed now; its own begins anew.
+    let first = sandbox.stopped_at("reduce");
+    sandbox.arm("reduce");
+    until("the other reduce", || (sandbox.stopped_at("reduce") != first).then_some(()));
+    process::kill(first);
+    sandbox.go_on("reduce");
     let finished = running.finish().expect_code(1);
     finished.expect_words(&["is not deterministic", "job-1/map-", "hint: "]);
     assert!(!sandbox.path("out").exists(), "the failed job left its output directory");

@@ -51,7 +51,8 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
                 SlotCounts::Unified(_) => None,
                 SlotCounts::Pools { map, reduce } => Some((map, reduce)),
             },
-            "memory_bytes": workers.memory(),
+            // Behind `workers` in the order of names, as it may follow from that: the first that differs is told.
+            "workers_memory_bytes": workers.memory(),
             "estimator": deciders.estimator,
             "pool_weights": pools,
             "speeds": workers.speeds,

@@ -35,8 +35,8 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
         traces: context.scaled(1, 12, 40),
         trace_jobs_max: usize::MAX,
         table_jobs: context.scaled(20_000, 500_000, 5_000_000),
-        reading_jobs: context.scaled(20_000, 80_000, 200_000),
-        reading_seeds: context.scaled(5, 10, 20),
+        reading_jobs: context.scaled(5_000, 80_000, 200_000),
+        reading_seeds: context.scaled(3, 10, 20),
     };
     page(context, &amounts)
 }

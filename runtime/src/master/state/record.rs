@@ -455,7 +455,7 @@ mod tests {
         #[test]
         fn attempt_keeps_its_length_and_lies_within_what_the_master_saw_however_wrong_its_clock(
             launched in 1..1000_u64,
-            spans in [0..1000_u64; 3],
+            spans in prop::array::uniform3(0..1000_u64),
             offset in -5000..5000_i64,
         ) {
             let [before, took, after] = spans;
