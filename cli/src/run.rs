@@ -16,6 +16,7 @@ use gristmill_runtime::exit;
 use gristmill_runtime::prepared::PreparedJob;
 use gristmill_runtime::registry::{AnyRounds, Registry};
 use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_worker::objects::is_url;
 use gristmill_worker::output::open_part;
 use serde_json::{Value, json};
 use std::fs;
@@ -232,9 +233,15 @@ impl PreparedWork {
             return Ok(PreparedWork::Job(job.parse(typed)?));
         }
         let rounds = registry.find_rounds(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
-        if flags.output.is_none() {
+        let Some(output) = &flags.output else {
             return Err(usage(format!(
                 "{name} runs several jobs: name a directory for their outputs with --output"
+            )));
+        };
+        if output.to_str().is_some_and(is_url) {
+            return Err(usage(format!(
+                "{name} runs several jobs, and what they have done stands in a file beside their outputs: name a directory with \
+                 --output"
             )));
         }
         Ok(PreparedWork::Rounds(rounds.clone(), typed.clone()))

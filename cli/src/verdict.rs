@@ -19,6 +19,7 @@ use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileError, SecretError};
 use gristmill_worker::input::InputError;
+use gristmill_worker::objects::ObjectFault;
 use gristmill_worker::task::Fault;
 
 /// The exit code of an error, and what to do next.
@@ -104,6 +105,11 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
         }
+        ClientError::Output { source: OutputError::Store { source } }
+            if source.cause.fault() == ObjectFault::Credentials =>
+        {
+            (exit::UNAUTHORISED, None)
+        }
         ClientError::Resume { source } => judge_resume(source),
         // The job itself went well.
         ClientError::Output { .. } => (exit::RESOURCES, None),
@@ -145,6 +151,9 @@ fn judge_resume(error: &ResumeError) -> (u8, Option<&'static str>) {
 fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
     match error {
         SubmitError::Output { source } => judge_output(source),
+        SubmitError::Input { source: InputError::Store { source } } => {
+            judge_store_fault(source.cause.fault())
+        }
         // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
         SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
         SubmitError::Input { source } => (exit::INPUT, hint_of_input(source)),
@@ -156,12 +165,22 @@ fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
         }
         SubmitError::Panicked => (exit::FAILED, None),
         SubmitError::Sample { source } => match source.class() {
+            Fault::Credentials => (exit::UNAUTHORISED, None),
             Fault::Input => (exit::INPUT, None),
             Fault::User => (exit::FAILED, None),
             Fault::Config => (exit::USAGE, None),
             _ => (exit::ENVIRONMENT, None),
         },
         _ => (exit::ENVIRONMENT, None),
+    }
+}
+
+/// A store that could not be read, or is no place for an output; the error says itself what to do.
+fn judge_store_fault(fault: ObjectFault) -> (u8, Option<&'static str>) {
+    match fault {
+        ObjectFault::Asked => (exit::INPUT, None),
+        ObjectFault::Credentials => (exit::UNAUTHORISED, None),
+        ObjectFault::Settings | ObjectFault::Way | ObjectFault::Machine => (exit::ENVIRONMENT, None),
     }
 }
 
@@ -198,7 +217,15 @@ fn judge_output(error: &OutputError) -> (u8, Option<&'static str>) {
         OutputError::Io { .. } => {
             (exit::ENVIRONMENT, Some("name another directory with --output, in a folder that you may write"))
         }
-        OutputError::Protected { .. } => (exit::USAGE, None),
+        OutputError::Protected { .. } | OutputError::ReadOnly { .. } => (exit::USAGE, None),
+        OutputError::Store { source } => match source.cause.fault() {
+            ObjectFault::Credentials => (exit::UNAUTHORISED, None),
+            _ => (exit::ENVIRONMENT, None),
+        },
+        OutputError::Claimed { .. } => (
+            exit::ENVIRONMENT,
+            Some("if no job writes there any more, delete that object, and run this one again"),
+        ),
         OutputError::NotEmpty { .. } => {
             (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
         }
@@ -253,6 +280,12 @@ fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
             ),
         ),
         FailureCode::Input => (exit::INPUT, None),
+        FailureCode::Credentials => (
+            exit::UNAUTHORISED,
+            Some(
+                "each worker uses its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, where it runs",
+            ),
+        ),
         FailureCode::Config => (exit::USAGE, None),
         FailureCode::NoWorkers
         | FailureCode::WorkersLost
@@ -331,6 +364,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Register
         | ErrorCode::Journal
         | ErrorCode::NotShared
+        | ErrorCode::OutputStore
         | ErrorCode::Other(_) => (exit::ENVIRONMENT, None),
     }
 }

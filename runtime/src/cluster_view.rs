@@ -6,9 +6,12 @@ use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::agent::files::{FileKey, JobFiles, SAMPLE_ROUTE};
 use gristmill_worker::api::{Input, PlanError, Submitter};
 use gristmill_worker::http::{Endpoint, HttpError, Key, Pool, Secret, full};
-use gristmill_worker::input::list::{ListedFile, Listing, Subdirectories, list_local, list_local_with};
+use gristmill_worker::input::list::{
+    ListedFile, Listing, Subdirectories, list_local, list_local_with, list_stored,
+};
 use gristmill_worker::input::plan::{FirstRecord, first_records, input_bytes};
 use gristmill_worker::input::{FilePath, InputError, InputLimits, Piece, Place};
+use gristmill_worker::objects::is_url;
 use hyper::{Method, StatusCode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,6 +46,7 @@ impl Listing for ClusterListing<'_> {
                 return list_local(&cluster.standard_input.file()?);
             }
             Place::Submitter => return list_local_with(path, cluster.below),
+            Place::Store => return list_stored(path, cluster.below),
         };
         let name = FilePath::new([format!("{worker}:").as_bytes(), path.as_bytes()].concat());
         let Some(endpoint) = cluster.endpoint(worker) else {
@@ -88,7 +92,7 @@ async fn list_on(
 const LOOK_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The first worker that says it does not see the output directory or the first input file of a submission, and which of
-/// the two. A detached job has nobody who would serve them. A worker that does not answer, because it is being replaced
+/// the two; objects of stores are seen by who asks for them. A detached job has nobody who would serve them. A worker that does not answer, because it is being replaced
 /// or is cut off, says nothing about its paths: the others are asked alone.
 pub(crate) async fn unseen(
     cluster: Arc<ClusterView>,
@@ -96,6 +100,7 @@ pub(crate) async fn unseen(
 ) -> Option<(WorkerId, FilePath)> {
     let directory = submission.output.to_path().join(gristmill_worker::commit::TEMPORARY);
     let probe = FilePath::from(directory.join(submission.output_probe.as_str()).as_path());
+    let probe = Some(probe).filter(|_| !is_url(&submission.output.to_text()));
     let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
     let first = pieces.into_iter().find(|piece| piece.place == Place::Submitter);
     let wanted = Arc::new(Wanted { output: submission.output.clone(), probe, first: first.cloned() });
@@ -114,8 +119,8 @@ pub(crate) async fn unseen(
 /// What all workers must see of a detached job.
 struct Wanted {
     output: FilePath,
-    /// A file in the output directory.
-    probe: FilePath,
+    /// A file in the output directory; `None` if that is no directory.
+    probe: Option<FilePath>,
     first: Option<Piece>,
 }
 
@@ -123,7 +128,9 @@ impl Wanted {
     /// What this worker says it does not see.
     async fn unseen_by(&self, cluster: &ClusterView, worker: (WorkerId, &Endpoint)) -> Option<FilePath> {
         let says_no = |error: &InputError| !matches!(error, InputError::Remote { .. });
-        if list_on(cluster, worker, &self.probe, &self.probe).await.is_err_and(|error| says_no(&error)) {
+        if let Some(probe) = &self.probe
+            && list_on(cluster, worker, probe, probe).await.is_err_and(|error| says_no(&error))
+        {
             return Some(self.output.clone());
         }
         let piece = self.first.as_ref()?;

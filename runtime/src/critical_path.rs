@@ -64,6 +64,7 @@ fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
         | FailureCode::Internal => true,
         FailureCode::UserCode
         | FailureCode::Input
+        | FailureCode::Credentials
         | FailureCode::Config
         | FailureCode::Output
         | FailureCode::OutputUnreadable

@@ -5,7 +5,7 @@
 
 use crate::api::{ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
-use crate::output_dir::{OutputDirectory, OutputError, refuse_inputs};
+use crate::output_dir::{ClaimedOutput, OutputError, refuse_inputs};
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
@@ -26,9 +26,11 @@ use std::time::Duration;
 /// How a job is to be run.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
-    /// Output directory; its parent must exist.
+    /// Output directory, whose parent must exist, or the URL of a prefix of an object store: `s3://bucket/prefix`, `gs://...`,
+    /// `az://...`.
     pub output: PathBuf,
-    /// An output directory with something in it is moved aside, and deleted once the job has succeeded.
+    /// An output directory with something in it is moved aside, and deleted once the job has succeeded; in a store the output of
+    /// a job is replaced then, and nothing else.
     pub overwrite: bool,
     /// Number of parts; `None`: one for each slot of the cluster. A job may insist on its own number.
     pub reduces: Option<u32>,
@@ -158,7 +160,7 @@ pub(crate) struct Planned {
     pub submission: Submission,
     pub key: Secret,
     pub permit_key: Secret,
-    pub output: OutputDirectory,
+    pub output: ClaimedOutput,
     /// Files that may be served to workers.
     pub files: BTreeSet<FilePath>,
     /// The paths of all inputs, side inputs last, as the job names them.
@@ -248,7 +250,7 @@ pub(crate) fn plan(
     // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
     let nonce = key.derive("output probe").to_text()[..16].to_owned();
     let output = gate.pass(|| {
-        OutputDirectory::claim(&options.output, options.overwrite, options.sync, &nonce)
+        ClaimedOutput::claim(&options.output, options.overwrite, options.sync, &nonce)
             .map_err(|source| SubmitError::Output { source })
     })?;
     let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);

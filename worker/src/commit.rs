@@ -1,6 +1,7 @@
 //! Names of parts, built and published.
 //!
-//! Every attempt builds its part in a file of its own in `DIR/_temporary`. Whoever closes the output publishes those
+//! Every attempt builds its part in a file of its own in `DIR/_temporary`; into an object store it is uploaded under a name
+//! of its own (`objects`). Whoever closes the output publishes those
 //! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
@@ -37,6 +38,15 @@ pub fn is_output_name(name: &PlainName) -> bool {
 #[must_use]
 pub fn named_built_name(built: &str, output: &PlainName) -> String {
     format!("{built}.{output}")
+}
+
+/// How the name of a claim begins; its nonce follows.
+pub const PROBE: &str = "probe-";
+
+/// What tells the files and objects of a claim from those of any other.
+#[must_use]
+pub fn nonce_of(probe: &PlainName) -> &str {
+    probe.as_str().strip_prefix(PROBE).unwrap_or_default()
 }
 
 /// The name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job to job,

@@ -28,6 +28,7 @@ mod machine;
 pub mod memory;
 pub mod merge;
 pub mod narration;
+pub mod objects;
 pub mod output;
 pub mod prefetch;
 pub mod prelude;

@@ -19,10 +19,10 @@ const REDUCES_MAX: u32 = 100_000;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Job")]
 pub struct JobFlags {
-    /// Output directory; it must not exist or be empty
+    /// Output directory, or a prefix in an object store (s3://bucket/prefix); it must not exist or be empty
     #[arg(long, global = true, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace an output directory that has something in it
+    /// Replace an output directory that has something in it, or in a store the output of a job
     #[arg(long, global = true)]
     pub overwrite: bool,
     /// Go on with the rounds of a program of several jobs after a failure: those in --output that are done are not run again

@@ -158,7 +158,12 @@ fn directories_in_those_that_are_input_are_read_if_asked_for() {
 #[test]
 fn a_url_as_input_says_what_to_do_instead() {
     let sandbox = Sandbox::new();
-    let url = "https://example.org/words.txt";
+    // Those of stores and web servers are read, unless this program was built without.
+    let url = if cfg!(feature = "stores") {
+        "ftp://example.org/words.txt"
+    } else {
+        "https://example.org/words.txt"
+    };
     count(&sandbox, &[url]).expect_code(4).expect_words(&[url, "is a URL", "fetch it first"]);
 }
 

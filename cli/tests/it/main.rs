@@ -11,6 +11,7 @@
 //! - The command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
 //!   to be), `tokens`; `narrate` tells a job pair by pair, `history` those that have ended; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
 //! - `places`: clusters that `up` and `down` bring up and down on hosts of ssh.
+//! - `stores`: inputs and outputs on object stores, against a server within the test.
 //! - `streaming`: commands of Hadoop Streaming, and the program under Hadoop's names.
 //! - A master that lacks room for what it must write down: `full_journal`.
 //! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
@@ -62,6 +63,8 @@ mod security;
 mod ship;
 mod shuffle;
 mod sim;
+#[cfg(feature = "stores")]
+mod stores;
 mod streaming;
 mod support;
 mod suspend;

@@ -13,6 +13,8 @@ pub enum FailureCode {
     UserCode,
     /// The input is missing, changed, corrupt or holds a record over the limit.
     Input,
+    /// A store did not take the credentials of a worker, or a worker had none.
+    Credentials,
     /// The job's parameters do not work.
     Config,
     /// The output could not be written or finished.
@@ -118,6 +120,8 @@ pub enum ErrorCode {
     Journal,
     /// The master cannot use the output directory of a detached job.
     NotShared,
+    /// The master cannot use the store into which a detached job writes.
+    OutputStore,
     /// One that this program does not know.
     #[serde(untagged)]
     Other(String),

@@ -15,7 +15,7 @@ use crate::api::{
     RevokeToken, Role, RotateTokens, Submission, Turns,
 };
 use crate::cluster_view::{ClusterListing, ClusterView, unseen};
-use crate::output_dir::{OutputDirectory, Success};
+use crate::output_dir::{ClaimedOutput, Success};
 use crate::prepared::PreparedJob;
 use crate::standard_input::StandardInput;
 use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
@@ -634,9 +634,10 @@ impl AsyncClient {
         let (claim, sync) = (planned.output, options.sync);
         let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
         let few = success.as_ref().is_none_or(|(_, built)| built.len() <= CLOSED_HERE_PARTS_MAX);
+        let few = few && !claim.is_far();
         let close = move || {
             let closed = match success {
-                Some((success, built)) => claim.finish(&success, &built, sync).map(Some),
+                Some((success, built)) => claim.finish(&success, &built, sync),
                 None => {
                     claim.abandon();
                     Ok(None)
@@ -830,7 +831,7 @@ fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
 pub struct Ready {
     /// The submission as JSON.
     body: Vec<u8>,
-    output: OutputDirectory,
+    output: ClaimedOutput,
 }
 
 impl Ready {

@@ -7,7 +7,7 @@ use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientWay, Closing, MasterState, Promised};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::{Submission, WorkerEnded};
-use crate::output_dir::OutputDirectory;
+use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::fault;
@@ -381,12 +381,12 @@ impl Master {
 fn close_output(closing: Closing) -> Result<(), String> {
     let Closing { output, success, built, left, sync, .. } = closing;
     let closed = match (output, success, left) {
-        (Some(output), Some(success), _) => output.finish(&success, &built, sync).map(Some),
+        (Some(output), Some(success), _) => output.finish(&success, &built, sync),
         (Some(output), None, _) => {
             output.abandon();
             Ok(None)
         }
-        (None, success, Some(left)) => OutputDirectory::close_left(&left, success.as_ref(), &built),
+        (None, success, Some(left)) => ClaimedOutput::close_left(&left, success.as_ref(), &built),
         (None, Some(_), None) => {
             return Err("the master does not see the output directory any more".to_owned());
         }

@@ -24,7 +24,8 @@ pub(crate) fn slots(counts: SlotCounts) -> Slots {
 pub(crate) fn failure(class: FailureClass) -> Failure {
     match class {
         FailureClass::User | FailureClass::Hang => Failure::User,
-        FailureClass::Input => Failure::Input,
+        // Whoever tries again with the same ones is refused again.
+        FailureClass::Input | FailureClass::Credentials => Failure::Input,
         FailureClass::Config => Failure::Config,
         // A full output directory also ends the job; see `MasterState::attempt_failed`.
         // What the engine does wrong it may do right elsewhere.
@@ -61,7 +62,7 @@ pub(crate) fn map_spec(split: &Split) -> MapSpec {
         .iter()
         .filter_map(|piece| match piece.place {
             Place::Worker(worker) => Some(worker),
-            Place::Submitter => None,
+            Place::Submitter | Place::Store => None,
         })
         .collect();
     preferred.sort_unstable();
@@ -135,6 +136,9 @@ pub(crate) fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
         (FailureCode::OutputUnreadable, Some(FailureClass::Corrupt)) => {
             (FailureCode::OutputCorrupt, "was damaged each time it was read")
         }
+        (FailureCode::Input, Some(FailureClass::Credentials)) => {
+            (FailureCode::Credentials, "was refused by a store, or had no credentials for it")
+        }
         (FailureCode::WorkersUnfit, Some(FailureClass::Engine)) => {
             (FailureCode::Engine, "met a mistake of the engine each time it was tried")
         }
@@ -162,6 +166,8 @@ mod tests {
         for (cause, class, expected) in [
             (unfit, FailureClass::Worker, FailureCode::WorkersUnfit),
             (unfit, FailureClass::Engine, FailureCode::Engine),
+            (Cause::Input { task }, FailureClass::Credentials, FailureCode::Credentials),
+            (Cause::Input { task }, FailureClass::Input, FailureCode::Input),
             (unreadable, FailureClass::Fetch, FailureCode::OutputUnreadable),
             (unreadable, FailureClass::Corrupt, FailureCode::OutputCorrupt),
             (Cause::UserCode { task }, FailureClass::Engine, FailureCode::UserCode),

@@ -10,7 +10,7 @@ use super::undo::Published;
 use super::{OutputDirectory, SUCCESS};
 use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::commit::{PROBE, TEMPORARY};
 use gristmill_worker::folder::{Folder, PlainName};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -19,10 +19,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// How the claim file of a job is called while the job runs; its nonce follows.
-pub(super) const PROBE: &str = "probe-";
-
-/// How it is called while the output is finished, or abandoned.
+/// How the claim file of a job is called while the output is finished, or abandoned; its nonce follows.
 pub(super) const CLOSING: &str = "closing-";
 pub(super) const ABANDONING: &str = "abandoning-";
 

@@ -1,6 +1,7 @@
 //! Why an output directory cannot be used or closed.
 
 use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::objects::ObjectError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,55 @@ pub enum OutputError {
         /// Bytes and CRC-32C as its attempt said.
         expected: (u64, u32),
     },
+    /// An object store could not do what it was asked.
+    #[error(transparent)]
+    Store { source: Box<ObjectError> },
+    /// A web server.
+    #[error(
+        "the output {url} is on a web server, which is only read; name a directory, or a prefix of s3, gs or az"
+    )]
+    ReadOnly { url: String },
+    /// Another job writes below that prefix.
+    #[error("another job is writing to {url} (there is the object {url}/{TEMPORARY}, {by})")]
+    Claimed {
+        url: String,
+        /// What its claim says.
+        by: String,
+    },
+    /// Below the prefix is something that is not overwritten.
+    #[error(
+        "the output {url} holds {object}, and --overwrite replaces nothing in a store but the output of a job; name another \
+         prefix, or delete that yourself"
+    )]
+    NotReplaceable {
+        url: String,
+        /// The first such object.
+        object: String,
+    },
+    /// The claim on a prefix is not this job's any more, or another process closes the output.
+    #[error("the output {url} is not in the hands of this process any more: {by}")]
+    ClaimLost {
+        url: String,
+        /// What there is instead.
+        by: String,
+    },
+    /// Another writer has finished its output there first.
+    #[error(
+        "somebody else has written {url}/_SUCCESS since this job has claimed that prefix; what this job has uploaded is deleted"
+    )]
+    OtherWriter { url: String },
+    /// An uploaded part is not what the attempt that uploaded it said of it.
+    #[error("the part {url} is not as it was left: {what}")]
+    PartObject { url: String, what: String },
+    /// Nobody knows whether the output is there.
+    #[error(
+        "it is not known whether {url} was written; if it is there, and names parts, the output is whole, and else there is none"
+    )]
+    NotKnown {
+        url: String,
+        #[source]
+        source: Box<ObjectError>,
+    },
     /// The file system says no.
     #[error("could not {action} {path}")]
     Io {
@@ -64,6 +114,10 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    pub(super) fn store(source: ObjectError) -> Self {
+        Self::Store { source: Box::new(source) }
+    }
+
     pub(super) fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_path_buf(), source }
     }

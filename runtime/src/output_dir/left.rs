@@ -5,9 +5,9 @@
 
 use super::publish::{check_named, check_part};
 use super::undo::{Published, RetiredClaim};
-use super::{OutputDirectory, OutputError, RETIRED, SUCCESS, Success, claim, nonce_of};
+use super::{OutputDirectory, OutputError, RETIRED, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
-use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name};
+use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name, nonce_of};
 use gristmill_worker::folder::Folder;
 use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;

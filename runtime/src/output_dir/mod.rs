@@ -1,4 +1,5 @@
-//! The output directory of a job, from the moment it is claimed to `_SUCCESS` or back to nothing.
+//! The output of a job, from the moment it is claimed to `_SUCCESS` or back to nothing: a directory here, a prefix of an object
+//! store in `store`.
 //!
 //! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build parts there,
 //! each in a file of its own; whoever closes the output publishes those that count, and `_SUCCESS` comes last. What
@@ -7,22 +8,24 @@
 //! and everything is done in them by plain names.
 
 mod claim;
+mod claimed;
 mod error;
 mod left;
 mod protected;
 mod publish;
+mod store;
 mod success;
 mod undo;
 
+pub(crate) use claimed::{ClaimedOutput, refuse_inputs};
 pub use error::OutputError;
-pub(crate) use protected::refuse_inputs;
 pub use success::{BAD_RECORDS, SUCCESS, Success};
 
 use crate::api::Submission;
 use crate::removal::remove_retrying;
 use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::commit::{PROBE, TEMPORARY, nonce_of};
 use gristmill_worker::folder::{self, Folder, PlainName};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -127,7 +130,7 @@ impl OutputDirectory {
         if !made && !overwrite && folder.look(TEMPORARY).is_err() && !contents(&folder)?.is_empty() {
             return Err(OutputError::NotEmpty { path: path.to_path_buf() });
         }
-        let named = format!("{}{nonce}", claim::PROBE).parse().map_err(io::Error::other);
+        let named = format!("{}{nonce}", PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
         let claimed = Self { folder, temporary, probe, made, _lock: lock };
@@ -166,7 +169,7 @@ impl OutputDirectory {
     pub(crate) fn adopt(submission: &Submission, job: Option<JobId>) -> Result<Self, OutputError> {
         let (path, probe) = (submission.output.to_path(), submission.output_probe.clone());
         let adopting = || {
-            if !path.is_absolute() || !probe.as_str().starts_with(claim::PROBE) {
+            if !path.is_absolute() || !probe.as_str().starts_with(PROBE) {
                 let text = format!("no claim {probe} can be in {}", submission.output);
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
@@ -227,11 +230,6 @@ impl OutputDirectory {
         let taken = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
         taken.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
-}
-
-/// What tells the files of this claim from those of any other.
-fn nonce_of(probe: &PlainName) -> &str {
-    probe.as_str().strip_prefix(claim::PROBE).unwrap_or_default()
 }
 
 /// What is in an output directory, but for claims.

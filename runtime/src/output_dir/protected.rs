@@ -26,7 +26,7 @@ pub(super) fn why(directory: &Path) -> Option<&'static str> {
 ///
 /// # Errors
 /// Which one; or a directory that cannot be looked at.
-pub(crate) fn refuse_inputs<'a>(
+pub(super) fn refuse_inputs<'a>(
     output: &Path,
     pieces: impl Iterator<Item = &'a Piece>,
 ) -> Result<(), OutputError> {

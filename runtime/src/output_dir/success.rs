@@ -2,6 +2,7 @@
 
 use crate::api::{JobStatus, NamedBadRecord, SCHEMA};
 use gristmill_worker::folder::Folder;
+use gristmill_worker::objects::{ObjectBucket, ObjectUrl, is_url};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,6 +11,9 @@ use std::path::Path;
 
 /// Name of the file that says that the output is complete.
 pub const SUCCESS: &str = "_SUCCESS";
+
+/// Longest `_SUCCESS` that is read of a store, bytes: that of a million parts.
+pub(super) const SUCCESS_BYTES_MAX: u64 = 256 << 20;
 
 /// Name of the file that names the records of the input that were left out because they are bad, if some were.
 pub const BAD_RECORDS: &str = "_BAD_RECORDS";
@@ -73,12 +77,24 @@ impl Success {
         format!("file\tbyte\treason\n{lines}")
     }
 
-    /// Reads the `_SUCCESS` of a directory.
+    /// Reads the `_SUCCESS` of a directory, or of a prefix of a store that is named by its URL.
     ///
     /// # Errors
-    /// A file that is missing or is none of ours.
+    /// A file that is missing or is none of ours, and what a store says.
     pub fn read(directory: &Path) -> io::Result<Self> {
-        Self::read_in(&Folder::open(directory)?)
+        match directory.to_str().filter(|path| is_url(path)) {
+            Some(url) => Self::read_stored(url),
+            None => Self::read_in(&Folder::open(directory)?),
+        }
+    }
+
+    fn read_stored(url: &str) -> io::Result<Self> {
+        let got = ObjectUrl::parse(url).and_then(|url| {
+            let bucket = ObjectBucket::of(&url)?;
+            bucket.get(&url.child_key(SUCCESS), SUCCESS_BYTES_MAX)
+        });
+        let (text, _) = got.map_err(|error| io::Error::other(crate::chain(&error)))?;
+        serde_json::from_slice(&text).map_err(io::Error::other)
     }
 
     pub(super) fn read_in(directory: &Folder) -> io::Result<Self> {

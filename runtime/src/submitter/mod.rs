@@ -68,19 +68,22 @@ pub(crate) async fn run(
     transport: Transport,
     auth: SubmitterAuth,
     files: Served,
-    parts: Parts,
+    parts: Option<Parts>,
 ) {
     let config = Arc::new(ServerConfig::new(transport));
     let handler = move |request: Request<Incoming>| respond(files.clone(), parts.clone(), request);
     serve(listener, config, Arc::new(auth), handler, std::future::pending()).await;
 }
 
-async fn respond(files: Served, parts: Parts, request: Request<Incoming>) -> Response<Body> {
+async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if path.starts_with("/files/") {
         return serve_range(files, request).await;
     }
-    let Some(put) = PutPart::parse(&path) else { return answer::status(StatusCode::NOT_FOUND) };
+    // Nobody sends parts of an output that workers write to a store.
+    let (Some(put), Some(parts)) = (PutPart::parse(&path), parts) else {
+        return answer::status(StatusCode::NOT_FOUND);
+    };
     match receive(&parts, &put, request.into_body()).await {
         Ok(stamp) => answer::json(StatusCode::OK, &stamp),
         Err(Refusal::Broken) => answer::status(StatusCode::BAD_REQUEST),

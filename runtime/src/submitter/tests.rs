@@ -29,7 +29,7 @@ impl Stand {
             folder: Arc::new(Folder::open(&folder.path().join(TEMPORARY)).unwrap()),
             sync: true,
         };
-        let serving = tokio::spawn(run(listener, Transport::Plain, auth, files, parts));
+        let serving = tokio::spawn(run(listener, Transport::Plain, auth, files, Some(parts)));
         Self { folder, endpoint, key, permit_key, serving }
     }
 

@@ -121,7 +121,7 @@ impl FileKey {
         match (self, place) {
             (FileKey::OfJob(key), _) => Some(key),
             (FileKey::OfWorkers(keys), Place::Worker(worker)) => keys.get(&worker),
-            (FileKey::OfWorkers(_), Place::Submitter) => None,
+            (FileKey::OfWorkers(_), Place::Submitter | Place::Store) => None,
         }
     }
 }
@@ -170,6 +170,7 @@ impl FileAccess for JobFiles {
                     source: format!("{worker} is not known here").into(),
                 }),
             },
+            Place::Store => LocalFiles.open(piece),
             Place::Submitter => match (LocalFiles.open(piece), &self.submitter) {
                 (Ok(file), _) => Ok(file),
                 // Not the same file here: the submitter's copy counts, and it checks the stamp too.

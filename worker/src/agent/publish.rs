@@ -1,7 +1,8 @@
-//! What becomes of a part: built under `_temporary`, or here and sent there once the master allows it.
+//! What becomes of a part: built under `_temporary`, or here and sent there once the master allows it; into an object store
+//! it is uploaded then.
 //!
-//! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file of its own
-//! that nobody looks at.
+//! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file or an object of its
+//! own that nobody looks at.
 
 use super::job::RunningJob;
 use super::slots::{Assignment, Destination, Done, Failed, Permit, SlotEvent, SlotSetting};
@@ -13,6 +14,7 @@ use crate::fault;
 use crate::folder::{Folder, PlainName};
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::{FilePath, FileStamp};
+use crate::objects::{ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
 use crate::output::{OpenNamed, Output};
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
@@ -41,6 +43,12 @@ fn part_name(assignment: &Assignment) -> String {
 fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
     if let Some(known) = job.destination.get() {
         return Ok(known);
+    }
+    let output = job.order.output.to_text();
+    if is_url(&output) {
+        let reached = ObjectUrl::parse(&output).and_then(|url| Ok((ObjectBucket::of(&url)?, url)));
+        let (bucket, url) = reached.map_err(|error| store_failed(&error))?;
+        return Ok(job.destination.get_or_init(|| Destination::Store(bucket, url)));
     }
     let found = match (shared(job), &job.order.submitter) {
         (Ok(temporary), _) => Destination::Shared(Arc::new(temporary)),
@@ -78,7 +86,7 @@ impl Built {
         let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
         let folder = match destination(&assignment.job)? {
             Destination::Shared(temporary) => temporary.clone(),
-            Destination::Submitter(_) => {
+            Destination::Submitter(_) | Destination::Store(..) => {
                 let spill = setting.spill.first();
                 let name = format!("{}-{name}", assignment.attempt.task.job);
                 let folder = Folder::open(spill).map_err(|source| output_failed(spill, &source))?;
@@ -203,9 +211,48 @@ pub(super) fn finish_part(
         Destination::Submitter(endpoint) => {
             (send_parts(assignment, setting, endpoint, built, &part, &permit)?, true)
         }
+        Destination::Store(bucket, url) => (upload_parts(assignment, (bucket, url), built, &part)?, true),
     };
     fault::place("commit.after");
     Ok(Done::Part { part, stamp, sent })
+}
+
+/// Uploads a part, and those of named outputs before it. Answers what its object is like.
+///
+/// Whoever closes the output finds it by the name that the claim and the attempt make together; another attempt of this task,
+/// and another job that writes there, has other names.
+fn upload_parts(
+    assignment: &Assignment,
+    (bucket, url): (&Arc<ObjectBucket>, &ObjectUrl),
+    built: &Built,
+    part: &Part,
+) -> Result<FileStamp, Failed> {
+    let order = &assignment.job.order;
+    let nonce = commit::nonce_of(&order.output_probe);
+    let name = attempt_object_name(&part.name, nonce, assignment.attempt.epoch);
+    let upload = |built: &Built, key: String, expected| {
+        let file = built.open().map_err(|source| output_failed(&built.path(), &source))?;
+        bucket.upload(&key, file, expected).map_err(|error| store_failed(&error))
+    };
+    for named in &part.named {
+        let key = url.child_key(&format!("{}/{name}", named.output));
+        upload(&built.named(&named.output), key, (named.bytes, named.crc32c))?;
+        fault::place("store.uploaded");
+    }
+    let stamp = upload(built, url.child_key(&name), (part.bytes, part.crc32c))?;
+    fault::place("store.uploaded");
+    Ok(FileStamp { size: stamp.size, modified_ns: 0, inode: stamp.tag })
+}
+
+/// A store that did not take a part.
+fn store_failed(error: &ObjectError) -> Failed {
+    let class = match error.cause.fault() {
+        ObjectFault::Credentials => FailureClass::Credentials,
+        ObjectFault::Settings => FailureClass::Config,
+        ObjectFault::Machine => FailureClass::Worker,
+        ObjectFault::Asked | ObjectFault::Way => FailureClass::Output,
+    };
+    Failed { class, message: clean(&super::chain(error)) }
 }
 
 /// Sends a part to the attached submitter, which will publish it, and those of named outputs before it. Answers what its

@@ -5,6 +5,7 @@ use crate::codec::CodecError;
 use crate::descriptors;
 use crate::input::InputError;
 use crate::key::DecodeError;
+use crate::objects::ObjectFault;
 use crate::segment::{SegmentError, WriteError};
 use std::io;
 use std::path::PathBuf;
@@ -89,6 +90,8 @@ pub enum Fault {
     Input,
     /// The way to the input: tried again, nobody charged.
     Transport,
+    /// The credentials' with which this worker asks a store: the job fails at once.
+    Credentials,
     /// The parameters': the job fails at once.
     Config,
     /// This worker's.
@@ -110,6 +113,13 @@ impl TaskFailure {
             // What this machine lacks, it lacks for whatever it opens: it has to do something else for a while.
             Self::Input(InputError::Unavailable { .. }) => Fault::Worker,
             Self::Output { source, .. } if descriptors::are_used_up(source) => Fault::Worker,
+            Self::Input(InputError::Store { source }) => match source.cause.fault() {
+                ObjectFault::Credentials => Fault::Credentials,
+                ObjectFault::Settings => Fault::Config,
+                ObjectFault::Asked => Fault::Input,
+                ObjectFault::Way => Fault::Transport,
+                ObjectFault::Machine => Fault::Worker,
+            },
             Self::Input(source) if !source.is_input_fault() => Fault::Transport,
             Self::Input(_) | Self::BadInput { .. } | Self::TooLarge(_) => Fault::Input,
             Self::Config { .. } => Fault::Config,

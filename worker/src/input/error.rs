@@ -3,6 +3,7 @@
 use super::path::FilePath;
 use super::split::FileStamp;
 use crate::error_text::chain;
+use crate::objects::{self, ObjectError, ObjectFault};
 use std::error::Error;
 
 /// Why input cannot be read.
@@ -97,13 +98,20 @@ pub enum InputError {
         /// Names that are looked at.
         limit: usize,
     },
-    /// An address of the web or of a store of objects, which nothing here reads.
+    /// An address that nothing here reads.
     #[error(
-        "input {path} is a URL, and only files are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`"
+        "input {path} is a URL, and only files {}are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`",
+        if objects::BUILT_IN { "and those of s3, gs, az, http and https " } else { "" }
     )]
     Url {
         /// As the user named it.
         path: FilePath,
+    },
+    /// An object store that could not do what it was asked.
+    #[error(transparent)]
+    Store {
+        /// What it could not do, with what, and why.
+        source: Box<ObjectError>,
     },
     /// Standard input where nobody keeps it for the job.
     #[error(
@@ -277,6 +285,9 @@ impl InputError {
     pub fn is_input_fault(&self) -> bool {
         match self {
             Self::Remote { .. } | Self::Unavailable { .. } => false,
+            Self::Store { source } => {
+                !matches!(source.cause.fault(), ObjectFault::Way | ObjectFault::Machine)
+            }
             Self::Paths { first, .. } => first.iter().all(Self::is_input_fault),
             _ => true,
         }
@@ -292,6 +303,11 @@ impl InputError {
         let total = bad.len();
         bad.truncate(Self::PATHS_MAX);
         Self::Paths { first: bad, total }
+    }
+
+    /// Of an object store.
+    pub(crate) fn store(source: ObjectError) -> Self {
+        Self::Store { source: Box::new(source) }
     }
 
     /// Sorts an error of the file system by its code.

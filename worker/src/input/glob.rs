@@ -113,6 +113,40 @@ fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     fits(pattern, name)
 }
 
+/// How many of the first names of a path a pattern fits, as many as it can; `None` if it fits none. What follows them lies
+/// below what was found.
+pub(super) fn names_fitted(pattern: &str, path: &str) -> Option<usize> {
+    let signs: Vec<&str> = pattern.split('/').collect();
+    // Places in the pattern that the names so far can lead to.
+    let mut places = vec![false; signs.len() + 1];
+    let folders_follow = |places: &mut [bool]| {
+        for at in 0..signs.len() {
+            if places[at] && signs[at] == "**" {
+                places[at + 1] = true;
+            }
+        }
+    };
+    places[0] = true;
+    folders_follow(&mut places);
+    let mut fitted = None;
+    for (index, name) in path.split('/').enumerate() {
+        let mut next = vec![false; signs.len() + 1];
+        for (at, sign) in signs.iter().enumerate().filter(|(at, _)| places[*at]) {
+            if *sign == "**" {
+                next[at] |= !name.starts_with(['_', '.']);
+            } else {
+                next[at + 1] |= is_match(sign.as_bytes(), name.as_bytes());
+            }
+        }
+        folders_follow(&mut next);
+        places = next;
+        if places[signs.len()] {
+            fitted = Some(index + 1);
+        }
+    }
+    fitted
+}
+
 /// Without a stack that grows: after a `*` that does not fit, one more byte is given to it.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
@@ -194,6 +228,25 @@ mod tests {
             no.iter()
                 .for_each(|name| assert!(!is_match(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}"));
         }
+    }
+
+    #[test]
+    fn wildcards_fit_the_first_names_of_a_path_as_far_as_they_go() {
+        for (pattern, path, expected) in [
+            ("logs/*.gz", "logs/a.gz", Some(2)),
+            ("logs/*", "logs/2026/a.gz", Some(2)),
+            ("logs/*.gz", "logs/a.csv", None),
+            ("**/part-*", "a/b/part-0", Some(3)),
+            ("**/part-*", "part-0", Some(1)),
+            ("**/part-*", "a/_b/part-0", None),
+            ("a/**", "a/b/c", Some(3)),
+            ("*", "_SUCCESS", None),
+            ("a/b", "a", None),
+        ] {
+            assert_eq!(names_fitted(pattern, path), expected, "{pattern} {path}");
+        }
+        let deep = "a/".repeat(500);
+        assert_eq!(names_fitted(&"**/".repeat(100), &deep), None, "in no time to speak of");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! but for one that leads back to a directory in which it lies: that is an error, and nothing is left out silently.
 //! A name that no file has and that has wildcards stands for the files whose names fit (`glob`). A path given
 //! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
-//! would be left out silently.
+//! would be left out silently. Objects of stores are listed likewise (`stored`).
 
 use super::InputError;
 use super::glob::{DEPTH_MAX, expand, has_wildcards};
@@ -15,6 +15,7 @@ use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
+use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
@@ -92,7 +93,9 @@ pub trait Listing {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError>;
 }
 
-/// Lists files that this process sees, and no others.
+pub use super::stored::list_stored;
+
+/// Lists files that this process sees, and objects, and no others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalListing;
 
@@ -100,6 +103,7 @@ impl Listing for LocalListing {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
         match place {
             Place::Submitter => list_local(path),
+            Place::Store => list_stored(path, Subdirectories::Refused),
             Place::Worker(_) => Err(InputError::OutOfReach { path: path.clone() }),
         }
     }
@@ -328,6 +332,7 @@ fn whole_file(
             let name = [format!("{worker}:").as_bytes(), path.as_bytes()].concat();
             (path, FilePath::new(name))
         }
+        Place::Store => (path.clone(), path),
     };
     let compression = Compression::of_name(&path);
     match format {
@@ -340,25 +345,19 @@ fn whole_file(
     }
 }
 
-/// Tells `worker-3:/path` from a path of the submitter. A file of the submitter that looks like one of a
-/// worker can be named `./worker-3:/path`.
+/// Tells `worker-3:/path` and `s3://bucket/key` from a path of the submitter. A file of the submitter that looks like one
+/// of these can be named `./worker-3:/path`.
 fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
     let of_worker = text
         .split_once(':')
         .and_then(|(worker, path)| worker.parse::<WorkerId>().ok().map(|worker| (worker, path)));
     match of_worker {
+        None if objects::BUILT_IN && Scheme::of(text).is_some() => Ok((Place::Store, FilePath::from(text))),
         None if is_url(text) => Err(InputError::Url { path: FilePath::from(text) }),
         None => Ok((Place::Submitter, FilePath::from(text))),
         Some((worker, path)) if path.starts_with('/') => Ok((Place::Worker(worker), FilePath::from(path))),
         Some(_) => Err(InputError::NotAbsolute { path: FilePath::from(text) }),
     }
-}
-
-/// Whether it begins as `https://` does.
-fn is_url(text: &str) -> bool {
-    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
-    let word = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic()) && scheme.bytes().all(word)
 }
 
 fn check_format(format: RecordFormat) -> Result<(), InputError> {

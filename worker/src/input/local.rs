@@ -8,6 +8,7 @@ use super::lost_pages::Watch;
 use super::maps::{MAPS, MappedFiles};
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
+use super::stored::open_stored;
 use super::{FileAccess, InputError, OpenFile, RangeRead};
 use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 use serde::{Deserialize, Serialize};
@@ -24,13 +25,14 @@ const READ_BYTES_MAX: u64 = 64 << 10;
 /// Bytes whose pages are mapped at once, ahead of their use: fewer faults, and the disk is asked early.
 const POPULATE_BYTES: usize = 4 << 20;
 
-/// Opens files that this process sees, wherever the piece says they lie, and checks their stamps.
+/// Opens files that this process sees, wherever the piece says they lie, and checks their stamps; objects it asks their store
+/// for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalFiles;
 
 impl FileAccess for LocalFiles {
     fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
-        open(piece, &MAPS)
+        if piece.place == Place::Store { open_stored(piece) } else { open(piece, &MAPS) }
     }
 }
 

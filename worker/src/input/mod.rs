@@ -18,6 +18,7 @@ pub mod plan;
 pub mod record;
 pub mod records;
 mod split;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod window;

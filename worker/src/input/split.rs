@@ -31,7 +31,7 @@ impl Split {
 /// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Piece {
-    /// Absolute, as it is opened.
+    /// Absolute, as it is opened; of an object in a store its URL.
     pub path: FilePath,
     /// As the user named it, for messages and [`Source::path`](crate::input::record::Source::path).
     pub name: FilePath,
@@ -62,6 +62,8 @@ pub enum Place {
     Submitter,
     /// This worker alone.
     Worker(WorkerId),
+    /// An object store, which everybody asks for himself.
+    Store,
 }
 
 /// By which a file is recognised as the one that was listed.
@@ -69,9 +71,9 @@ pub enum Place {
 pub struct FileStamp {
     /// Bytes.
     pub size: u64,
-    /// Last change of the contents, in nanoseconds since 1970.
+    /// Last change of the contents, in nanoseconds since 1970; of an object in whole seconds.
     pub modified_ns: i64,
-    /// Number of the file in its file system.
+    /// Number of the file in its file system; of an object a hash of its `ETag`, 0 if that is not known.
     pub inode: u64,
 }
 

@@ -4,6 +4,7 @@
 //! compressed inputs, whose size nobody knows beforehand (`input`).
 
 use crate::input::Compression;
+use crate::objects::{ObjectBucket, ObjectError, ObjectReader, ObjectUrl, is_url};
 use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -12,6 +13,9 @@ use std::path::Path;
 /// The level of `gzip` and `zstd` if they are not told otherwise. Encoders hold 0.3 MiB (gzip) or 3 MiB (zstd).
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
+
+/// Bytes of a part that are read back at once.
+const READ_BYTES: usize = 256 << 10;
 
 /// Largest window of a zstd frame that is read back, as a power of two: what the `zstd` tool accepts by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -124,12 +128,16 @@ pub(crate) fn unpacking<'a>(
     })
 }
 
-/// Opens a part to read what its job wrote, whatever its compression; its name tells that.
+/// Opens a part to read what its job wrote, whatever its compression; its name tells that. One in a store is named by its URL.
 ///
 /// # Errors
-/// A file that cannot be opened.
+/// A file that cannot be opened, and what a store says.
 pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    let file = BufReader::new(File::open(path)?);
+    let file: Box<dyn Read + Send> = match path.to_str().filter(|path| is_url(path)) {
+        Some(url) => Box::new(StoredPart::open(url).map_err(io::Error::other)?),
+        None => Box::new(File::open(path)?),
+    };
+    let file = BufReader::with_capacity(READ_BYTES, file);
     Ok(match Compression::of_name(&path.into()) {
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
@@ -139,4 +147,30 @@ pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
             Box::new(decoder)
         }
     })
+}
+
+/// A part in a store, from its first byte to its last.
+struct StoredPart {
+    reader: ObjectReader,
+    at: u64,
+    size: u64,
+}
+
+impl StoredPart {
+    fn open(url: &str) -> Result<Self, ObjectError> {
+        let url = ObjectUrl::parse(url)?;
+        let bucket = ObjectBucket::of(&url)?;
+        let stamp = bucket.look(url.key())?;
+        Ok(Self { reader: bucket.reader(url.key(), stamp, stamp.size), at: 0, size: stamp.size })
+    }
+}
+
+impl Read for StoredPart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = (self.size - self.at).min(buffer.len() as u64);
+        let buffer = &mut buffer[..length as usize];
+        self.reader.read_at(self.at, buffer).map_err(io::Error::other)?;
+        self.at += length;
+        Ok(buffer.len())
+    }
 }

@@ -191,6 +191,8 @@ pub enum FailureClass {
     Missing,
     /// The process that ran it was killed, and nobody knows why.
     Lost,
+    /// A store does not take the credentials of the worker, or it has none.
+    Credentials,
 }
 
 impl FailureClass {
@@ -211,6 +213,7 @@ impl FailureClass {
             Self::Unreachable => "unreachable",
             Self::Missing => "missing",
             Self::Lost => "lost",
+            Self::Credentials => "credentials",
         }
     }
 }

@@ -16,7 +16,7 @@ mod menu;
 mod network;
 mod phase;
 mod processes;
-mod proxy;
+pub mod proxy;
 mod row;
 mod run;
 pub mod shim;

@@ -175,6 +175,11 @@ impl Sandbox {
         }
     }
 
+    /// Waits until no process runs, after all of them were killed: then nobody was left who could clear up, and the next start does.
+    pub fn await_nothing_left_but_temporary(&self, limit: Duration) {
+        super::until_within("no process runs", limit, || self.processes().is_empty().then_some(()));
+    }
+
     /// Kills what runs and removes temporary files: for a test that has noted them as wrong.
     pub fn clear(&self) {
         self.processes().iter().for_each(|found| process::kill(found.pid));

@@ -4,10 +4,12 @@ use super::super::address;
 use super::super::input::{Lease, MasterHandle, MasterInput};
 use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
+use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::answer;
 use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, stream};
+use gristmill_worker::objects::is_url;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use std::time::Duration;
@@ -36,12 +38,31 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
         let refusal = |reason| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);
         submission.submitter = Some(endpoint.map_err(refusal)?);
     }
+    let submission = hold_output(submission).await?;
     let (reply, submitted) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| RouteRefusal::ending())?;
     let (job, changes, lease) =
         submitted.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
     Ok(lines(handle, job, changes, lease, key))
+}
+
+/// The output of a detached job is this master's to close, so a claim in a store gets its name, which also shows that it can
+/// reach the store. Off the thread that drives the workers: a store may be slow.
+async fn hold_output(submission: Submission) -> Result<Submission, RouteRefusal> {
+    if submission.attached || !is_url(&submission.output.to_text()) {
+        return Ok(submission);
+    }
+    let holding = tokio::task::spawn_blocking(move || {
+        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
+        held.map(|()| submission)
+    });
+    let held = holding.await.map_err(|_| RouteRefusal::ending())?;
+    held.map_err(|error| {
+        let why = crate::chain(&error);
+        let words = format!("the master cannot use the output of a detached job: {why}");
+        RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::OutputStore, words)
+    })
 }
 
 /// Whoever submitted a job has lost the way to this master, or to the one before it, and follows the job again.

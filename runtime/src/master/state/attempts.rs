@@ -8,8 +8,9 @@ use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
-use gristmill_worker::commit::part_name;
+use gristmill_worker::commit::{nonce_of, part_name};
 use gristmill_worker::input::{FileStamp, InputError};
+use gristmill_worker::objects::{attempt_object_name, is_url};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, MasterFrame, Part};
 use gristmill_worker::segment::OutputPrint;
 
@@ -156,6 +157,10 @@ impl MasterState {
         // Files are named here, whatever the worker calls its own.
         let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
         part.name = part_name(attempt.task.index, parts, job.submission.output_compression);
+        if is_url(&job.submission.output.to_text()) {
+            let nonce = nonce_of(&job.submission.output_probe);
+            part.name = attempt_object_name(&part.name, nonce, attempt.epoch);
+        }
         let sums = &mut job.records.sums.totals;
         sums.records_out = sums.records_out.saturating_add(part.all_records());
         sums.bytes_out = sums.bytes_out.saturating_add(part.all_bytes());

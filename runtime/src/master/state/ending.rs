@@ -5,7 +5,7 @@ use super::super::recovery::RecoveryNote;
 use super::MasterState;
 use super::job::StatusContext;
 use crate::api::{BuiltPart, FailureCode, JobFailure, JobState, Submission};
-use crate::output_dir::{OutputDirectory, Success};
+use crate::output_dir::{ClaimedOutput, Success};
 use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
@@ -18,7 +18,7 @@ pub(crate) struct Closing {
     /// The job, which ends when this is done.
     pub job: JobId,
     /// Its output, `None` if the master does not see it.
-    pub output: Option<OutputDirectory>,
+    pub output: Option<ClaimedOutput>,
     /// What `_SUCCESS` says; `None`: abandon the output.
     pub success: Option<Success>,
     /// Where the parts of the job were built.
@@ -181,15 +181,15 @@ impl MasterState {
     }
 
     /// Outputs of jobs that will not end any more because the master does.
-    pub(crate) fn unfinished(&self) -> Vec<OutputDirectory> {
+    pub(crate) fn unfinished(&self) -> Vec<ClaimedOutput> {
         let live = self.jobs.values().filter(|job| !job.state.ended() && job.output.closing.is_none());
         live.filter_map(|job| adopted(&job.submission)).collect()
     }
 }
 
 /// The output of a job whose client does not close it, if this master sees it.
-pub(super) fn adopted(submission: &Submission) -> Option<OutputDirectory> {
-    match OutputDirectory::adopt(submission, None) {
+pub(super) fn adopted(submission: &Submission) -> Option<ClaimedOutput> {
+    match ClaimedOutput::adopt(submission, None) {
         Ok(output) => Some(output),
         Err(error) => {
             tracing::debug!(output = %submission.output, error = crate::chain(&error), "not adopted");

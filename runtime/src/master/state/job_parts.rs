@@ -2,7 +2,7 @@
 
 use super::as_json;
 use crate::api::{BuiltPart, INCIDENTS_MAX, JobFailure, Submission};
-use crate::output_dir::OutputDirectory;
+use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
@@ -37,7 +37,7 @@ impl JobInput {
         let named: BTreeSet<WorkerId> = pieces
             .filter_map(|piece| match piece.place {
                 Place::Worker(worker) => Some(worker),
-                Place::Submitter => None,
+                Place::Submitter | Place::Store => None,
             })
             .collect();
         let bytes = submission.splits.iter().map(Split::bytes).sum();
@@ -75,7 +75,7 @@ impl Milestones {
 pub(super) struct JobOutput {
     /// The claim on the output of a detached job, which is the master's.
     #[serde(skip)]
-    pub(super) directory: Option<OutputDirectory>,
+    pub(super) directory: Option<ClaimedOutput>,
     /// Attempts that may hand in their tasks' parts and have not yet.
     pub(super) permits: BTreeMap<TaskId, AttemptId>,
     pub(super) parts: BTreeMap<u32, (Part, BuiltPart)>,

@@ -9,14 +9,15 @@ use super::super::recovery::{
 use super::super::register::Register;
 use super::MasterState;
 use super::job::StatusContext;
-use crate::api::{FailureCode, JobFailure, PolicyChange};
+use crate::api::{FailureCode, JobFailure, PolicyChange, Submission};
 use crate::deciders::DeciderNames;
 use crate::journal::{Encoded, Journal, JournalRecord};
-use crate::output_dir::OutputDirectory;
+use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
+use gristmill_worker::objects::is_url;
 use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX, WorkerFrame};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::mpsc::unbounded_channel;
@@ -239,8 +240,11 @@ impl MasterState {
             // It may come back.
             return;
         }
-        match OutputDirectory::adopt(&job.submission, Some(id)) {
-            Ok(output) => job.output.directory = Some(output),
+        match ClaimedOutput::adopt(&job.submission, Some(id)) {
+            Ok(output) => {
+                hold_later(&job.submission);
+                job.output.directory = Some(output);
+            }
             Err(error) => {
                 let message = "the output directory was lost while no master ran".to_owned();
                 let detail = Some(crate::chain(&error));
@@ -248,6 +252,26 @@ impl MasterState {
                 self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
             }
         }
+    }
+}
+
+/// A claim in a store names the master that died, and gets the name of this one, off this thread. Until then, or if the store
+/// cannot be reached, another job of this host may take it over; whoever closes the output finds that out.
+fn hold_later(submission: &Submission) {
+    if !is_url(&submission.output.to_text()) {
+        return;
+    }
+    let submission = submission.clone();
+    let hold = move || {
+        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
+        if let Err(error) = held {
+            let error = crate::chain(&error);
+            tracing::warn!(output = %submission.output, error, "the claim keeps the name of the master before this one");
+        }
+    };
+    let started = std::thread::Builder::new().name("claim".to_owned()).spawn(hold);
+    if let Err(error) = started {
+        tracing::warn!(%error, "the claim keeps the name of the master before this one");
     }
 }
 

@@ -7,7 +7,7 @@ use super::job::{JobEntry, StatusContext};
 use super::job_parts::JobKeys;
 use crate::api::{ApiError, BAD_RECORDS_MAX, ErrorCode, SCHEMA, Submission};
 use crate::journal::JournalRecord;
-use crate::output_dir::OutputDirectory;
+use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
@@ -114,7 +114,7 @@ impl MasterState {
         })?;
         let output = match submission.attached {
             true => None,
-            false => Some(OutputDirectory::adopt(&submission, Some(job)).map_err(|error| {
+            false => Some(ClaimedOutput::adopt(&submission, Some(job)).map_err(|error| {
                 let why = crate::chain(&error);
                 refuse(
                     ErrorCode::NotShared,

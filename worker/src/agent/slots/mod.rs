@@ -19,6 +19,7 @@ use crate::fault;
 use crate::folder::Folder;
 use crate::http::{Endpoint, Pool, Secret};
 use crate::input::{FileStamp, Split};
+use crate::objects::{ObjectBucket, ObjectUrl};
 use crate::protocol::{AttemptReport, Continuation, FailureClass, HandOver, Part, SlotCounts};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::{HeldSegment, Store};
@@ -46,6 +47,8 @@ pub enum Destination {
     Shared(Arc<Folder>),
     /// It does not: parts are sent to the attached submitter.
     Submitter(Endpoint),
+    /// The output is a prefix of an object store: parts are uploaded there.
+    Store(Arc<ObjectBucket>, ObjectUrl),
 }
 
 /// Work for a slot.
@@ -125,7 +128,7 @@ pub enum Done {
     /// A part that can be published.
     Part {
         part: Part,
-        /// The file it was built in, where the output is.
+        /// The file it was built in, where the output is; of an object its size and a hash of its `ETag`.
         stamp: FileStamp,
         /// A copy of it that this worker needs no more.
         sent: bool,

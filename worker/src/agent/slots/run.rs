@@ -148,6 +148,7 @@ pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
         Fault::Input => FailureClass::Input,
         Fault::Transport => FailureClass::Unreachable,
         Fault::Config => FailureClass::Config,
+        Fault::Credentials => FailureClass::Credentials,
         Fault::Worker => FailureClass::Worker,
         Fault::Output => FailureClass::Output,
         Fault::Corrupt => FailureClass::Corrupt,

@@ -48,7 +48,7 @@ pub struct FileCuts {
     /// The last split of a file may have so many bytes; `None`: as many as the others.
     pub last_bytes_max: Option<u64>,
     /// A split has so many lines, whatever their bytes, at least 1. Files are read for that where the job is submitted;
-    /// those that are compressed, or lie on a worker, are not cut. `None`: bytes decide.
+    /// those that are compressed, or lie on a worker or in a store, are not cut. `None`: bytes decide.
     pub lines: Option<u64>,
 }
 

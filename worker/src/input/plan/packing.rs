@@ -90,8 +90,8 @@ impl Packing<'_> {
                         sound_row_cuts(file, self.format, self.rules.split_bytes, limits)
                     }
                     (Place::Submitter, None) => row_cuts(file, delimiter, self.rules.split_bytes),
-                    // Whoever plans cannot read it, so its rows stay together.
-                    (Place::Worker(_), _) => Ok(Vec::new()),
+                    // Whoever plans cannot read it, or would have to fetch it as a whole, so its rows stay together.
+                    (Place::Worker(_) | Place::Store, _) => Ok(Vec::new()),
                 };
             }
         };

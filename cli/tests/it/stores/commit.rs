@@ -1,0 +1,193 @@
+//! When an output in a store is there: processes are killed at each step towards `_SUCCESS`, and two writers meet.
+
+use super::server::{StoreServer, kill_all};
+use super::{assert_whole_and_alone, command, run, success, whole};
+use crate::support::sandbox::ORPHAN_PATIENCE;
+use crate::support::{Sandbox, until};
+
+const OUT: &str = "s3://data/out";
+
+/// What the jobs here write.
+const EXPECTED: &[u8] = b"a\t2\nb\t2\nc\t1\n";
+
+/// A job with two parts, and its sorted output.
+fn job(server: &StoreServer) -> Vec<String> {
+    let input = server.put("text", "a b\nc b\na\n");
+    let words = ["run", "wordcount", &input, "--reduces", "2", "--workers", "1", "--quiet", "--output", OUT];
+    words.map(str::to_owned).to_vec()
+}
+
+fn sorted(bytes: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines.concat()
+}
+
+/// Runs the job again; it takes over what the dead have left.
+fn runs_well_again(sandbox: &Sandbox, server: &StoreServer, flags: &[&str]) {
+    let mut words = job(server);
+    words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    run(sandbox, server, words).expect_code(0);
+    let there = whole(server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    assert_whole_and_alone(server, "out", &there);
+}
+
+#[test]
+fn output_is_whole_or_absent_whichever_step_of_the_commit_its_processes_are_killed_at() {
+    // The place, and whether the output is there when all die at it.
+    for (place, complete) in [
+        ("store.claimed", false),
+        ("commit.before", false),
+        ("store.uploaded", false),
+        ("commit.after", false),
+        ("store.closing", false),
+        ("store.checked", false),
+        ("store.complete", true),
+        ("store.cleared", true),
+    ] {
+        let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+        sandbox.arm(place);
+        let mut running = command(&sandbox, &server, job(&server)).start();
+        sandbox.stopped_at(place);
+        kill_all(&sandbox);
+        running.kill();
+        sandbox.go_on(place);
+        sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+        assert_eq!(success(&server, "out").is_some(), complete, "killed at {place}");
+        if complete {
+            assert!(sorted(&whole(&server, "out")) == EXPECTED, "killed at {place}");
+        }
+        runs_well_again(&sandbox, &server, if complete { &["--overwrite"] } else { &[] });
+    }
+}
+
+#[test]
+fn output_is_whole_or_absent_whichever_step_of_the_commit_only_its_submitter_is_killed_at() {
+    for (place, complete) in [
+        ("store.claimed", false),
+        ("store.closing", false),
+        ("store.checked", false),
+        ("store.complete", true),
+        ("store.cleared", true),
+    ] {
+        let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+        sandbox.arm(place);
+        let mut running = command(&sandbox, &server, job(&server)).start();
+        assert_eq!(sandbox.stopped_at(place), running.pid(), "{place}");
+        running.kill();
+        sandbox.go_on(place);
+        // Its master notices, and abandons or leaves what there is.
+        sandbox.await_nothing_left(ORPHAN_PATIENCE);
+        assert_eq!(success(&server, "out").is_some(), complete, "killed at {place}");
+        if complete {
+            assert!(sorted(&whole(&server, "out")) == EXPECTED, "killed at {place}");
+        }
+        runs_well_again(&sandbox, &server, if complete { &["--overwrite"] } else { &[] });
+    }
+}
+
+#[test]
+fn output_that_replaces_another_is_the_old_or_the_new_one_at_each_step() {
+    for (place, is_new) in [("store.checked", false), ("store.complete", true)] {
+        let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+        let old = server.put("old", "old\n");
+        run(&sandbox, &server, ["run", "wordcount", &old, "--reduces", "1", "--output", OUT]).expect_code(0);
+        sandbox.arm(place);
+        let mut words = job(&server);
+        words.push("--overwrite".to_owned());
+        let mut running = command(&sandbox, &server, words).start();
+        sandbox.stopped_at(place);
+        kill_all(&sandbox);
+        running.kill();
+        sandbox.go_on(place);
+        sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+        let expected: &[u8] = if is_new { EXPECTED } else { b"old\t1\n" };
+        assert!(sorted(&whole(&server, "out")) == expected, "killed at {place}");
+        runs_well_again(&sandbox, &server, &["--overwrite"]);
+    }
+}
+
+#[test]
+fn worker_that_is_killed_with_its_part_uploaded_leaves_no_second_one() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    sandbox.arm("store.uploaded");
+    let running = command(&sandbox, &server, job(&server)).start();
+    sandbox.kill_at("store.uploaded");
+    running.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+    let there = whole(&server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    assert_whole_and_alone(&server, "out", &there);
+    let uploaded = server.asked().iter().filter(|asked| asked.path.contains("/out/part-")).count();
+    assert!(3 <= uploaded, "one part was uploaded twice: {uploaded}");
+}
+
+#[test]
+fn second_job_with_the_same_prefix_is_refused_while_the_first_one_runs() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    sandbox.arm("store.claimed");
+    let first = command(&sandbox, &server, job(&server)).start();
+    sandbox.stopped_at("store.claimed");
+    let second = command(&sandbox, &server, job(&server)).finish().expect_code(3);
+    second.expect_words(&[
+        "another job is writing to s3://data/out",
+        "claimed by process",
+        "delete that object",
+    ]);
+    sandbox.go_on("store.claimed");
+    first.finish().expect_code(0);
+    sandbox.assert_nothing_left();
+    assert!(sorted(&whole(&server, "out")) == EXPECTED);
+}
+
+#[test]
+fn writer_that_is_too_late_is_told_and_takes_nothing_away_from_the_other() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    sandbox.arm("store.checked");
+    let late = command(&sandbox, &server, job(&server)).start();
+    sandbox.stopped_at("store.checked");
+    // Whoever does not keep to claims, or has deleted this one.
+    std::fs::remove_file(server.path("out/_temporary")).unwrap();
+    let other = Sandbox::new();
+    let input = server.put("other", "z\n");
+    let elsewhere = ["run", "wordcount", &input, "--reduces", "1", "--output", "s3://data/elsewhere"];
+    run(&other, &server, elsewhere).expect_code(0);
+    for key in server.keys("elsewhere") {
+        server.put(&format!("out/{key}"), server.get(&format!("elsewhere/{key}")));
+    }
+    sandbox.go_on("store.checked");
+    let finished = late.finish().expect_code(7);
+    finished.expect_words(&["somebody else has written s3://data/out/_SUCCESS", "is deleted"]);
+    sandbox.assert_nothing_left();
+    assert_whole_and_alone(&server, "out", b"z\t1\n");
+}
+
+#[test]
+fn of_two_writers_that_finish_at_once_one_wins_and_the_other_is_told() {
+    let (one, two, server) = (Sandbox::new(), Sandbox::new(), StoreServer::start());
+    let mut running = Vec::new();
+    for sandbox in [&one, &two] {
+        sandbox.arm("store.checked");
+        let mut words = job(&server);
+        // The second one finds what the first one has uploaded.
+        words.push("--overwrite".to_owned());
+        running.push(command(sandbox, &server, words).start());
+        sandbox.stopped_at("store.checked");
+        // So that the other one does not see it.
+        std::fs::remove_file(server.path("out/_temporary")).unwrap();
+    }
+    for sandbox in [&one, &two] {
+        sandbox.go_on("store.checked");
+    }
+    let mut codes: Vec<i32> = running.into_iter().map(|run| run.finish().status.code().unwrap()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 7]);
+    one.assert_nothing_left();
+    two.assert_nothing_left();
+    let there = whole(&server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    until("the loser's objects are gone", || {
+        (server.keys("out").len() == super::part_names(&server, "out").len() + 1).then_some(())
+    });
+}

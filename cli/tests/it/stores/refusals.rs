@@ -1,0 +1,162 @@
+//! What a person reads when a store says no, with which exit code, and what stands nowhere.
+
+use super::server::{Deed, KEY_ID, Rule, SECRET, StoreServer, url};
+use super::{command, run, with};
+use crate::support::Sandbox;
+use crate::support::data::Random;
+use hyper::Method;
+
+#[test]
+fn bucket_that_is_missing_is_named_for_inputs_and_outputs() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    let missing = "there is no bucket or container `nowhere` there; check its name";
+    let words = ["could not list s3://nowhere/text", missing, "NoSuchBucket"];
+    run(&sandbox, &server, ["run", "wordcount", "s3://nowhere/text"])
+        .expect_code(4)
+        .expect_words(&words[..2]);
+    let output = ["run", "wordcount", &input, "--output", "s3://nowhere/out"];
+    run(&sandbox, &server, output).expect_code(3).expect_words(&["s3://nowhere/out", missing]);
+}
+
+#[test]
+fn refused_keys_are_said_to_be_so_and_not_tried_again() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    let refused = server.rule(Rule::always(Method::HEAD, "/data/text", Deed::refuse(403, "AccessDenied")));
+    let finished = run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(6);
+    finished.expect_words(&[
+        "could not look at s3://data/text",
+        "the store refuses these credentials (403",
+        "AWS_PROFILE",
+    ]);
+    assert_eq!(server.done(refused), 1);
+    let wrong =
+        command(&sandbox, &server, ["run", "wordcount", &url("other")]).env("AWS_SECRET_ACCESS_KEY", "wrong");
+    wrong.finish().expect_code(6).expect_words(&["the store refuses these credentials"]);
+}
+
+#[test]
+fn keys_that_expire_in_the_middle_end_the_job_with_what_to_do_and_leave_nothing() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", Random::seeded(87).text(300_000, &[" ", "\n"]));
+    let deed = Deed::refuse(400, "ExpiredToken");
+    let expired = server.rule(Rule { skip: 2, ..Rule::once(Method::GET, "/data/text", deed) });
+    let flags =
+        ["run", "wordcount", &input, "--split-size", "64KiB", "--workers", "1", "--output", "s3://data/out"];
+    let finished = run(&sandbox, &server, flags).expect_code(6);
+    let words = [
+        "could not read s3://data/text",
+        "have expired (400 ExpiredToken)",
+        "get new ones",
+        "hint: each worker",
+    ];
+    finished.expect_words(&words);
+    assert_eq!(server.done(expired), 1);
+    assert_eq!(server.keys("out"), [""; 0]);
+}
+
+#[test]
+fn store_that_is_busy_for_long_or_silent_is_given_up_and_said_so() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let (busy, silent) = (server.put("busy", "a\n"), server.put("silent", "a\n"));
+    let refused = server.rule(Rule::always(Method::HEAD, "/data/busy", Deed::refuse(503, "SlowDown")));
+    let finished = run(&sandbox, &server, ["run", "wordcount", &busy]).expect_code(3);
+    finished.expect_words(&[
+        "could not look at s3://data/busy",
+        "the store answered 503",
+        "asked 6 times more",
+    ]);
+    assert_eq!(server.done(refused), 7);
+    let held = server.rule(Rule::always(Method::HEAD, "/data/silent", Deed::Hold));
+    let waiting = command(&sandbox, &server, ["run", "wordcount", &silent]).env("AWS_READ_TIMEOUT", "200ms");
+    waiting
+        .finish()
+        .expect_code(3)
+        .expect_words(&["could not look at s3://data/silent", "was silent for too long"]);
+    assert_eq!(server.done(held), 7);
+    let gone = [("AWS_ENDPOINT_URL", "http://127.0.0.1:1".to_owned())].to_vec();
+    let variables = [server.variables(&sandbox), gone].concat();
+    let unreachable = with(sandbox.gristmill(["run", "wordcount", &busy]), variables).finish().expect_code(3);
+    unreachable.expect_words(&["could not be reached", "check the network and the endpoint"]);
+}
+
+#[test]
+fn listing_without_an_end_is_given_up_after_so_many_pages() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>true</IsTruncated>\
+                <NextContinuationToken>more</NextContinuationToken></ListBucketResult>";
+    let endless = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
+    let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/logs/"]).expect_code(4);
+    finished.expect_words(&[
+        "could not list s3://data/logs",
+        "has not ended after 4096 pages",
+        "a longer prefix",
+    ]);
+    assert_eq!(server.done(endless), 4096);
+}
+
+#[test]
+fn keys_come_from_the_profile_that_is_named_and_lacking_ones_are_said_to_lack() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    let count = |profile: &str| {
+        let run = sandbox.gristmill(["run", "wordcount", &input, "--reduces", "1", "--quiet"]);
+        with(run, server.place(&sandbox)).env("AWS_PROFILE", profile).finish()
+    };
+    count("")
+        .expect_code(6)
+        .expect_words(&["no credentials were found where this process runs", "AWS_ACCESS_KEY_ID"]);
+    let keys = format!("[work]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n");
+    sandbox.write_private("aws/credentials", keys);
+    sandbox.write("aws/config", "[profile work]\nregion = eu-west-1\n[profile far]\nsso_session = corp\n");
+    assert_eq!(count("work").expect_code(0).stdout_text(), "a\t1\n");
+    count("").expect_code(6);
+    count("nobody")
+        .expect_code(6)
+        .expect_words(&["the AWS profile `nobody` cannot be used", "check AWS_PROFILE"]);
+    count("far")
+        .expect_code(6)
+        .expect_words(&["it gets its keys by `sso_session`", "export-credentials --profile far"]);
+}
+
+#[test]
+fn keys_stand_in_no_argument_log_journal_report_or_message() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a b\n");
+    let (trace, report) = (sandbox.text("trace.json"), ["--json", "--output", "s3://data/out"]);
+    let flags = ["run", "wordcount", &input, "--workers", "1", "--trace", &trace, "--journal", "journal"];
+    let token = "tokenofthetests";
+    let run = command(&sandbox, &server, [&flags[..], &report[..]].concat()).env("GRISTMILL_LOG", "trace");
+    let told = run.finish().expect_code(0);
+    let refused = server.rule(Rule::always(Method::HEAD, "/data/text", Deed::refuse(403, "AccessDenied")));
+    let run = command(&sandbox, &server, ["run", "wordcount", &input]).env("GRISTMILL_LOG", "trace");
+    let refusal = run.env("AWS_SESSION_TOKEN", token).finish().expect_code(6);
+    assert_eq!(server.done(refused), 1);
+    let mut texts =
+        vec![told.stderr.clone(), told.stdout_text(), refusal.stderr.clone(), refusal.stdout_text()];
+    for name in ["trace.json", "journal"] {
+        texts.push(String::from_utf8_lossy(&std::fs::read(sandbox.path(name)).unwrap()).into_owned());
+    }
+    texts.extend(
+        server
+            .keys("out")
+            .iter()
+            .map(|key| String::from_utf8_lossy(&server.get(&format!("out/{key}"))).into_owned()),
+    );
+    for secret in [SECRET, KEY_ID, token] {
+        let found: Vec<&String> = texts.iter().filter(|text| text.contains(secret)).collect();
+        assert!(found.is_empty(), "{secret} stands in {found:?}");
+    }
+    let signed = server.asked();
+    assert!(signed.iter().all(|asked| asked.authorization.contains(KEY_ID)), "requests are signed");
+}
+
+#[test]
+fn endpoint_in_the_clear_beyond_this_machine_needs_somebody_to_ask_for_it() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let far = command(&sandbox, &server, ["run", "wordcount", "s3://data/text"]);
+    let finished = far.env("AWS_ENDPOINT_URL", "http://192.0.2.1:9000").finish().expect_code(3);
+    finished
+        .expect_words(&["http://192.0.2.1:9000 is plain HTTP beyond this machine", "AWS_ALLOW_HTTP=true"]);
+}

@@ -1,0 +1,149 @@
+//! The claim on a prefix of a store: the object `_temporary`, which names its owner and what is done with the output.
+//!
+//! It is created if there is none, and from then on only replaced in the version that was read, so whoever is too late learns it:
+//! a second job, a second closer, a second taker of what a dead process has left. There is no lock in a store; a claim whose
+//! owner is dead for certain, as far as a process of the same host can tell, is taken over, and any other one stays.
+//! The claim keeps others from writing in vain. That two outputs never count `_SUCCESS` alone sees to.
+
+use super::super::OutputError;
+use super::{StoreOutput, is_condition, is_missing};
+use crate::owner::Owner;
+use gristmill_scheduler::ids::JobId;
+use gristmill_worker::folder::PlainName;
+use gristmill_worker::objects::{CLAIM, ObjectError, ObjectFault, ObjectVersion};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io;
+
+/// Longest claim, bytes.
+const CLAIM_BYTES_MAX: u64 = 64 << 10;
+
+/// What is done with an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StoreClaimState {
+    /// Its parts are made.
+    Open,
+    /// It is finished.
+    Closing,
+    /// What there is of it is removed.
+    Abandoning,
+}
+
+/// What the object says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct StoreClaim {
+    /// Its name, with the nonce that the names of its parts have.
+    pub(super) probe: PlainName,
+    /// `None` where a process cannot tell about itself.
+    pub(super) owner: Option<Owner>,
+    /// The job, once a master has it.
+    pub(super) job: Option<JobId>,
+    pub(super) state: StoreClaimState,
+    /// What other jobs have left may go when the output is finished.
+    pub(super) overwrite: bool,
+    /// The `_SUCCESS` of the output that is overwritten.
+    pub(super) replaces: Option<ObjectVersion>,
+}
+
+impl fmt::Display for StoreClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.owner {
+            Some(owner) => write!(f, "claimed by {owner}")?,
+            None => f.write_str("claimed by a process without name")?,
+        }
+        self.job.map_or(Ok(()), |job| write!(f, " for {job}"))
+    }
+}
+
+impl StoreClaim {
+    /// Whether its owner is dead, or this very process.
+    pub(super) fn is_left(&self) -> bool {
+        let Ok(here) = Owner::current() else { return false };
+        self.owner.as_ref().is_some_and(|owner| *owner == here || owner.is_dead(&here))
+    }
+
+    fn text(&self, output: &StoreOutput) -> Result<Vec<u8>, OutputError> {
+        let path = std::path::PathBuf::from(output.url.child(CLAIM).to_string());
+        serde_json::to_vec(self).map_err(|error| OutputError::io("write", &path)(io::Error::other(error)))
+    }
+}
+
+impl StoreOutput {
+    /// The claim that is there, with its version; `None` if there is none.
+    pub(super) fn read_claim(&self) -> Result<Option<(StoreClaim, ObjectVersion)>, OutputError> {
+        let (text, version) = match self.bucket.get(&self.url.child_key(CLAIM), CLAIM_BYTES_MAX) {
+            Err(error) if is_missing(&error) => return Ok(None),
+            got => got.map_err(OutputError::store)?,
+        };
+        match serde_json::from_slice(&text) {
+            Ok(claim) => Ok(Some((claim, version))),
+            // Somebody else's object of this name, or of another version of this program.
+            Err(_) => {
+                Err(OutputError::Claimed { url: self.url.to_string(), by: "of an unknown owner".to_owned() })
+            }
+        }
+    }
+
+    /// Creates the claim; `false` if there is one.
+    pub(super) fn create_claim(
+        &self,
+        overwrite: bool,
+        replaces: Option<ObjectVersion>,
+    ) -> Result<bool, OutputError> {
+        let claim = StoreClaim {
+            probe: self.probe.clone(),
+            owner: Owner::current().ok(),
+            job: None,
+            state: StoreClaimState::Open,
+            overwrite,
+            replaces,
+        };
+        match self.bucket.create(&self.url.child_key(CLAIM), claim.text(self)?) {
+            Ok(_) => Ok(true),
+            // A first try that went well, and of which no answer came, is met by the second one.
+            Err(error) if is_condition(&error) || is_uncertain(&error) => {
+                let there = self.read_claim()?;
+                match there.is_some_and(|(there, _)| there == claim) {
+                    true => Ok(true),
+                    false if is_condition(&error) => Ok(false),
+                    false => Err(OutputError::store(error)),
+                }
+            }
+            Err(error) => Err(OutputError::store(error)),
+        }
+    }
+
+    /// Replaces the claim by another one of this process, in the version that was read.
+    ///
+    /// # Errors
+    /// What the store says; [`OutputError::ClaimLost`] if somebody was faster.
+    pub(super) fn replace_claim(
+        &self,
+        claim: &StoreClaim,
+        version: ObjectVersion,
+    ) -> Result<(), OutputError> {
+        match self.bucket.replace(&self.url.child_key(CLAIM), claim.text(self)?, version) {
+            Ok(_) => Ok(()),
+            Err(error) if is_condition(&error) || is_missing(&error) || is_uncertain(&error) => {
+                match self.read_claim()? {
+                    Some((there, _)) if there == *claim => Ok(()),
+                    _ if is_uncertain(&error) => Err(OutputError::store(error)),
+                    there => Err(self.lost(there.map(|(claim, _)| claim))),
+                }
+            }
+            Err(error) => Err(OutputError::store(error)),
+        }
+    }
+
+    /// The claim is not this job's, or not in this process's hands.
+    pub(super) fn lost(&self, there: Option<StoreClaim>) -> OutputError {
+        let by = there.map_or_else(|| "there is none any more".to_owned(), |claim| claim.to_string());
+        OutputError::ClaimLost { url: self.url.to_string(), by }
+    }
+}
+
+/// Whether what was asked may have been done all the same.
+fn is_uncertain(error: &ObjectError) -> bool {
+    error.cause.fault() == ObjectFault::Way
+}

@@ -1,0 +1,349 @@
+//! The output of a job under a prefix of an object store, from the moment it is claimed to `_SUCCESS` or back to nothing.
+//!
+//! A store renames nothing, so workers upload parts under their last names, each attempt under one of its own (`objects` of the
+//! worker). What of it is the output says `_SUCCESS`, written last, in one request with a condition: that there is none, or
+//! that it still is the one which is overwritten. So an output is there whole or not at all for whoever reads `_SUCCESS`
+//! first, of two writers one is told that it was too late, and no object of one has the name of another's.
+//! Parts that nobody names may be left behind by processes that were killed; the next job there removes them.
+//!
+//! Not here: uploading, which workers do.
+
+mod claim;
+mod publish;
+
+use super::success::SUCCESS_BYTES_MAX;
+use super::{BAD_RECORDS, OutputError, SUCCESS, Success};
+use crate::api::{BuiltPart, Submission};
+use claim::{StoreClaim, StoreClaimState};
+use gristmill_worker::commit::{PROBE, nonce_of};
+use gristmill_worker::fault;
+use gristmill_worker::folder::PlainName;
+use gristmill_worker::input::{Piece, Place};
+use gristmill_worker::objects::{
+    AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectUrl, ObjectVersion,
+};
+use publish::NotFinished;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Claims of dead processes that are taken over in a row.
+const TAKE_OVERS_MAX: u32 = 4;
+
+/// A prefix that belongs to a job until it is finished or abandoned.
+#[derive(Debug)]
+pub(crate) struct StoreOutput {
+    url: ObjectUrl,
+    bucket: Arc<ObjectBucket>,
+    /// Name of the claim; its nonce stands in the names of all parts.
+    probe: PlainName,
+}
+
+impl StoreOutput {
+    /// Claims a prefix. With `overwrite`, an output of a job that is there stays until this one takes its place. What a process
+    /// of this host that has died had claimed is put in order first.
+    ///
+    /// # Errors
+    /// Whatever makes the prefix unusable, before any task starts.
+    pub(crate) fn claim(url: ObjectUrl, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
+        if url.scheme().is_web() {
+            return Err(OutputError::ReadOnly { url: url.to_string() });
+        }
+        let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
+        let named = format!("{PROBE}{nonce}").parse().map_err(std::io::Error::other);
+        let path = PathBuf::from(url.to_string());
+        let probe = named.map_err(OutputError::io("name the claim of", &path))?;
+        let output = Self { url, bucket, probe };
+        for _ in 0..TAKE_OVERS_MAX {
+            if let Some((claim, _)) = output.read_claim()? {
+                if !claim.is_left() {
+                    return Err(OutputError::Claimed { url: output.url.to_string(), by: claim.to_string() });
+                }
+                output.of_claim(&claim).close_dead()?;
+                continue;
+            }
+            let replaces = output.look_around(overwrite)?;
+            if !output.create_claim(overwrite, replaces.clone())? {
+                continue;
+            }
+            fault::place("store.claimed");
+            // Whoever was there before the claim has finished in between.
+            match output.look_around(overwrite) {
+                Ok(again) if again == replaces => return Ok(output),
+                again => {
+                    output.delete(&[output.url.child_key(CLAIM)]);
+                    again?;
+                }
+            }
+        }
+        let by = "by one job after another".to_owned();
+        Err(OutputError::Claimed { url: output.url.to_string(), by })
+    }
+
+    /// The output of a submission. Asks the store for nothing.
+    ///
+    /// # Errors
+    /// Settings that cannot be used, or a name of a claim that is none.
+    pub(crate) fn adopt(url: ObjectUrl, submission: &Submission) -> Result<Self, OutputError> {
+        let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
+        let probe = submission.output_probe.clone();
+        let example = format!("part-0-{}-0", nonce_of(&probe));
+        if AttemptObject::of(&example).is_none() {
+            return Err(OutputError::ClaimLost { url: url.to_string(), by: format!("{probe} is none") });
+        }
+        Ok(Self { url, bucket, probe })
+    }
+
+    /// Makes this process the owner of the claim, which another one has made.
+    ///
+    /// # Errors
+    /// What the store says, and a claim that is not this job's any more, or is being closed.
+    pub(crate) fn hold(&self) -> Result<(), OutputError> {
+        match self.read_claim()? {
+            Some((claim, version)) if claim.probe == self.probe && claim.state == StoreClaimState::Open => {
+                let owner = crate::owner::Owner::current().ok();
+                self.replace_claim(&StoreClaim { owner, ..claim }, version)
+            }
+            there => Err(self.lost(there.map(|(claim, _)| claim))),
+        }
+    }
+
+    /// Writes `_SUCCESS`, which names the parts, and gives the claim back.
+    ///
+    /// # Errors
+    /// Parts that are not as their attempts left them, another writer that was faster, and what the store says. What the job has
+    /// uploaded is removed then, unless nobody knows whether `_SUCCESS` was written.
+    pub(crate) fn finish(self, success: &Success, built: &[BuiltPart]) -> Result<(), OutputError> {
+        let (before, claim) = match self.take(StoreClaimState::Closing) {
+            // Its claim was given back, perhaps by a closer that died before it could say so.
+            Err(error @ OutputError::ClaimLost { .. }) if self.read_claim()?.is_none() => {
+                return if self.is_finished_with(success)? { Ok(()) } else { Err(error) };
+            }
+            taken => taken?,
+        };
+        if before == StoreClaimState::Abandoning {
+            self.undo();
+            let by = "it was given up before".to_owned();
+            return Err(OutputError::ClaimLost { url: self.url.to_string(), by });
+        }
+        fault::place("store.closing");
+        match self.publish(&claim, success, built) {
+            Ok(old) => {
+                fault::place("store.complete");
+                self.clear(success, &old, claim.overwrite);
+                fault::place("store.cleared");
+                Ok(())
+            }
+            Err(NotFinished::Certainly(error)) => {
+                self.undo();
+                Err(error)
+            }
+            Err(NotFinished::Perhaps(error)) => Err(error),
+        }
+    }
+
+    /// Removes everything that the job has uploaded, and the claim.
+    pub(crate) fn abandon(self) {
+        match self.take(StoreClaimState::Abandoning) {
+            // A closer that died may have been done.
+            Ok((StoreClaimState::Closing, _)) => {
+                if let Err(error) = self.close_dead() {
+                    self.warn("abandoned", &error);
+                }
+            }
+            Ok(_) => self.undo(),
+            // Another process has it in hand, or it is gone.
+            Err(OutputError::ClaimLost { .. }) => {}
+            Err(error) => self.warn("abandoned", &error),
+        }
+    }
+
+    /// The name of its claim.
+    pub(crate) fn probe(&self) -> &PlainName {
+        &self.probe
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &ObjectUrl {
+        &self.url
+    }
+
+    fn nonce(&self) -> &str {
+        nonce_of(&self.probe)
+    }
+
+    fn of_claim(&self, claim: &StoreClaim) -> Self {
+        Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone() }
+    }
+
+    /// Takes the claim for this process, to finish or abandon the output. A submitter and a master may both find that they have
+    /// to; the first one does. Answers what was done with it before, and the claim as it is now.
+    fn take(&self, state: StoreClaimState) -> Result<(StoreClaimState, StoreClaim), OutputError> {
+        match self.read_claim()? {
+            Some((claim, version))
+                if claim.probe == self.probe && (claim.state == StoreClaimState::Open || claim.is_left()) =>
+            {
+                let before = claim.state;
+                let owner = crate::owner::Owner::current().ok();
+                let taken = StoreClaim { owner, state, ..claim };
+                self.replace_claim(&taken, version)?;
+                Ok((before, taken))
+            }
+            there => Err(self.lost(there.map(|(claim, _)| claim))),
+        }
+    }
+
+    /// Ends the claim of a dead process: an output that it had finished stays, what it had uploaded of another one goes.
+    fn close_dead(&self) -> Result<(), OutputError> {
+        self.take(StoreClaimState::Abandoning)?;
+        tracing::info!(url = %self.url, "put the output of a dead process in order");
+        match self.read_success()? {
+            Some((success, _)) if success.parts.iter().any(|part| self.is_own(&part.name)) => {
+                self.delete(&[self.url.child_key(CLAIM)]);
+            }
+            _ => self.undo(),
+        }
+        Ok(())
+    }
+
+    /// Whether an object of this name, without folders, was uploaded by an attempt of this job.
+    fn is_own(&self, name: &str) -> bool {
+        AttemptObject::of(name).is_some_and(|object| object.nonce == self.nonce())
+    }
+
+    /// All that there is below the prefix, with the names that it has there.
+    fn objects(&self) -> Result<Vec<(String, Object)>, OutputError> {
+        let prefix = self.url.prefix();
+        let listed = self.bucket.list(&prefix).map_err(OutputError::store)?;
+        let named =
+            |object: Object| (object.key.strip_prefix(&prefix).unwrap_or_default().to_owned(), object);
+        Ok(listed.into_iter().map(named).collect())
+    }
+
+    /// The `_SUCCESS` that is there and its version; `None` if there is none, or it is no job's of ours.
+    fn read_success(&self) -> Result<Option<(Success, ObjectVersion)>, OutputError> {
+        let (text, version) = match self.bucket.get(&self.url.child_key(SUCCESS), SUCCESS_BYTES_MAX) {
+            Err(error) if is_missing(&error) => return Ok(None),
+            got => got.map_err(OutputError::store)?,
+        };
+        Ok(serde_json::from_slice(&text).ok().map(|success| (success, version)))
+    }
+
+    /// Whether the output that is there is this one.
+    fn is_finished_with(&self, success: &Success) -> Result<bool, OutputError> {
+        Ok(self.read_success()?.is_some_and(|(there, _)| there.parts == success.parts))
+    }
+
+    /// Looks at what is below the prefix. Answers the version of the `_SUCCESS` that is to be overwritten.
+    ///
+    /// # Errors
+    /// Something that is not to be overwritten, or is no output of a job.
+    fn look_around(&self, overwrite: bool) -> Result<Option<ObjectVersion>, OutputError> {
+        let mut there = self.objects()?;
+        // An object of the prefix's own name is what some programs put there for a folder.
+        there.retain(|(name, _)| name != CLAIM && !name.is_empty());
+        if there.is_empty() {
+            return Ok(None);
+        }
+        if !overwrite {
+            return Err(OutputError::NotEmpty { path: PathBuf::from(self.url.to_string()) });
+        }
+        let success = self.read_success()?;
+        let parts = success.as_ref().map_or_else(BTreeSet::new, |(success, _)| names_of(success));
+        let is_part = |name: &str| parts.contains(name) || is_attempts(name);
+        let replaceable =
+            |name: &str| (name == SUCCESS && success.is_some()) || name == BAD_RECORDS || is_part(name);
+        match there.iter().find(|(name, _)| !replaceable(name)) {
+            None => Ok(success.map(|(_, version)| version)),
+            Some((name, _)) => {
+                Err(OutputError::NotReplaceable { url: self.url.to_string(), object: name.clone() })
+            }
+        }
+    }
+
+    /// Removes what is not of the output that was just finished, of this job or of the one before it, then the claim.
+    fn clear(&self, success: &Success, old: &BTreeSet<String>, overwrite: bool) {
+        let keep = names_of(success);
+        let there = match self.objects() {
+            Ok(there) => there,
+            Err(error) => return self.warn("cleared", &error),
+        };
+        let is_old =
+            |name: &str| old.contains(name) || name.rsplit('/').next().is_some_and(|name| self.is_own(name));
+        let of_old_records = |name: &str| name == BAD_RECORDS && success.bad_records.is_empty();
+        let gone = there.into_iter().filter(|(name, _)| {
+            (is_old(name) || (overwrite && is_attempts(name)) || of_old_records(name)) && !keep.contains(name)
+        });
+        if self.delete(&gone.map(|(_, object)| object.key).collect::<Vec<_>>()) {
+            self.delete(&[self.url.child_key(CLAIM)]);
+        }
+    }
+
+    /// Removes what this job has uploaded, then the claim; where that fails the claim stays, and the next job goes on.
+    fn undo(&self) {
+        let there = match self.objects() {
+            Ok(there) => there,
+            Err(error) => return self.warn("removed", &error),
+        };
+        let own = there
+            .into_iter()
+            .filter(|(name, _)| name.rsplit('/').next().is_some_and(|name| self.is_own(name)));
+        if self.delete(&own.map(|(_, object)| object.key).collect::<Vec<_>>()) {
+            self.delete(&[self.url.child_key(CLAIM)]);
+        }
+    }
+
+    /// Whether these objects are gone.
+    fn delete(&self, keys: &[String]) -> bool {
+        let deleted = self.bucket.delete(keys).map_err(OutputError::store);
+        if let Err(error) = &deleted {
+            self.warn("removed", error);
+        }
+        deleted.is_ok()
+    }
+
+    fn warn(&self, what: &str, error: &OutputError) {
+        tracing::warn!(url = %self.url, error = crate::chain(error), "what a job had put into a store could not be {what}");
+    }
+}
+
+/// The names of all parts that an output has, those of named outputs with their folders.
+fn names_of(success: &Success) -> BTreeSet<String> {
+    let of_part = success.parts.iter().flat_map(|part| {
+        let named = part.named.iter().map(|named| format!("{}/{}", named.output, part.name));
+        named.chain([part.name.clone()])
+    });
+    of_part.collect()
+}
+
+/// Whether an attempt has given an object this name.
+fn is_attempts(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| AttemptObject::of(name).is_some())
+}
+
+fn is_missing(error: &ObjectError) -> bool {
+    matches!(error.cause, ObjectFailure::Missing)
+}
+
+fn is_condition(error: &ObjectError) -> bool {
+    matches!(error.cause, ObjectFailure::Condition)
+}
+
+/// Refuses a prefix below which an object of these pieces of input is.
+///
+/// # Errors
+/// Which one.
+pub(super) fn refuse_inputs<'a>(
+    url: &ObjectUrl,
+    pieces: impl Iterator<Item = &'a Piece>,
+) -> Result<(), OutputError> {
+    let below = format!("{url}/");
+    let mut stored = pieces.filter(|piece| piece.place == Place::Store);
+    match stored.find(|piece| piece.path.to_text().starts_with(&below)) {
+        None => Ok(()),
+        Some(piece) => Err(OutputError::HoldsInput {
+            path: PathBuf::from(url.to_string()),
+            input: Path::new(&piece.path.to_text()).to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,155 @@
+//! How an output in a store is finished: parts are looked at, then `_SUCCESS` is written under its condition.
+
+use super::super::{BAD_RECORDS, OutputError, SUCCESS, Success};
+use super::claim::StoreClaim;
+use super::{StoreOutput, is_condition, names_of};
+use crate::api::BuiltPart;
+use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, is_output_name, part_name};
+use gristmill_worker::fault;
+use gristmill_worker::input::Compression;
+use gristmill_worker::objects::{ObjectError, ObjectFault, ObjectStamp, ObjectVersion, attempt_object_name};
+use gristmill_worker::protocol::Part;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+
+/// Times that `_SUCCESS` is written when no answer came: each may have been the one that went well.
+const TRIES_MAX: u32 = 3;
+
+/// Why an output is not finished.
+pub(super) enum NotFinished {
+    /// There is no `_SUCCESS` of it.
+    Certainly(OutputError),
+    /// There may be one: what the job has uploaded must stay.
+    Perhaps(OutputError),
+}
+
+impl StoreOutput {
+    /// Looks at the parts and writes `_SUCCESS`. Answers the names of the parts of the output that it has taken the place of.
+    pub(super) fn publish(
+        &self,
+        claim: &StoreClaim,
+        success: &Success,
+        built: &[BuiltPart],
+    ) -> Result<BTreeSet<String>, NotFinished> {
+        let old = self.read_success().map_err(NotFinished::Certainly)?;
+        // A closer that died had come so far.
+        if old.as_ref().is_some_and(|(old, _)| old.parts == success.parts) {
+            return Ok(BTreeSet::new());
+        }
+        self.check_parts(&success.parts, built).map_err(NotFinished::Certainly)?;
+        fault::place("store.checked");
+        let text = self.success_text(success).map_err(NotFinished::Certainly)?;
+        if !success.bad_records.is_empty() {
+            let records = success.bad_records_text().as_bytes().to_vec();
+            let put = self.bucket.put(&self.url.child_key(BAD_RECORDS), records);
+            put.map_err(|error| NotFinished::Certainly(OutputError::store(error)))?;
+        }
+        self.write_success(&text, claim.replaces.as_ref(), success)?;
+        Ok(old.map_or_else(BTreeSet::new, |(old, _)| names_of(&old)))
+    }
+
+    /// Writes `_SUCCESS` where there is none, or in the place of the one that is overwritten, and of no other.
+    fn write_success(
+        &self,
+        text: &[u8],
+        replaces: Option<&ObjectVersion>,
+        success: &Success,
+    ) -> Result<(), NotFinished> {
+        let key = self.url.child_key(SUCCESS);
+        let mut last = None;
+        for _ in 0..TRIES_MAX {
+            let written = match replaces {
+                None => self.bucket.create(&key, text.to_vec()),
+                Some(version) => self.bucket.replace(&key, text.to_vec(), version.clone()),
+            };
+            match written {
+                Ok(_) => return Ok(()),
+                Err(error) if is_condition(&error) => {
+                    // An earlier try may have gone well without an answer.
+                    return match self.is_finished_with(success) {
+                        Ok(true) => Ok(()),
+                        Ok(false) => Err(NotFinished::Certainly(OutputError::OtherWriter {
+                            url: self.url.to_string(),
+                        })),
+                        Err(error) => Err(NotFinished::Perhaps(error)),
+                    };
+                }
+                Err(error) if error.cause.fault() == ObjectFault::Way => last = Some(error),
+                Err(error) if last.is_none() => {
+                    return Err(NotFinished::Certainly(OutputError::store(error)));
+                }
+                Err(error) => return Err(self.not_known(error)),
+            }
+        }
+        match last {
+            Some(error) => Err(self.not_known(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn not_known(&self, source: ObjectError) -> NotFinished {
+        let url = self.url.child(SUCCESS).to_string();
+        NotFinished::Perhaps(OutputError::NotKnown { url, source: Box::new(source) })
+    }
+
+    fn success_text(&self, success: &Success) -> Result<Vec<u8>, OutputError> {
+        let path = PathBuf::from(self.url.child(SUCCESS).to_string());
+        let mut text = serde_json::to_vec_pretty(success)
+            .map_err(|error| OutputError::io("write", &path)(io::Error::other(error)))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// Sees to it that all parts are there, under the names of the attempts that count, as these have left them.
+    fn check_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+        if parts.len() != built.len() {
+            let what = format!("{} parts were built, and {} are known", built.len(), parts.len());
+            return Err(OutputError::PartObject { url: self.url.to_string(), what });
+        }
+        let there: BTreeMap<String, ObjectStamp> =
+            self.objects()?.into_iter().map(|(name, object)| (name, object.stamp)).collect();
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let compression =
+            parts.first().map_or(Compression::None, |part| Compression::of_name(&part.name.as_str().into()));
+        for ((part, built), index) in parts.iter().zip(built).zip(0..count) {
+            let wrong = |name: &str, what: String| OutputError::PartObject {
+                url: self.url.child(name).to_string(),
+                what,
+            };
+            let name = part_name(index, count, compression);
+            let expected = attempt_object_name(&name, self.nonce(), built.attempt.epoch);
+            if part.name != expected {
+                return Err(wrong(&expected, format!("it is called {:?}", part.name)));
+            }
+            let outputs: Vec<_> = part.named.iter().map(|named| &named.output).collect();
+            let good =
+                outputs.iter().all(|output| is_output_name(output)) && outputs.is_sorted_by(|a, b| a < b);
+            if !good || NAMED_OUTPUTS_MAX < outputs.len() {
+                return Err(wrong(
+                    &part.name,
+                    format!("its task has outputs that it cannot have: {outputs:?}"),
+                ));
+            }
+            for named in &part.named {
+                let name = format!("{}/{}", named.output, part.name);
+                check_size(&there, &name, named.bytes).map_err(|what| wrong(&name, what))?;
+            }
+            let found = check_size(&there, &part.name, part.bytes).map_err(|what| wrong(&part.name, what))?;
+            let uploaded = built.stamp.inode;
+            if found.tag != 0 && uploaded != 0 && found.tag != uploaded {
+                return Err(wrong(&part.name, "its ETag is another".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an object looks like that must have so many bytes; or what is wrong with it.
+fn check_size(there: &BTreeMap<String, ObjectStamp>, name: &str, bytes: u64) -> Result<ObjectStamp, String> {
+    match there.get(name) {
+        None => Err("it is not there".to_owned()),
+        Some(stamp) if stamp.size != bytes => Err(format!("it has {} bytes instead of {bytes}", stamp.size)),
+        Some(stamp) => Ok(*stamp),
+    }
+}

@@ -1,0 +1,249 @@
+//! Objects of stores as input: which ones a URL stands for, and their bytes.
+//!
+//! `s3://bucket/key` is an object, or all below `key/` if there is no such object, as a directory is its files: names that begin
+//! with `_` or `.` are left out, and what lies in "folders" below is an error unless it is asked for. A name with wildcards
+//! stands for the objects that fit. An output of a job is its `_SUCCESS`: of what lies beside it only the parts that it
+//! names are read, as a store may hold what other attempts and writers have left.
+//! Not here: how a store is asked (`objects`), and writing.
+
+use super::glob::{has_wildcards, names_fitted};
+use super::list::{ListedFile, Subdirectories};
+use super::path::FilePath;
+use super::split::{FileStamp, Piece};
+use super::{InputError, OpenFile, RangeRead};
+use crate::objects::{
+    AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
+    ObjectUrl,
+};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The object that says that an output is complete, and what it is.
+const SUCCESS: &str = "_SUCCESS";
+
+/// Longest `_SUCCESS` that is read, bytes: that of a million parts.
+const SUCCESS_BYTES_MAX: u64 = 256 << 20;
+
+/// The objects that a URL stands for, in the order of their keys.
+///
+/// # Errors
+/// A URL that stands for none, and what the store says.
+pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
+    let url = ObjectUrl::parse(&path.to_text()).map_err(InputError::store)?;
+    let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
+    let missing = || InputError::Missing { path: path.clone() };
+    if url.scheme().is_web() {
+        return match bucket.look(url.key()) {
+            Ok(stamp) => Ok(vec![ListedFile { path: path.clone(), stamp: file_stamp(stamp) }]),
+            Err(ObjectError { cause: ObjectFailure::Missing, .. }) => Err(missing()),
+            Err(source) => Err(InputError::store(source)),
+        };
+    }
+    let place = Prefix { bucket: &bucket, url: &url, below };
+    let mut found = if has_wildcards(&FilePath::from(url.key())) {
+        place.fitting()?
+    } else {
+        match place.itself()? {
+            Some(object) => vec![object],
+            None => {
+                let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
+                if listed.is_empty() {
+                    return Err(missing());
+                }
+                place.files(url.key(), &listed)?
+            }
+        }
+    };
+    // Of one that is empty nothing is read, so nobody needs to know which one it is.
+    found.retain(|object| 0 < object.stamp.size);
+    let found = bucket.with_tags(found).map_err(InputError::store)?;
+    let listed = found.into_iter().map(|object| ListedFile {
+        path: FilePath::from(url.with_key(&object.key).to_string().as_str()),
+        stamp: file_stamp(object.stamp),
+    });
+    Ok(listed.collect())
+}
+
+/// What is listed of a bucket.
+struct Prefix<'a> {
+    bucket: &'a Arc<ObjectBucket>,
+    /// As the user named it.
+    url: &'a ObjectUrl,
+    below: Subdirectories,
+}
+
+impl Prefix<'_> {
+    /// The object of this very name, if there is one.
+    fn itself(&self) -> Result<Option<Object>, InputError> {
+        if self.url.is_prefix() {
+            return Ok(None);
+        }
+        let key = self.url.key().to_owned();
+        match self.bucket.look(&key) {
+            Ok(stamp) => Ok(Some(Object { key, stamp })),
+            Err(ObjectError { cause: ObjectFailure::Missing, .. }) => Ok(None),
+            Err(source) => Err(InputError::store(source)),
+        }
+    }
+
+    /// The objects that fit a name with wildcards, and those in folders that do.
+    fn fitting(&self) -> Result<Vec<Object>, InputError> {
+        let pattern = self.url.key();
+        // Up to the folder of the first name with wildcards all keys begin alike.
+        let literal = pattern.find(['*', '?', '[']).map_or(pattern, |at| &pattern[..at]);
+        let literal = literal.rfind('/').map_or("", |slash| &literal[..=slash]);
+        let mut files = Vec::new();
+        let mut folders: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+        for object in self.bucket.list(literal).map_err(InputError::store)? {
+            let names: Vec<&str> = object.key.split('/').collect();
+            match names_fitted(pattern, &object.key) {
+                Some(fitted) if fitted == names.len() => files.push(object),
+                Some(fitted) => folders.entry(names[..fitted].join("/")).or_default().push(object),
+                None => {}
+            }
+        }
+        if files.is_empty() && folders.is_empty() {
+            return Err(InputError::NoMatch { path: self.name("") });
+        }
+        for (key, listed) in folders {
+            files.extend(self.files(&key, &listed)?);
+        }
+        files.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Ok(files)
+    }
+
+    /// Those of the objects below `key` that are input.
+    fn files(&self, key: &str, listed: &[Object]) -> Result<Vec<Object>, InputError> {
+        let prefix = self.url.with_key(key).prefix();
+        let name_of = |object: &Object| object.key.strip_prefix(&prefix).unwrap_or_default().to_owned();
+        let has = |wanted: &str| listed.iter().any(|object| name_of(object) == wanted);
+        let is_output = has(SUCCESS);
+        if !is_output && has(CLAIM) {
+            let source = ObjectFailure::Unfinished.of("read", &self.url.with_key(key));
+            return Err(InputError::store(source));
+        }
+        let parts = if is_output {
+            self.parts(&format!("{prefix}{SUCCESS}"), None)?
+        } else if listed.iter().any(|object| AttemptObject::of(&name_of(object)).is_some()) {
+            self.parts_of_named(key)?
+        } else {
+            None
+        };
+        if let Some(parts) = &parts
+            && let Some(absent) = parts.iter().find(|part| !has(part))
+        {
+            return Err(InputError::Missing { path: self.name(&format!("{prefix}{absent}")) });
+        }
+        let mut files = Vec::new();
+        for object in listed {
+            let name = name_of(object);
+            // An object that ends with `/` is what some programs put there for a folder.
+            let hidden = name.is_empty() || name.split('/').any(|name| name.starts_with(['_', '.']));
+            let is_below = name.contains('/');
+            if hidden || parts.as_ref().is_some_and(|parts| !is_below && !parts.contains(&name)) {
+                continue;
+            }
+            match self.below {
+                Subdirectories::Refused if is_below && is_output => {}
+                Subdirectories::Refused if is_below => {
+                    let folder = name.split('/').next().unwrap_or_default();
+                    return Err(InputError::Subdirectory { path: self.name(&format!("{prefix}{folder}")) });
+                }
+                _ => files.push(object.clone()),
+            }
+        }
+        Ok(files)
+    }
+
+    /// The names of the parts that a `_SUCCESS` tells of, those of a named output if one is given; `None` if it tells of none,
+    /// as those of other systems, which are empty.
+    fn parts(&self, key: &str, named: Option<&str>) -> Result<Option<BTreeSet<String>>, InputError> {
+        let (text, _) = match self.bucket.get(key, SUCCESS_BYTES_MAX) {
+            Err(ObjectError { cause: ObjectFailure::Missing, .. }) => return Ok(None),
+            got => got.map_err(InputError::store)?,
+        };
+        let Ok(told) = serde_json::from_slice::<SuccessTold>(&text) else { return Ok(None) };
+        let counts =
+            |part: &ToldPart| named.is_none_or(|named| part.named.iter().any(|one| one.output == named));
+        Ok(Some(told.parts.into_iter().filter(counts).map(|part| part.name).collect()))
+    }
+
+    /// Those of a named output, whose `_SUCCESS` lies beside its folder.
+    fn parts_of_named(&self, key: &str) -> Result<Option<BTreeSet<String>>, InputError> {
+        let (above, name) = key.rsplit_once('/').unwrap_or(("", key));
+        let success = self.url.with_key(above).child_key(SUCCESS);
+        let parts = self.parts(&success, Some(name))?;
+        if parts.is_none() {
+            let source = ObjectFailure::Unfinished.of("read", &self.url.with_key(key));
+            return Err(InputError::store(source));
+        }
+        Ok(parts)
+    }
+
+    /// How a key is called in messages; that of the user for the empty one.
+    fn name(&self, key: &str) -> FilePath {
+        let url = if key.is_empty() { self.url.to_string() } else { self.url.with_key(key).to_string() };
+        FilePath::from(url.as_str())
+    }
+}
+
+/// What is read of a `_SUCCESS`.
+#[derive(Deserialize)]
+struct SuccessTold {
+    parts: Vec<ToldPart>,
+}
+
+#[derive(Deserialize)]
+struct ToldPart {
+    name: String,
+    #[serde(default)]
+    named: Vec<ToldNamed>,
+}
+
+#[derive(Deserialize)]
+struct ToldNamed {
+    output: String,
+}
+
+/// Opens the object of a piece. Nothing is asked of the store before something is read.
+pub(super) fn open_stored(piece: &Piece) -> Result<OpenFile, InputError> {
+    let url = ObjectUrl::parse(&piece.path.to_text()).map_err(InputError::store)?;
+    let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
+    let reader = bucket.reader(url.key(), object_stamp(piece.stamp), piece.end());
+    Ok(OpenFile::Remote(Box::new(StoreFile(reader))))
+}
+
+struct StoreFile(ObjectReader);
+
+impl RangeRead for StoreFile {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        self.0.read_at(offset, buffer).map_err(InputError::store)
+    }
+}
+
+/// Nanoseconds of a second.
+const SECOND_NS: i64 = 1_000_000_000;
+
+fn file_stamp(stamp: ObjectStamp) -> FileStamp {
+    let ObjectStamp { size, modified_s, tag } = stamp;
+    FileStamp { size, modified_ns: modified_s.saturating_mul(SECOND_NS), inode: tag }
+}
+
+fn object_stamp(stamp: FileStamp) -> ObjectStamp {
+    let FileStamp { size, modified_ns, inode } = stamp;
+    ObjectStamp { size, modified_s: modified_ns.div_euclid(SECOND_NS), tag: inode }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamp_of_an_object_survives_the_way_to_a_worker() {
+        for modified_s in [0, 1_800_000_000, -5] {
+            let stamp = ObjectStamp { size: 7, modified_s, tag: u64::MAX };
+            assert_eq!(object_stamp(file_stamp(stamp)), stamp);
+        }
+    }
+}

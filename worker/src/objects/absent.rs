@@ -1,0 +1,75 @@
+//! Buckets of a program that was built without them: there are none, and asking for one says so.
+//!
+//! Nothing of this can be called, so it is no second implementation; the signatures are those of `bucket` and `reader`.
+
+use super::error::{ObjectError, ObjectFailure};
+use super::{Object, ObjectStamp, ObjectUrl, ObjectVersion};
+use std::fs::File;
+use std::sync::Arc;
+
+/// A bucket, of which there are none.
+#[derive(Debug)]
+pub enum ObjectBucket {}
+
+/// A reader of an object, of which there are none.
+#[derive(Debug)]
+pub enum ObjectReader {}
+
+#[expect(missing_docs, reason = "never called; `bucket` says what they do")]
+impl ObjectBucket {
+    pub fn of(url: &ObjectUrl) -> Result<Arc<Self>, ObjectError> {
+        Err(ObjectFailure::NotBuiltIn.of("use", url))
+    }
+
+    pub fn list(&self, _prefix: &str) -> Result<Vec<Object>, ObjectError> {
+        match *self {}
+    }
+
+    pub fn look(&self, _key: &str) -> Result<ObjectStamp, ObjectError> {
+        match *self {}
+    }
+
+    pub fn with_tags(&self, _objects: Vec<Object>) -> Result<Vec<Object>, ObjectError> {
+        match *self {}
+    }
+
+    pub fn get(&self, _key: &str, _bytes_max: u64) -> Result<(Vec<u8>, ObjectVersion), ObjectError> {
+        match *self {}
+    }
+
+    pub fn create(&self, _key: &str, _bytes: Vec<u8>) -> Result<ObjectVersion, ObjectError> {
+        match *self {}
+    }
+
+    pub fn replace(
+        &self,
+        _key: &str,
+        _bytes: Vec<u8>,
+        _version: ObjectVersion,
+    ) -> Result<ObjectVersion, ObjectError> {
+        match *self {}
+    }
+
+    pub fn put(&self, _key: &str, _bytes: Vec<u8>) -> Result<(), ObjectError> {
+        match *self {}
+    }
+
+    pub fn delete(&self, _keys: &[String]) -> Result<(), ObjectError> {
+        match *self {}
+    }
+
+    pub fn upload(&self, _key: &str, _file: File, _expected: (u64, u32)) -> Result<ObjectStamp, ObjectError> {
+        match *self {}
+    }
+
+    pub fn reader(self: &Arc<Self>, _key: &str, _stamp: ObjectStamp, _end: u64) -> ObjectReader {
+        match **self {}
+    }
+}
+
+#[expect(missing_docs, reason = "never called; `reader` says what it does")]
+impl ObjectReader {
+    pub fn read_at(&mut self, _offset: u64, _buffer: &mut [u8]) -> Result<(), ObjectError> {
+        match *self {}
+    }
+}

@@ -1,0 +1,363 @@
+//! A bucket: lists, looks at, reads, writes and deletes its objects.
+//!
+//! Everything blocks. Conditions are those of the store: an object is created if there is none of that name, or replaced if it
+//! still is of a version, in one request, so of two writers one is told that it was too late.
+
+use super::classes::failure;
+use super::connect::reach;
+use super::error::{ObjectError, ObjectFailure};
+use super::io_thread::{self, PendingWork};
+use super::reader::ObjectReader;
+use super::url::ObjectUrl;
+use super::{OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::path::Path;
+use object_store::{
+    GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutResult, UpdateVersion,
+};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Buckets, and files of web servers, that are held open.
+const BUCKETS_MAX: usize = 256;
+
+/// Pages of one listing, of up to 1000 objects each.
+const PAGES_MAX: usize = 4096;
+
+/// Objects that are looked at at once.
+const LOOKS_MAX: usize = 16;
+
+/// A range of an object that is on its way, and what the object looks like.
+pub(super) type PendingRange = PendingWork<object_store::Result<(ObjectMeta, Vec<Bytes>)>>;
+
+/// Buckets that are open, by the beginning of their URLs.
+static BUCKETS: Mutex<BTreeMap<String, Arc<ObjectBucket>>> = Mutex::new(BTreeMap::new());
+
+/// A bucket, container, or one file of a web server.
+pub struct ObjectBucket {
+    /// Without a key, or that of the file.
+    url: ObjectUrl,
+    pub(super) store: Arc<dyn ObjectStore>,
+    pages: Option<Arc<dyn PaginatedListStore>>,
+}
+
+impl fmt::Debug for ObjectBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without settings and credentials.
+        write!(f, "Bucket({})", self.url)
+    }
+}
+
+impl ObjectBucket {
+    /// The bucket of a URL. Asks nobody whether it is there.
+    ///
+    /// # Errors
+    /// Settings or credentials that cannot be used.
+    pub fn of(url: &ObjectUrl) -> Result<Arc<Self>, ObjectError> {
+        let root = if url.scheme().is_web() { url.clone() } else { url.with_key("") };
+        let name = root.to_string();
+        let mut known = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = known.get(&name) {
+            return Ok(bucket.clone());
+        }
+        let (store, pages) = reach(&root).map_err(|cause| cause.of("use", url))?;
+        if known.len() == BUCKETS_MAX {
+            known.clear();
+        }
+        let bucket = Arc::new(Self { url: root, store, pages });
+        known.insert(name, bucket.clone());
+        Ok(bucket)
+    }
+
+    /// All objects whose keys begin with `prefix`, in the order of keys. Those that the store lists without an `ETag` have none.
+    ///
+    /// # Errors
+    /// More than [`OBJECTS_MAX`], and what the store says.
+    pub fn list(&self, prefix: &str) -> Result<Vec<Object>, ObjectError> {
+        let url = self.url.with_key(prefix.strip_suffix('/').unwrap_or(prefix));
+        let failed = |cause: ObjectFailure| cause.of("list", &url);
+        let Some(pages) = self.pages.clone() else {
+            return Err(failed(ObjectFailure::Address { reason: "a web server cannot be listed" }));
+        };
+        let (prefix, bucket) = (prefix.to_owned(), self.url.authority().to_owned());
+        let listed = io_thread::wait(async move { list(&*pages, &prefix, &bucket).await });
+        let mut found = listed.and_then(|listed| listed).map_err(failed)?;
+        found.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Ok(found)
+    }
+
+    /// What an object looks like.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
+    pub fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
+        let is_web = self.url.scheme().is_web();
+        let looked = self.ask("look at", key, move |store, path| async move {
+            if is_web { look_by_range(&*store, &path).await } else { store.head(&path).await }
+        })?;
+        Ok(stamp_of(&looked))
+    }
+
+    /// The same objects, looked at where the listing has told no `ETag`.
+    ///
+    /// # Errors
+    /// As [`ObjectBucket::look`].
+    pub fn with_tags(&self, objects: Vec<Object>) -> Result<Vec<Object>, ObjectError> {
+        let (store, bucket) = (self.store.clone(), self.url.authority().to_owned());
+        let look = move |mut object: Object| {
+            let (store, bucket) = (store.clone(), bucket.clone());
+            async move {
+                if object.stamp.tag == 0 {
+                    let path = path_of(&object.key).map_err(|cause| (object.key.clone(), cause))?;
+                    let looked = store.head(&path).await;
+                    let looked = looked.map_err(|error| (object.key.clone(), failure(&error, &bucket)))?;
+                    object.stamp = stamp_of(&looked);
+                }
+                Ok::<_, (String, ObjectFailure)>(object)
+            }
+        };
+        let looks = stream::iter(objects).map(look).buffered(LOOKS_MAX).collect::<Vec<_>>();
+        let looked = io_thread::wait(looks).map_err(|cause| cause.of("look at", &self.url))?;
+        let failed = |(key, cause): (String, ObjectFailure)| cause.of("look at", &self.url.with_key(&key));
+        looked.into_iter().map(|object| object.map_err(failed)).collect()
+    }
+
+    /// A whole object of at most `bytes_max`, and its version.
+    ///
+    /// # Errors
+    /// A larger one, and what the store says.
+    pub fn get(&self, key: &str, bytes_max: u64) -> Result<(Vec<u8>, ObjectVersion), ObjectError> {
+        let got = self.ask("read", key, move |store, path| async move {
+            let got = store.get(&path).await?;
+            let meta = got.meta.clone();
+            let bytes = if meta.size <= bytes_max { Some(got.bytes().await?) } else { None };
+            Ok((meta, bytes))
+        })?;
+        match got {
+            (meta, Some(bytes)) => {
+                Ok((bytes.to_vec(), ObjectVersion { e_tag: meta.e_tag, version: meta.version }))
+            }
+            (meta, None) => {
+                let cause = ObjectFailure::TooLarge { bytes: meta.size, limit: bytes_max };
+                Err(cause.of("read", &self.url.with_key(key)))
+            }
+        }
+    }
+
+    /// Writes an object, unless there is one of that name.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Condition`] if there is, and what the store says. After any other error it may have been written.
+    pub fn create(&self, key: &str, bytes: Vec<u8>) -> Result<ObjectVersion, ObjectError> {
+        self.write("create", key, bytes, PutMode::Create)
+    }
+
+    /// Writes an object in the place of a version of it.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Condition`] if it is another one by now, and what the store says. After any other error it may have
+    /// been written.
+    pub fn replace(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: ObjectVersion,
+    ) -> Result<ObjectVersion, ObjectError> {
+        let ObjectVersion { e_tag, version } = version;
+        self.write("replace", key, bytes, PutMode::Update(UpdateVersion { e_tag, version }))
+    }
+
+    /// Writes an object, whatever there was.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), ObjectError> {
+        self.write("write", key, bytes, PutMode::Overwrite).map(drop)
+    }
+
+    /// Deletes objects; those that are not there are none the worse.
+    ///
+    /// # Errors
+    /// The first that could not be deleted; others may be gone.
+    pub fn delete(&self, keys: &[String]) -> Result<(), ObjectError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let url = self.url.with_key(&keys[0]);
+        let failed = |cause: ObjectFailure| cause.of("delete", &url);
+        let paths = keys.iter().map(|key| path_of(key)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let (store, bucket) = (self.store.clone(), self.url.authority().to_owned());
+        let deleted = io_thread::wait(async move {
+            let mut first = Ok(());
+            let mut answers = store.delete_stream(stream::iter(paths.into_iter().map(Ok)).boxed());
+            while let Some(answer) = answers.next().await {
+                let cause = answer.err().map(|error| failure(&error, &bucket));
+                if let Some(cause) = cause.filter(|cause| !matches!(cause, ObjectFailure::Missing)) {
+                    first = first.and(Err(cause));
+                }
+            }
+            first
+        });
+        deleted.and_then(|deleted| deleted).map_err(failed)
+    }
+
+    /// Reads an object from anywhere to its end, ahead up to `end`.
+    #[must_use]
+    pub fn reader(self: &Arc<Self>, key: &str, stamp: ObjectStamp, end: u64) -> ObjectReader {
+        ObjectReader::new(self.clone(), key, stamp, end)
+    }
+
+    fn write(
+        &self,
+        action: &'static str,
+        key: &str,
+        bytes: Vec<u8>,
+        mode: PutMode,
+    ) -> Result<ObjectVersion, ObjectError> {
+        let payload = Bytes::from(bytes);
+        let put = self.ask(action, key, move |store, path| async move {
+            store.put_opts(&path, payload.into(), PutOptions::from(mode)).await
+        })?;
+        let PutResult { e_tag, version, .. } = put;
+        Ok(ObjectVersion { e_tag, version })
+    }
+
+    /// Asks something of an object and waits for the answer.
+    fn ask<T, F>(
+        &self,
+        action: &'static str,
+        key: &str,
+        request: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F,
+    ) -> Result<T, ObjectError>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        let answer = self.path(key).and_then(|path| io_thread::wait(request(self.store.clone(), path)));
+        let answer = answer.and_then(|answer| answer.map_err(|error| self.failure(&error)));
+        answer.map_err(|cause| cause.of(action, &self.url.with_key(key)))
+    }
+
+    /// The URL of one of its objects.
+    pub(super) fn url_of(&self, key: &str) -> ObjectUrl {
+        self.url.with_key(key)
+    }
+
+    /// Where an object is in the store: that of a web server is the store.
+    pub(super) fn path(&self, key: &str) -> Result<Path, ObjectFailure> {
+        if self.url.scheme().is_web() { Ok(Path::default()) } else { path_of(key) }
+    }
+
+    pub(super) fn failure(&self, error: &object_store::Error) -> ObjectFailure {
+        failure(error, self.url.authority())
+    }
+
+    /// Asks for a range of an object, of this `ETag` if one is known.
+    pub(super) fn begin_range(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        tag: Option<&str>,
+    ) -> Result<PendingRange, ObjectFailure> {
+        let (store, path) = (self.store.clone(), self.path(key)?);
+        let options = GetOptions::new().with_range(Some(range)).with_if_match(tag);
+        io_thread::begin(async move {
+            let got = store.get_opts(&path, options).await?;
+            let meta = got.meta.clone();
+            let (mut stream, mut chunks) = (got.into_stream(), Vec::new());
+            while let Some(chunk) = stream.next().await {
+                chunks.push(chunk?);
+            }
+            Ok((meta, chunks))
+        })
+    }
+}
+
+/// What an object of a web server looks like, of whose name the server may say nothing before it sends some of it.
+async fn look_by_range(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
+    match store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await {
+        Ok(got) => Ok(got.meta),
+        Err(error) => match (failure(&error, ""), store.head(path).await) {
+            // There is no first byte of an empty one.
+            (ObjectFailure::Changed, Ok(meta)) if meta.size == 0 => Ok(meta),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Where an object is in its store.
+fn path_of(key: &str) -> Result<Path, ObjectFailure> {
+    Path::parse(key)
+        .map_err(|_| ObjectFailure::Address { reason: "its key has a name that cannot be asked for" })
+}
+
+async fn list(
+    pages: &dyn PaginatedListStore,
+    prefix: &str,
+    bucket: &str,
+) -> Result<Vec<Object>, ObjectFailure> {
+    let (mut found, mut token) = (Vec::new(), None);
+    for _ in 0..PAGES_MAX {
+        let options = PaginatedListOptions { page_token: token, ..PaginatedListOptions::default() };
+        let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
+        let page = pages.list_paginated(prefix, options).await.map_err(|error| failure(&error, bucket))?;
+        found.extend(
+            page.result
+                .objects
+                .iter()
+                .map(|meta| Object { key: meta.location.to_string(), stamp: stamp_of(meta) }),
+        );
+        if OBJECTS_MAX < found.len() {
+            return Err(ObjectFailure::TooMany { limit: OBJECTS_MAX });
+        }
+        match page.page_token {
+            Some(next) if !next.is_empty() => token = Some(next),
+            _ => return Ok(found),
+        }
+    }
+    Err(ObjectFailure::Endless { pages: PAGES_MAX })
+}
+
+/// What a store tells of an object.
+pub(super) fn stamp_of(meta: &ObjectMeta) -> ObjectStamp {
+    ObjectStamp {
+        size: meta.size,
+        modified_s: meta.last_modified.timestamp(),
+        tag: meta.e_tag.as_deref().map_or(0, tag_of),
+    }
+}
+
+/// A hash of an `ETag`, however it is quoted; never 0.
+pub(super) fn tag_of(e_tag: &str) -> u64 {
+    let bare = e_tag.strip_prefix("W/").unwrap_or(e_tag).trim_matches('"');
+    xxh3_64(bare.as_bytes()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tag_is_the_same_however_it_is_quoted() {
+        assert_eq!(tag_of("\"abc\""), tag_of("abc"));
+        assert_eq!(tag_of("W/\"abc\""), tag_of("abc"));
+        assert_ne!(tag_of("\"abd\""), tag_of("abc"));
+        assert_ne!(tag_of(""), 0);
+    }
+
+    #[test]
+    fn stamp_goes_by_the_tag_and_by_the_time_where_one_has_none() {
+        let stamp = ObjectStamp { size: 5, modified_s: 7, tag: 9 };
+        assert!(stamp.is_same(ObjectStamp { modified_s: 8, ..stamp }));
+        assert!(!stamp.is_same(ObjectStamp { tag: 10, ..stamp }));
+        assert!(!stamp.is_same(ObjectStamp { size: 6, ..stamp }));
+        assert!(stamp.is_same(ObjectStamp { tag: 0, ..stamp }));
+        assert!(!stamp.is_same(ObjectStamp { tag: 0, modified_s: 8, ..stamp }));
+    }
+}

@@ -1,0 +1,216 @@
+//! What an answer of a store means: from its status and the code that its protocol has for it.
+//!
+//! `object_store` keeps the status of most failures to itself, so each answer is looked at on its way there ([`ClassifyingClient`]): one
+//! that says no becomes an error of our own type, which is found again among the causes of what comes back. Which of them
+//! are worth another try is decided here, and carried out there.
+
+use super::error::ObjectFailure;
+use super::profile::ProfileError;
+use http_body_util::{BodyExt, Limited};
+use memchr::memmem;
+use object_store::client::{
+    HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+};
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+
+/// Bytes of an answer that says no which are read for its code.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// Longest code, bytes.
+const CODE_BYTES_MAX: usize = 64;
+
+/// Hosts at which a machine in a cloud is told its role's credentials.
+const METADATA_HOSTS: [&str; 5] =
+    ["169.254.169.254", "169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "metadata.google.internal"];
+
+/// An answer that says no.
+#[derive(Debug, thiserror::Error)]
+#[error("status {status}")]
+struct StoreRefusal {
+    status: u16,
+    /// The store's word for why.
+    code: Option<String>,
+}
+
+impl StoreRefusal {
+    /// Whether the same request may go well a moment later.
+    fn is_passing(&self) -> bool {
+        let passing = ["SlowDown", "RequestTimeout", "ConditionalRequestConflict", "OperationAborted"];
+        let code = self.code.as_deref();
+        matches!(self.status, 408 | 429 | 500..) || code.is_some_and(|code| passing.contains(&code))
+    }
+
+    fn failure(&self, bucket: &str) -> ObjectFailure {
+        let (status, code) = (self.status, self.code.clone());
+        match (status, self.code.as_deref().unwrap_or_default()) {
+            (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired") => {
+                ObjectFailure::Expired { status, code }
+            }
+            (_, "RequestTimeTooSkewed") => ObjectFailure::Clock,
+            (_, "NoSuchBucket" | "ContainerNotFound") => {
+                ObjectFailure::NoBucket { bucket: bucket.to_owned() }
+            }
+            (
+                _,
+                "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException",
+            ) => ObjectFailure::Region { status, code },
+            (401 | 403, _) | (_, "InvalidToken") => ObjectFailure::Forbidden { status, code },
+            (404 | 410, _) => ObjectFailure::Missing,
+            (412, _) => ObjectFailure::Condition,
+            // The range of an object that is shorter than it was.
+            (416, _) => ObjectFailure::Changed,
+            _ if self.is_passing() => ObjectFailure::Overloaded { status, code },
+            _ => ObjectFailure::Refused { status, code },
+        }
+    }
+}
+
+/// The place where a machine would be told credentials is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("no role")]
+struct NoRole;
+
+/// What an error of the library was, of a request to this bucket.
+pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailure {
+    let mut kind = None;
+    let mut last: &(dyn Error + 'static) = error;
+    let mut next = Some(last);
+    while let Some(cause) = next {
+        if let Some(refusal) = cause.downcast_ref::<StoreRefusal>() {
+            return refusal.failure(bucket);
+        }
+        if cause.is::<NoRole>() {
+            return ObjectFailure::NoCredentials;
+        }
+        if let Some(ProfileError { profile, reason }) = cause.downcast_ref() {
+            return ObjectFailure::Profile { profile: profile.clone(), reason: reason.clone() };
+        }
+        if let Some(http) = cause.downcast_ref::<HttpError>() {
+            kind = Some(http.kind());
+        }
+        (last, next) = (cause, cause.source());
+    }
+    match (kind, error) {
+        (Some(HttpErrorKind::Timeout), _) => ObjectFailure::Silent,
+        (Some(_), _) => ObjectFailure::Unreachable { detail: last.to_string() },
+        (None, object_store::Error::NotSupported { .. }) => ObjectFailure::NoRanges,
+        (None, _) => ObjectFailure::Answer { detail: last.to_string() },
+    }
+}
+
+/// A client that looks at answers on their way.
+#[derive(Debug)]
+pub(super) struct ClassifyingClient(pub(super) HttpClient);
+
+impl ClassifyingClient {
+    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let for_credentials = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
+        let answer = match self.0.execute(request).await {
+            Err(_) if for_credentials => return Err(HttpError::new(HttpErrorKind::Unknown, NoRole)),
+            answer => answer?,
+        };
+        let status = answer.status();
+        if !status.is_client_error() && !status.is_server_error() {
+            return Ok(answer);
+        }
+        if for_credentials {
+            return Err(HttpError::new(HttpErrorKind::Unknown, NoRole));
+        }
+        let (head, body) = answer.into_parts();
+        let of_header = head.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+        let code = match of_header {
+            Some(code) => plain(code.as_bytes()),
+            None => code_of(body).await,
+        };
+        let refusal = StoreRefusal { status: status.as_u16(), code };
+        // By this the library sends it again or not: not because of the kind's name.
+        let kind = if refusal.is_passing() { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
+        Err(HttpError::new(kind, refusal))
+    }
+}
+
+impl HttpService for ClassifyingClient {
+    // As `async_trait` writes it.
+    fn call<'life0, 'async_trait>(
+        &'life0 self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(self.ask(request))
+    }
+}
+
+/// What stands between `<Code>` and `</Code>`, as S3 and those like it answer.
+async fn code_of(body: HttpResponseBody) -> Option<String> {
+    let bytes = Limited::new(body, REFUSAL_BYTES_MAX).collect().await.ok()?.to_bytes();
+    let begin = memmem::find(&bytes, b"<Code>")? + b"<Code>".len();
+    let length = memmem::find(&bytes[begin..], b"</Code>")?;
+    plain(&bytes[begin..begin + length])
+}
+
+/// A code, if it is one word of letters and digits.
+fn plain(code: &[u8]) -> Option<String> {
+    let good = (1..=CODE_BYTES_MAX).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric);
+    good.then(|| String::from_utf8_lossy(code).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::ObjectFault;
+
+    fn of(status: u16, code: &str) -> ObjectFailure {
+        StoreRefusal { status, code: Some(code.to_owned()).filter(|code| !code.is_empty()) }.failure("b")
+    }
+
+    #[test]
+    fn refusals_are_told_apart_by_status_and_code() {
+        for (status, code, expected) in [
+            (403, "AccessDenied", ObjectFault::Credentials),
+            (400, "ExpiredToken", ObjectFault::Credentials),
+            (400, "AuthorizationHeaderMalformed", ObjectFault::Settings),
+            (404, "NoSuchKey", ObjectFault::Asked),
+            (503, "SlowDown", ObjectFault::Way),
+            (500, "", ObjectFault::Way),
+            (400, "InvalidArgument", ObjectFault::Asked),
+        ] {
+            assert_eq!(of(status, code).fault(), expected, "{status} {code}");
+        }
+        assert!(matches!(of(404, ""), ObjectFailure::Missing));
+        assert!(matches!(of(404, "NoSuchBucket"), ObjectFailure::NoBucket { bucket } if bucket == "b"));
+        assert!(matches!(of(412, "PreconditionFailed"), ObjectFailure::Condition));
+        assert!(matches!(of(400, "ExpiredToken"), ObjectFailure::Expired { .. }));
+        let words = of(403, "AccessDenied").to_string();
+        assert!(words.contains("403 AccessDenied") && words.contains("AWS_PROFILE"), "{words}");
+    }
+
+    #[test]
+    fn refusal_is_found_among_the_causes_of_what_the_library_answers() {
+        let refusal = StoreRefusal { status: 400, code: Some("ExpiredToken".to_owned()) };
+        let http = HttpError::new(HttpErrorKind::Unknown, refusal);
+        let error = object_store::Error::Generic { store: "S3", source: Box::new(http) };
+        assert!(matches!(failure(&error, "b"), ObjectFailure::Expired { status: 400, .. }));
+        let timeout = HttpError::new(HttpErrorKind::Timeout, std::io::Error::other("slow"));
+        let error = object_store::Error::Generic { store: "S3", source: Box::new(timeout) };
+        assert!(matches!(failure(&error, "b"), ObjectFailure::Silent));
+    }
+
+    #[test]
+    fn code_is_a_word_or_none_whatever_a_server_sends() {
+        let code = |text: &'static str| {
+            let body = http_body_util::Full::new(bytes::Bytes::from(text));
+            let body = HttpResponseBody::new(body.map_err(|never| match never {}));
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(code_of(body))
+        };
+        assert_eq!(code("<Error><Code>NoSuchKey</Code></Error>").as_deref(), Some("NoSuchKey"));
+        for text in ["", "<Code>", "<Code></Code>", "<Code>a\u{1b}[2J</Code>", "<html>no</html>"] {
+            assert_eq!(code(text), None, "{text:?}");
+        }
+    }
+}

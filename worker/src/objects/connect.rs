@@ -1,0 +1,210 @@
+//! How a store is reached: its endpoint, credentials, time limits and retries, as the environment of this process says.
+//!
+//! For S3 that is what the AWS tools read: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+//! `AWS_ENDPOINT_URL`, a profile (`profile`), and what a container or machine is told of its role, in this order; for others
+//! their own `GOOGLE_...` and `AZURE_...`. Nothing here opens a connection.
+
+use super::classes::ClassifyingClient;
+use super::error::{ObjectFailure, RETRIES_MAX, SILENCE_SECONDS_MAX};
+use super::profile::{Profile, ProfileError, ProfilePlace};
+use super::url::{ObjectUrl, Scheme};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::list::PaginatedListStore;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest time until a connection is there.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// Longest time that a store may be silent.
+const SILENCE_TIME: Duration = Duration::from_secs(SILENCE_SECONDS_MAX);
+
+/// The first pause before a request is sent again; later ones are up to twice as long as the one before.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+
+/// The longest such pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// A request is not sent again after this time; its signature holds for a few times as long.
+const RETRY_TIME: Duration = Duration::from_secs(120);
+
+/// A store, and what lists it page by page where that can be done.
+pub(super) type ReachedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>);
+
+/// The store of a URL: of its bucket, or of the one object of a web server.
+pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
+    match url.scheme() {
+        Scheme::S3 => s3(url.authority()),
+        Scheme::Gs => {
+            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(url.authority());
+            let builder = builder.with_client_options(options()).with_retry(retries());
+            let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
+            Ok((store.clone(), Some(store)))
+        }
+        Scheme::Az => {
+            let builder = MicrosoftAzureBuilder::from_env().with_container_name(url.authority());
+            let builder = builder.with_client_options(options()).with_retry(retries());
+            let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
+            Ok((store.clone(), Some(store)))
+        }
+        Scheme::Http | Scheme::Https => {
+            let options = options().with_allow_http(url.scheme() == Scheme::Http);
+            let builder = HttpBuilder::new().with_url(url.to_string()).with_client_options(options);
+            let builder = builder.with_retry(retries()).with_http_connector(Connector);
+            Ok((Arc::new(builder.build().map_err(settings)?), None))
+        }
+    }
+}
+
+fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
+    let builder = AmazonS3Builder::new().with_client_options(options()).with_retry(retries());
+    let mut builder = builder.with_http_connector(Connector);
+    for (name, value) in env::vars_os() {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+            && name.starts_with("AWS_")
+            && let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
+        {
+            builder = builder.with_config(key, value);
+        }
+    }
+    // Whatever bucket the environment names, it is not this one.
+    let mut builder = builder.with_bucket_name(bucket);
+    let is_set = |builder: &AmazonS3Builder, keys: &[AmazonS3ConfigKey]| {
+        keys.iter().any(|key| builder.get_config_value(key).is_some_and(|value| !value.is_empty()))
+    };
+    let keys = [AmazonS3ConfigKey::AccessKeyId, AmazonS3ConfigKey::SecretAccessKey];
+    let place = ProfilePlace::of_environment();
+    let by_environment = is_set(&builder, &keys);
+    let profile = match place.read() {
+        // Nobody needs it.
+        Err(_) if by_environment => Profile::default(),
+        read => read.map_err(of_profile)?,
+    };
+    if !is_set(&builder, &[AmazonS3ConfigKey::Region, AmazonS3ConfigKey::DefaultRegion])
+        && let Some(region) = &profile.region
+    {
+        builder = builder.with_region(region);
+    }
+    if !is_set(&builder, &[AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint])
+        && let Some(endpoint) = &profile.endpoint
+    {
+        builder = builder.with_endpoint(endpoint);
+    }
+    let builder = allow_loopback(builder)?;
+    let by_role = is_set(
+        &builder,
+        &[
+            AmazonS3ConfigKey::WebIdentityTokenFile,
+            AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
+            AmazonS3ConfigKey::ContainerCredentialsFullUri,
+        ],
+    );
+    let unsigned = builder
+        .get_config_value(&AmazonS3ConfigKey::SkipSignature)
+        .is_some_and(|value| value.eq_ignore_ascii_case("true") || value == "1");
+    let builder = if by_environment || by_role || unsigned {
+        builder
+    } else {
+        match place.credentials(&profile).map_err(of_profile)? {
+            Some(credentials) => builder.with_credentials(Arc::new(credentials)),
+            None if is_true("AWS_EC2_METADATA_DISABLED") => return Err(ObjectFailure::NoCredentials),
+            // What the machine is told of its role.
+            None => builder,
+        }
+    };
+    let store = Arc::new(builder.build().map_err(settings)?);
+    Ok((store.clone(), Some(store)))
+}
+
+/// Plain HTTP stays on this machine, unless somebody has asked for it.
+fn allow_loopback(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
+    let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let Some(endpoint) = keys.iter().find_map(|key| builder.get_config_value(key)) else {
+        return Ok(builder);
+    };
+    let Some(rest) = endpoint.strip_prefix("http://") else { return Ok(builder) };
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_here = name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    match is_here || is_true("AWS_ALLOW_HTTP") {
+        true => Ok(builder.with_allow_http(true)),
+        false => Err(ObjectFailure::Plaintext { endpoint: format!("http://{host}") }),
+    }
+}
+
+fn is_true(variable: &str) -> bool {
+    env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
+}
+
+fn of_profile(error: ProfileError) -> ObjectFailure {
+    let ProfileError { profile, reason } = error;
+    ObjectFailure::Profile { profile, reason }
+}
+
+/// What a builder refuses. Values that cannot be read it would repeat, whatever somebody has put into the wrong variable.
+fn settings(error: object_store::Error) -> ObjectFailure {
+    let detail = match error {
+        object_store::Error::Generic { store: "Config", .. } => {
+            "one of its times, numbers or switches cannot be read, such as AWS_READ_TIMEOUT=60s".to_owned()
+        }
+        other => other.to_string(),
+    };
+    ObjectFailure::Settings { detail }
+}
+
+fn options() -> ClientOptions {
+    let options = ClientOptions::new().with_connect_timeout(CONNECT_TIME);
+    // No limit for a request as a whole: how long it takes depends on how much it brings.
+    options.with_timeout_disabled().with_read_timeout(SILENCE_TIME)
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig { init_backoff: PAUSE_FIRST, max_backoff: PAUSE_MAX, base: 2.0 },
+        max_retries: RETRIES_MAX,
+        retry_timeout: RETRY_TIME,
+    }
+}
+
+/// Makes clients that look at answers.
+#[derive(Clone, Copy, Debug)]
+struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        // The same cryptography as everywhere in this program; an error says that it is there already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(HttpClient::new(ClassifyingClient(ReqwestConnector::default().connect(options)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_spoken_on_loopback_alone() {
+        let try_endpoint = |endpoint: &str| allow_loopback(AmazonS3Builder::new().with_endpoint(endpoint));
+        for endpoint in
+            ["http://127.0.0.1:9000", "http://[::1]:9000/x", "http://localhost", "https://s3.example.org"]
+        {
+            assert!(try_endpoint(endpoint).is_ok(), "{endpoint}");
+        }
+        for endpoint in
+            ["http://192.0.2.1:9000", "http://127.0.0.1.example.org", "http://localhost@example.org/"]
+        {
+            let refused = try_endpoint(endpoint).unwrap_err();
+            assert!(matches!(refused, ObjectFailure::Plaintext { .. }), "{endpoint}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The thread on which all stores of this process are waited for.
+//!
+//! Callers block: tasks run on threads of their own, and closing an output is allowed to take time. They must not block on
+//! the runtime that drives heartbeats and fetches, and some of them run on it; so what they wait for goes on elsewhere, and
+//! they wait for a message from there.
+
+use super::error::ObjectFailure;
+use std::future::Future;
+use std::io;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use tokio::runtime::{Builder, Handle};
+use tokio::task::AbortHandle;
+
+/// The runtime, once somebody has needed it.
+static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
+
+/// Starts the thread, unless it is there.
+fn runtime() -> io::Result<Handle> {
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(running) = &*runtime {
+        return Ok(running.clone());
+    }
+    let built = Builder::new_current_thread().enable_all().build()?;
+    let handle = built.handle().clone();
+    let drive = move || built.block_on(std::future::pending::<()>());
+    std::thread::Builder::new().name("stores".to_owned()).spawn(drive)?;
+    Ok(runtime.insert(handle).clone())
+}
+
+/// Work that goes on on that thread. It is given up when this is dropped.
+pub(super) struct PendingWork<T> {
+    result: Receiver<T>,
+    task: AbortHandle,
+}
+
+/// Begins work on that thread.
+///
+/// # Errors
+/// A thread or runtime that could not be started.
+pub(super) fn begin<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<PendingWork<T>, ObjectFailure> {
+    let runtime = runtime().map_err(|source| ObjectFailure::Local { source })?;
+    let (sender, result) = sync_channel(1);
+    let task = runtime.spawn(async move {
+        // Nobody waits any more if this fails.
+        let _ = sender.send(work.await);
+    });
+    Ok(PendingWork { result, task: task.abort_handle() })
+}
+
+/// Does work on that thread and waits for it.
+///
+/// # Errors
+/// As [`begin`], and work that panicked.
+pub(super) fn wait<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, ObjectFailure> {
+    begin(work)?.wait()
+}
+
+impl<T> PendingWork<T> {
+    /// Waits for the result.
+    ///
+    /// # Errors
+    /// Work that panicked.
+    pub(super) fn wait(self) -> Result<T, ObjectFailure> {
+        self.result.recv().map_err(|_| ObjectFailure::Local {
+            source: io::Error::other("the thread that waits for stores did not answer"),
+        })
+    }
+}
+
+impl<T> Drop for PendingWork<T> {
+    fn drop(&mut self) {
+        // Of no effect on work that is done.
+        self.task.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_waited_for_on_a_runtime_too_and_given_up_with_its_handle() {
+        let outer = Builder::new_current_thread().build().unwrap();
+        assert_eq!(outer.block_on(async { wait(async { 7 }).unwrap() }), 7);
+        let (dropped, seen) = std::sync::mpsc::channel::<()>();
+        let pending = begin(async move {
+            std::future::pending::<()>().await;
+            drop(dropped);
+        });
+        drop(pending.unwrap());
+        assert!(seen.recv().is_err(), "what it held is dropped with it");
+        let died = wait(async { panic!("for a test") });
+        assert!(matches!(died, Err::<(), _>(ObjectFailure::Local { .. })));
+    }
+}

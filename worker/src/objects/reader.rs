@@ -1,0 +1,232 @@
+//! Reads an object range by range, a few ranges ahead of who reads it.
+//!
+//! The first range is what was asked for; when the next one is asked for behind it, reading ahead begins, so that a look at the
+//! head of an object costs its head. Each answer tells the `ETag` of the object it is of, which is compared with what was
+//! listed; once the `ETag` itself is known, ranges are asked for with it (`If-Match`), so a store sends nothing of another.
+//!
+//! Invariant: ranges asked for lie one behind another without a gap, and hold at most [`RANGES_AHEAD`] times [`RANGE_BYTES`]
+//! beside the one that is read.
+
+use super::ObjectStamp;
+use super::bucket::{ObjectBucket, PendingRange, stamp_of};
+use super::error::{ObjectError, ObjectFailure};
+use bytes::{Buf, Bytes};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bytes of a range that is read ahead.
+const RANGE_BYTES: u64 = 8 << 20;
+
+/// Such ranges that are read ahead, or wait.
+const RANGES_AHEAD: usize = 3;
+
+/// Reads an object.
+pub struct ObjectReader {
+    bucket: Arc<ObjectBucket>,
+    key: String,
+    /// What it must look like.
+    stamp: ObjectStamp,
+    /// Its `ETag`, once an answer has told one that can be a condition.
+    tag: Option<String>,
+    ranges: VecDeque<RangeAhead>,
+    /// The first byte that no range has been asked for.
+    next: u64,
+    /// Nothing is read ahead from here on.
+    end: u64,
+}
+
+/// A range that was asked for. What of it was read is gone.
+struct RangeAhead {
+    offset: u64,
+    length: u64,
+    state: RangeState,
+}
+
+enum RangeState {
+    Asked(PendingRange),
+    Here(VecDeque<Bytes>),
+}
+
+impl std::fmt::Debug for ObjectReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ObjectReader")
+            .field("key", &self.key)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ObjectReader {
+    pub(super) fn new(bucket: Arc<ObjectBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
+        let end = end.min(stamp.size);
+        Self { bucket, key: key.to_owned(), stamp, tag: None, ranges: VecDeque::new(), next: u64::MAX, end }
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on, all of which the object has.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Changed`] if it is not the object that was listed, and what the store says. After an error nothing more
+    /// may be asked.
+    pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError> {
+        self.read(offset, buffer).map_err(|cause| cause.of("read", &self.bucket.url_of(&self.key)))
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectFailure> {
+        self.drop_before(offset);
+        let goes_on = self.ranges.front().map_or(self.next, |front| front.offset) == offset;
+        if !goes_on {
+            self.ranges.clear();
+            self.next = offset;
+        }
+        let wanted = offset + buffer.len() as u64;
+        let mut filled = 0;
+        while filled < buffer.len() {
+            while let Some(until) = self.next_end(wanted, goes_on) {
+                let asked = self.bucket.begin_range(&self.key, self.next..until, self.tag.as_deref())?;
+                let (offset, length) = (self.next, until - self.next);
+                self.ranges.push_back(RangeAhead { offset, length, state: RangeState::Asked(asked) });
+                self.next = until;
+            }
+            filled += self.take(&mut buffer[filled..])?;
+            self.drop_before(offset + filled as u64);
+        }
+        Ok(())
+    }
+
+    /// Where a range ends that is to be asked for behind the last one; `None` if enough are on their way.
+    fn next_end(&self, wanted: u64, goes_on: bool) -> Option<u64> {
+        let limit = if goes_on { wanted.max(self.end) } else { wanted };
+        let more = self.next < limit && self.ranges.len() <= RANGES_AHEAD;
+        more.then(|| limit.min(self.next + RANGE_BYTES))
+    }
+
+    /// Forgets what lies before `at`, if that is in the first range or behind it.
+    fn drop_before(&mut self, at: u64) {
+        while let Some(front) = self.ranges.front_mut() {
+            if front.offset + front.length <= at {
+                self.ranges.pop_front();
+                continue;
+            }
+            if front.offset < at
+                && let RangeState::Here(chunks) = &mut front.state
+            {
+                let mut skipped = at - front.offset;
+                front.offset = at;
+                front.length -= skipped;
+                while let Some(chunk) = chunks.front_mut() {
+                    let length = (chunk.len() as u64).min(skipped);
+                    chunk.advance(length as usize);
+                    skipped -= length;
+                    if !chunk.is_empty() {
+                        break;
+                    }
+                    chunks.pop_front();
+                }
+            }
+            return;
+        }
+    }
+
+    /// Moves bytes of the first range, once it is there, into a buffer; answers how many.
+    fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ObjectFailure> {
+        if self.ranges.front().is_some_and(|front| matches!(front.state, RangeState::Asked(_))) {
+            self.arrive()?;
+        }
+        let Some(RangeAhead { offset, length, state: RangeState::Here(chunks) }) = self.ranges.front_mut()
+        else {
+            return Ok(0);
+        };
+        let taken = move_bytes(chunks, buffer);
+        *offset += taken as u64;
+        *length -= taken as u64;
+        Ok(taken)
+    }
+
+    /// Waits for the first range, and sees to it that it is of the object that was listed.
+    fn arrive(&mut self) -> Result<(), ObjectFailure> {
+        let Some(RangeAhead { offset, length, state: RangeState::Asked(asked) }) = self.ranges.pop_front()
+        else {
+            return Ok(());
+        };
+        let (meta, chunks) = match asked.wait()? {
+            Ok(arrived) => arrived,
+            Err(error) => {
+                return Err(match self.bucket.failure(&error) {
+                    // It was there when it was listed.
+                    ObjectFailure::Condition | ObjectFailure::Missing => ObjectFailure::Changed,
+                    other => other,
+                });
+            }
+        };
+        if !self.stamp.is_same(stamp_of(&meta)) {
+            return Err(ObjectFailure::Changed);
+        }
+        if self.tag.is_none() {
+            self.tag = meta.e_tag.and_then(tag_for_condition);
+        }
+        let arrived: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        if arrived != length {
+            let detail = format!("{arrived} bytes came instead of {length}");
+            return Err(ObjectFailure::Answer { detail });
+        }
+        let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
+        self.ranges.push_front(RangeAhead { offset, length, state: RangeState::Here(chunks) });
+        Ok(())
+    }
+}
+
+/// An `ETag` as a condition; one that is weak is never met as such.
+fn tag_for_condition(e_tag: String) -> Option<String> {
+    Some(e_tag).filter(|e_tag| !e_tag.starts_with("W/"))
+}
+
+/// Moves bytes out of chunks; answers how many.
+fn move_bytes(chunks: &mut VecDeque<Bytes>, mut buffer: &mut [u8]) -> usize {
+    let wanted = buffer.len();
+    while let Some(chunk) = chunks.front_mut().filter(|_| !buffer.is_empty()) {
+        let length = chunk.len().min(buffer.len());
+        let (now, later) = std::mem::take(&mut buffer).split_at_mut(length);
+        chunk.copy_to_slice(now);
+        buffer = later;
+        if chunk.is_empty() {
+            chunks.pop_front();
+        }
+    }
+    wanted - buffer.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(sizes: &[usize]) -> VecDeque<Bytes> {
+        let mut next = 0_u8;
+        let mut fill = |size: usize| -> Bytes {
+            (0..size)
+                .map(|_| {
+                    next += 1;
+                    next
+                })
+                .collect()
+        };
+        sizes.iter().map(|size| fill(*size)).collect()
+    }
+
+    #[test]
+    fn bytes_are_moved_in_order_across_chunks() {
+        let mut chunks = chunks(&[3, 1, 4]);
+        let mut buffer = [0; 5];
+        assert_eq!(move_bytes(&mut chunks, &mut buffer), 5);
+        assert_eq!(buffer, [1, 2, 3, 4, 5]);
+        let mut rest = [0; 9];
+        assert_eq!(move_bytes(&mut chunks, &mut rest), 3);
+        assert_eq!(rest[..3], [6, 7, 8]);
+        assert!(chunks.is_empty());
+    }
+
+    #[test]
+    fn weak_tag_is_no_condition() {
+        assert_eq!(tag_for_condition("W/\"a\"".to_owned()), None);
+        assert_eq!(tag_for_condition("\"a\"".to_owned()).as_deref(), Some("\"a\""));
+    }
+}
