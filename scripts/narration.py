@@ -67,6 +67,8 @@ class Page(html.parser.HTMLParser):
             self.into = "title"
         elif tag == "span":
             self.into = "moment"
+        elif tag == "code":
+            self.handle_data("`")
         elif tag == "p":
             self.steps[-1]["blocks"].append(["words", ""])
             self.into = "block"
@@ -85,6 +87,8 @@ class Page(html.parser.HTMLParser):
     def handle_endtag(self, tag):
         if tag == "span":
             self.into = "title"
+        elif tag == "code":
+            self.handle_data("`")
         elif tag in ("h2", "p", "li", "td", "th"):
             self.into = None
         elif tag == "section":
@@ -618,7 +622,8 @@ class Check:
                 continue
             title = re.match(r"(worker-\d+) (?:fetches|reads) what map-(\d+) made for it", step["title"])
             expect(bool(title), f"`{step['title']}`")
-            words, map_ = words_of(step)[0], int(title[2])
+            # Before the last sentences, which say when; in the first step of all, behind those on what a home is.
+            words, map_ = words_of(step)[-2], int(title[2])
             output = self.output[map_]
             if output is None:
                 continue
@@ -688,7 +693,7 @@ def raise_number(cells: list, at: int) -> None:
 def without_fetch(steps: list) -> bool:
     """Leaves out a transfer of pairs."""
     for at, step in enumerate(steps):
-        if step["kind"] == "fetch" and "put out no pairs" not in words_of(step)[0]:
+        if step["kind"] == "fetch" and "put out no pairs" not in words_of(step)[-2]:
             del steps[at]
             return True
     return False
@@ -697,8 +702,8 @@ def without_fetch(steps: list) -> bool:
 def with_empty_fetch(steps: list) -> bool:
     """Says that a transfer was for another reduce."""
     for step in steps:
-        if step["kind"] == "fetch" and (found := re.search(r"reduce-(\d+)", step["blocks"][0][1])):
-            step["blocks"][0][1] = step["blocks"][0][1].replace(found[0], f"reduce-{int(found[1]) + 1}", 1)
+        if step["kind"] == "fetch" and (found := re.search(r"reduce-(\d+)", step["blocks"][-2][1])):
+            step["blocks"][-2][1] = step["blocks"][-2][1].replace(found[0], f"reduce-{int(found[1]) + 1}", 1)
             return True
     return False
 
@@ -706,7 +711,8 @@ def with_empty_fetch(steps: list) -> bool:
 def given_without_room(steps: list) -> bool:
     for step in steps:
         if step["kind"] == "placement" and " is sent to " in step["title"]:
-            step["blocks"][0][1] = re.sub(r"Free: \d+ of", "Free: 0 of", step["blocks"][0][1])
+            queue = next(block for block in step["blocks"] if "Free: " in block[1])
+            queue[1] = re.sub(r"Free: \d+ of", "Free: 0 of", queue[1])
             return True
     return False
 
