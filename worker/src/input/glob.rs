@@ -246,7 +246,8 @@ mod tests {
             assert_eq!(names_fitted(pattern, path), expected, "{pattern} {path}");
         }
         let deep = "a/".repeat(500);
-        assert_eq!(names_fitted(&"**/".repeat(100), &deep), None, "in no time to speak of");
+        let pattern = format!("{}b", "**/".repeat(100));
+        assert_eq!(names_fitted(&pattern, &deep), None, "in no time to speak of");
     }
 
     #[test]

@@ -286,7 +286,11 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
     gate.log.lock().unwrap().push(asked.clone());
     let deed = deed(&gate, request.method(), &path);
     match &deed {
-        Some(Deed::Answer(status, text)) => return answer(*status, text.clone().into()),
+        Some(Deed::Answer(status, text)) => {
+            // Read to its end: an answer that comes before may be lost with the connection, and the request be sent again.
+            request.into_body().collect().await?;
+            return answer(*status, text.clone().into());
+        }
         Some(Deed::Hold) => std::future::pending().await,
         Some(Deed::After(happens)) => happens(),
         Some(Deed::LoseAnswer) | None => {}
