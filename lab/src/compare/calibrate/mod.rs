@@ -28,7 +28,7 @@ const IDLE_JOBS: usize = 12;
 const IDLE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Times that each job with all slots in use is run; the shortest counts, since other programs only make it longer.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 /// How many of the jobs with many bytes come after a pause. What tasks take for many bytes is the mean of these, which find
 /// no memory that was in use a moment ago, as a job does that comes by itself: on a virtual machine that gives free memory
