@@ -149,7 +149,8 @@ impl<'a> ForeignTasks<'a> {
     /// As [`ForeignTasks::map`], and bytes that are no pairs in that order.
     pub fn reduce(&self, from: &mut dyn Read, to: Box<dyn Write + Send>) -> Result<TaskStats, ForeignError> {
         let given = self.take_in(from)?;
-        let segments: Vec<SegmentData> = given.segment(0).into_iter().filter(|data| !data.is_empty()).collect();
+        let segments: Vec<SegmentData> =
+            given.segment(0).into_iter().filter(|data| !data.is_empty()).collect();
         let attempt = TaskId::reduce(JOB, 0).attempt(0);
         let done = run_reduce(self.plan, self.context(attempt), segments, Output::new("standard output", to));
         Ok(done.map_err(|failure| ForeignError::Task { failure })?.stats)
