@@ -338,7 +338,7 @@ mod tests {
     type Fetched = (u32, u32, u32, u64, u64);
 
     fn attempt(&(kind, index, worker, [launched, began, ended]): &Ran) -> Value {
-        tried((kind, index, 0), worker, [launched, began, ended], json!("succeeded"))
+        tried((kind, index, 0), worker, [launched, began, ended], &json!("succeeded"))
     }
 
     /// An attempt with the number of its try, counted from 0, and how it ended.
@@ -346,9 +346,9 @@ mod tests {
         (kind, index, epoch): (&str, u32, u32),
         worker: u32,
         [launched, began, ended]: [u64; 3],
-        end: Value,
+        end: &Value,
     ) -> Value {
-        let ended = (end != "running").then_some(ended * MS);
+        let ended = (*end != "running").then_some(ended * MS);
         json!({"attempt": {"task": {"job": 1, "kind": kind, "index": index}, "epoch": epoch}, "worker": worker,
             "launched_ns": launched * MS, "started_ns": began * MS, "ended_ns": ended, "end": end, "reason": "",
             "report": null})
@@ -444,12 +444,12 @@ mod tests {
     #[test]
     fn path_of_a_failed_job_ends_with_the_attempt_that_failed_last_and_goes_back_over_its_tries() {
         let attempts = [
-            tried(("Map", 0, 0), 1, [100, 110, 150], json!("succeeded")),
-            tried(("Map", 1, 0), 2, [100, 105, 120], failed("user")),
-            tried(("Map", 1, 1), 1, [150, 150, 160], failed("user")),
-            tried(("Map", 1, 2), 2, [160, 170, 180], failed("user")),
+            tried(("Map", 0, 0), 1, [100, 110, 150], &json!("succeeded")),
+            tried(("Map", 1, 0), 2, [100, 105, 120], &failed("user")),
+            tried(("Map", 1, 1), 1, [150, 150, 160], &failed("user")),
+            tried(("Map", 1, 2), 2, [160, 170, 180], &failed("user")),
             // It was told to stop when the job had failed.
-            tried(("Map", 2, 0), 3, [120, 121, 190], failed("cancelled")),
+            tried(("Map", 2, 0), 3, [120, 121, 190], &failed("cancelled")),
         ];
         let expected = [
             "0..10 no task of it is launched yet",
@@ -465,10 +465,10 @@ mod tests {
     #[test]
     fn path_of_a_failed_job_goes_over_what_was_lost_with_a_worker_and_made_again() {
         let attempts = [
-            tried(("Map", 0, 0), 1, [100, 100, 200], json!("succeeded")),
-            tried(("Reduce", 0, 0), 1, [210, 210, 250], json!("lost")),
-            tried(("Map", 0, 1), 2, [250, 260, 340], json!("succeeded")),
-            tried(("Reduce", 0, 1), 2, [350, 350, 400], failed("output")),
+            tried(("Map", 0, 0), 1, [100, 100, 200], &json!("succeeded")),
+            tried(("Reduce", 0, 0), 1, [210, 210, 250], &json!("lost")),
+            tried(("Map", 0, 1), 2, [250, 260, 340], &json!("succeeded")),
+            tried(("Reduce", 0, 1), 2, [350, 350, 400], &failed("output")),
         ];
         let fetches = [fetch((0, 0), 1, 1, 0, 210), fetch((0, 1), 2, 2, 0, 350)];
         let expected = [
@@ -494,8 +494,8 @@ mod tests {
     #[test]
     fn path_of_a_job_that_lost_its_client_ends_with_what_ran_though_something_failed_before() {
         let attempts = [
-            tried(("Map", 0, 0), 1, [100, 100, 110], failed("worker")),
-            tried(("Map", 0, 1), 2, [110, 110, 0], json!("running")),
+            tried(("Map", 0, 0), 1, [100, 100, 110], &failed("worker")),
+            tried(("Map", 0, 1), 2, [110, 110, 0], &json!("running")),
         ];
         let expected = [
             "0..10 map-0 on worker-1: failed (worker)",
@@ -507,11 +507,11 @@ mod tests {
     #[test]
     fn path_of_a_cancelled_job_ends_with_what_had_run_longest_then() {
         let attempts = [
-            tried(("Map", 0, 0), 1, [100, 100, 130], json!("succeeded")),
+            tried(("Map", 0, 0), 1, [100, 100, 130], &json!("succeeded")),
             // The slower of two attempts of a map, which was told to stop when the other had ended.
-            tried(("Map", 0, 1), 2, [110, 110, 131], failed("cancelled")),
-            tried(("Map", 1, 0), 1, [130, 140, 210], failed("cancelled")),
-            tried(("Map", 2, 0), 2, [150, 150, 0], json!("running")),
+            tried(("Map", 0, 1), 2, [110, 110, 131], &failed("cancelled")),
+            tried(("Map", 1, 0), 1, [130, 140, 210], &failed("cancelled")),
+            tried(("Map", 2, 0), 2, [150, 150, 0], &json!("running")),
         ];
         let expected = [
             "0..30 map-0 on worker-1",
@@ -520,7 +520,7 @@ mod tests {
         ];
         assert_eq!(told(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
         // The master of a detached job says that it has ended when its output is cleared away.
-        let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], failed("cancelled"));
+        let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], &failed("cancelled"));
         let expected = [
             "0..80 map-0 on worker-1: ran when the job was stopped",
             "80..100 what it has written is removed",
@@ -533,8 +533,8 @@ mod tests {
         let cancelled = ("cancelled", None);
         let expected = ["0..100 no task of it is launched yet"];
         assert_eq!(told(&trace(cancelled, 200, 1, &[], &[])), expected);
-        let map = tried(("Map", 0, 0), 1, [100, 100, 150], json!("succeeded"));
-        let returned = tried(("Map", 1, 0), 1, [140, 140, 190], failed("returned"));
+        let map = tried(("Map", 0, 0), 1, [100, 100, 150], &json!("succeeded"));
+        let returned = tried(("Map", 1, 0), 1, [140, 140, 190], &failed("returned"));
         let expected =
             ["0..50 map-0 on worker-1", "50..80 segments are brought together", "80..100 nothing of it runs"];
         let fetches = [fetch((0, 0), 1, 2, 5, 180)];
@@ -543,7 +543,7 @@ mod tests {
 
     #[test]
     fn path_is_told_of_no_job_that_has_not_ended_and_of_no_trace_that_is_not_whole() {
-        let map = [tried(("Map", 0, 0), 1, [100, 100, 150], json!("succeeded"))];
+        let map = [tried(("Map", 0, 0), 1, [100, 100, 150], &json!("succeeded"))];
         for state in ["waiting", "running", "publishing"] {
             assert_eq!(critical_path(&trace((state, None), 200, 0, &map, &[])), [], "{state}");
         }
@@ -566,7 +566,7 @@ mod tests {
             let attempts: Vec<Value> = ran
                 .iter()
                 .map(|&(kind, index, epoch, worker, launched, began, ended, at)| {
-                    tried((["Map", "Reduce"][kind], index, epoch), worker, [launched, began, ended], end(at))
+                    tried((["Map", "Reduce"][kind], index, epoch), worker, [launched, began, ended], &end(at))
                 })
                 .collect();
             let fetches: Vec<Value> =

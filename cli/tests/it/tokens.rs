@@ -2,7 +2,7 @@
 
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing};
-use crate::support::{Finished, Sandbox, until};
+use crate::support::{Finished, Sandbox, process, until};
 use rustix::process::Signal;
 use std::os::unix::fs::MetadataExt;
 
@@ -179,6 +179,7 @@ fn attached_job_and_whoever_watches_it_end_with_their_token() {
         sandbox.gristmill(["submit", "wordcount", &input, "--join", &submit, "--output", &out]).start();
     sandbox.stopped_at("map");
     let watcher = sandbox.gristmill(["wait", "job-1", "--join", &view]).start();
+    until("the watcher's connection", || process::is_connected(watcher.pid()).then_some(()));
     for name in ["view-gone@0", "submit-gone@0"] {
         sandbox.gristmill(["token", "revoke", name]).finish().expect_code(0);
     }

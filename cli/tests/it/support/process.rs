@@ -104,6 +104,11 @@ pub fn has_port(pid: u32, own: SocketAddr) -> bool {
     tcp(pid).contains(&(own, false))
 }
 
+/// Whether a process has a TCP connection to anybody.
+pub fn is_connected(pid: u32) -> bool {
+    tcp(pid).iter().any(|(_, listens)| !listens)
+}
+
 /// The processes that a process has started and that still run.
 pub fn children(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();

@@ -4,8 +4,8 @@
 //! be found whatever became of their parents. At the end of a sandbox no marked process may run (and so no port be
 //! open) and its `TMPDIR` must be empty.
 
-use super::PATIENCE;
 use super::process::{self, Process};
+use super::{PATIENCE, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -182,7 +182,11 @@ impl Sandbox {
 
     /// Kills what runs and removes temporary files: for a test that has noted them as wrong.
     pub fn clear(&self) {
-        self.processes().iter().for_each(|found| process::kill(found.pid));
+        until("the end of all processes", || {
+            let running = self.processes();
+            running.iter().for_each(|found| process::kill(found.pid));
+            running.is_empty().then_some(())
+        });
         fs::remove_dir_all(self.path("tmp")).unwrap();
         fs::create_dir(self.path("tmp")).unwrap();
     }
