@@ -67,6 +67,9 @@ fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
     standing.end();
 }
 
+/// A request that is tried: method, further headers, and the status of its answer.
+type Try<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
+
 #[test]
 fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_foreign_pages() {
     let sandbox = Sandbox::new();
@@ -94,7 +97,7 @@ fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_fo
     };
     let (cancel, own) = ("/api/v1/jobs/job-1/cancel", format!("http://{host}"));
     let with = ("Authorization", cancels.as_str());
-    let tries: [(&str, &[(&str, &str)], u16); 7] = [
+    let tries: [Try<'_>; 7] = [
         ("POST", &[], 401),
         ("POST", &[("Authorization", looks.as_str())], 403),
         ("POST", &[with, ("Origin", "http://127.0.0.1:1")], 403),
