@@ -182,17 +182,19 @@ fn engine_that_panics_in_a_slot_is_noticed_at_once_and_user_code_is_not_charged(
 fn mapper_that_is_not_deterministic_fails_the_job_when_reduces_would_take_from_two_outputs_of_a_map() {
     let sandbox = Sandbox::new();
     sandbox.arm("reduce");
+    sandbox.arm("commit.before");
     let lines: String = (0..40).map(|line| format!("line {line}\n")).collect();
     let (input, out) = (sandbox.write("lines", lines), sandbox.text("out"));
     let arguments = ["run", "faulty", &input, "--how", "random", "--output", &out];
     let flags = ["--workers", "2", "--reduces", "2", "--split-size", "40"];
     let running = sandbox.program(&faulty_program(), [&arguments[..], &flags].concat()).start();
-    // Both reduces begin, so both homes have taken from the maps of the worker that is killed now; its own begins anew.
+    // One reduce has read all that its home has taken, from the maps of the worker that is killed now, too. That one's begins
+    // anew.
     let first = sandbox.stopped_at("reduce");
-    sandbox.arm("reduce");
-    until("the other reduce", || (sandbox.stopped_at("reduce") != first).then_some(()));
+    sandbox.stopped_at("commit.before");
     process::kill(first);
     sandbox.go_on("reduce");
+    sandbox.go_on("commit.before");
     let finished = running.finish().expect_code(1);
     finished.expect_words(&["is not deterministic", "job-1/map-", "hint: "]);
     assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
