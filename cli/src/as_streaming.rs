@@ -3,6 +3,7 @@
 //!
 //! Not here: Hadoop Streaming on our own cluster (`streaming`), and what such a task does (`worker::foreign`).
 
+use crate::places::quoted;
 use crate::terminal::{stderr_line, stdout_line};
 use crate::usage::usage;
 use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
@@ -132,16 +133,6 @@ fn unseen(input: &Input) -> PlanError {
     }
 }
 
-/// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+#".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// Bytes as digits, which mean nothing to a shell or to what Hadoop Streaming takes for one.
 fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -218,8 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
-        assert_eq!(quoted("hdfs:///texts/a-1.txt"), "hdfs:///texts/a-1.txt");
+    fn words_are_quoted_so_that_a_shell_does_not_take_them_apart() {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");

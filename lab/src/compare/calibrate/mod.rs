@@ -27,16 +27,9 @@ const IDLE_JOBS: usize = 12;
 /// tasks take less than those of a job that comes by itself.
 const IDLE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Times that each job with all slots in use is run; the shortest counts, since other programs only make it longer.
+/// Times that each job with all slots in use is run; the shortest counts, since other programs only make it longer. What
+/// tasks take for many bytes is told by the first, which finds no memory that was in use a moment ago.
 const ROUNDS: usize = 3;
-
-/// How many of the jobs with many bytes come after a pause. What tasks take for many bytes is the mean of these, which find
-/// no memory that was in use a moment ago, as a job does that comes by itself: on a virtual machine that gives free memory
-/// back, the others take half to a third of their time.
-const COLD_ROUNDS: usize = 2;
-
-/// Before each of these: longer than it takes until free memory is given back.
-const COLD_PAUSE: Duration = Duration::from_secs(4);
 
 /// Measures the costs; `None` if somebody interrupted. What was measured in an earlier call is taken from the folder.
 pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<SystemCosts>, CompareError> {
@@ -79,16 +72,7 @@ fn order() -> impl Iterator<Item = Which> {
 
 /// How long each of them waits after the one before, in their order.
 fn pauses() -> Vec<Duration> {
-    let mut cold = 0;
-    let pause = |which| match which {
-        Which::Idle => IDLE_PAUSE,
-        Which::Bytes if cold < COLD_ROUNDS => {
-            cold += 1;
-            COLD_PAUSE
-        }
-        _ => Duration::ZERO,
-    };
-    order().map(pause).collect()
+    order().map(|which| if which == Which::Idle { IDLE_PAUSE } else { Duration::ZERO }).collect()
 }
 
 /// The costs that the journal of the calibration shows.
@@ -181,15 +165,15 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The mean time of this trial's jobs that came after a pause, between two of their instants.
-    fn cold_time(
+    /// The time of the first of this trial's jobs between two of its instants.
+    fn first_time(
         &self,
         which: Which,
         from: fn(&MeasuredJob) -> Option<f64>,
         to: fn(&MeasuredJob) -> Option<f64>,
     ) -> f64 {
-        let seconds = self.all(which).take(COLD_ROUNDS).filter_map(|job| Some(to(job)? - from(job)?));
-        seconds.sum::<f64>() / COLD_ROUNDS as f64
+        let seconds = self.all(which).next().and_then(|job| Some(to(job)? - from(job)?));
+        seconds.unwrap_or(0.0)
     }
 
     fn times(&self) -> Times {
@@ -208,9 +192,9 @@ impl<'a> Seen<'a> {
             many: [Which::Maps, Which::Reduces].map(flow),
             gathering: [Which::Outputs, Which::Segments, Which::Reduces].map(gathering),
             bytes: [
-                self.cold_time(Which::Bytes, |job| job.started, |job| job.maps_done),
+                self.first_time(Which::Bytes, |job| job.started, |job| job.maps_done),
                 self.time(Which::Bytes, |job| job.maps_done, |job| job.shuffle_done),
-                self.cold_time(Which::Bytes, |job| job.shuffle_done, |job| job.ended),
+                self.first_time(Which::Bytes, |job| job.shuffle_done, |job| job.ended),
             ],
         }
     }
@@ -233,17 +217,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_on_an_idle_cluster_and_the_first_with_many_bytes_come_after_a_pause() {
-        let paused: Vec<Which> =
-            order().zip(pauses()).filter(|(_, pause)| !pause.is_zero()).map(|(which, _)| which).collect();
-        let [idle, cold] =
-            [Which::Idle, Which::Bytes].map(|one| paused.iter().filter(|which| **which == one).count());
-        assert_eq!((idle, cold, paused.len()), (IDLE_JOBS, COLD_ROUNDS, IDLE_JOBS + COLD_ROUNDS));
-        let bytes: Vec<Duration> = order()
-            .zip(pauses())
-            .filter(|(which, _)| *which == Which::Bytes)
-            .map(|(_, pause)| pause)
-            .collect();
-        assert!(bytes[..COLD_ROUNDS].iter().all(|pause| *pause == COLD_PAUSE), "{bytes:?}");
+    fn jobs_on_an_idle_cluster_come_after_a_pause_and_no_others() {
+        let paused = order().zip(pauses()).filter(|(_, pause)| !pause.is_zero());
+        let paused: Vec<Which> = paused.map(|(which, _)| which).collect();
+        assert_eq!(paused, [Which::Idle; IDLE_JOBS]);
     }
 }
