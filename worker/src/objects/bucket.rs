@@ -3,7 +3,7 @@
 //! Everything blocks. Conditions are those of the store: an object is created if there is none of that name, or replaced if it
 //! still is of a version, in one request, so of two writers one is told that it was too late.
 
-use super::classes::failure;
+use super::classes::{MayBeDone, failure};
 use super::connect::reach;
 use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
@@ -99,7 +99,7 @@ impl ObjectBucket {
     pub fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
         let is_web = self.url.scheme().is_web();
         let looked = self.ask("look at", key, move |store, path| async move {
-            if is_web { look_by_range(&*store, &path).await } else { store.head(&path).await }
+            if is_web { look_by_range(&*store, &path).await } else { look_by_head(&*store, &path).await }
         })?;
         Ok(stamp_of(&looked))
     }
@@ -153,7 +153,7 @@ impl ObjectBucket {
     /// Writes an object, unless there is one of that name.
     ///
     /// # Errors
-    /// [`ObjectFailure::Condition`] if there is, and what the store says. After any other error it may have been written.
+    /// [`ObjectFailure::Condition`] if there is, and what the store says.
     pub fn create(&self, key: &str, bytes: Vec<u8>) -> Result<ObjectVersion, ObjectError> {
         self.write("create", key, bytes, PutMode::Create)
     }
@@ -161,8 +161,7 @@ impl ObjectBucket {
     /// Writes an object in the place of a version of it.
     ///
     /// # Errors
-    /// [`ObjectFailure::Condition`] if it is another one by now, and what the store says. After any other error it may have
-    /// been written.
+    /// [`ObjectFailure::Condition`] if it is another one by now, and what the store says.
     pub fn replace(
         &self,
         key: &str,
@@ -220,10 +219,13 @@ impl ObjectBucket {
         bytes: Vec<u8>,
         mode: PutMode,
     ) -> Result<ObjectVersion, ObjectError> {
-        let payload = Bytes::from(bytes);
+        let (payload, may_be_done) = (Bytes::from(bytes), MayBeDone::default());
+        let mut options = PutOptions::from(mode);
+        options.extensions.insert(may_be_done.clone());
         let put = self.ask(action, key, move |store, path| async move {
-            store.put_opts(&path, payload.into(), PutOptions::from(mode)).await
-        })?;
+            store.put_opts(&path, payload.into(), options).await
+        });
+        let put = put.map_err(|error| ObjectError { may_be_done: may_be_done.is_so(), ..error })?;
         let PutResult { e_tag, version, .. } = put;
         Ok(ObjectVersion { e_tag, version })
     }
@@ -283,11 +285,26 @@ impl ObjectBucket {
 async fn look_by_range(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
     match store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await {
         Ok(got) => Ok(got.meta),
-        Err(error) => match (failure(&error, ""), store.head(path).await) {
-            // There is no first byte of an empty one.
-            (ObjectFailure::Changed, Ok(meta)) if meta.size == 0 => Ok(meta),
-            _ => Err(error),
-        },
+        // There is no first byte of an empty one.
+        Err(error) if matches!(failure(&error, ""), ObjectFailure::Changed) => {
+            store.head(path).await.ok().filter(|meta| meta.size == 0).ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What an object of a store looks like. An answer to `HEAD` has no room for the store's word for why it refuses, so that is
+/// learned from a second question.
+async fn look_by_head(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
+    let looked = store.head(path).await;
+    let Err(error) = &looked else { return looked };
+    match failure(error, "") {
+        ObjectFailure::Refused { code: None, .. }
+        | ObjectFailure::Region { code: None, .. }
+        | ObjectFailure::Forbidden { code: None, .. } => {
+            store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await.err().map_or(looked, Err)
+        }
+        _ => looked,
     }
 }
 

@@ -7,6 +7,8 @@
 use super::error::ObjectFailure;
 use super::profile::ProfileError;
 use http_body_util::{BodyExt, Limited};
+use hyper::header::{CONTENT_TYPE, LOCATION};
+use hyper::{Method, StatusCode};
 use memchr::memmem;
 use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
@@ -14,9 +16,14 @@ use object_store::client::{
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of an answer that says no which are read for its code.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of an answer to many deletions, of up to 1000 keys, or to the end of an upload.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Longest code, bytes.
 const CODE_BYTES_MAX: usize = 64;
@@ -37,7 +44,8 @@ struct StoreRefusal {
 impl StoreRefusal {
     /// Whether the same request may go well a moment later.
     fn is_passing(&self) -> bool {
-        let passing = ["SlowDown", "RequestTimeout", "ConditionalRequestConflict", "OperationAborted"];
+        let passing =
+            ["SlowDown", "InternalError", "RequestTimeout", "ConditionalRequestConflict", "OperationAborted"];
         let code = self.code.as_deref();
         matches!(self.status, 408 | 429 | 500..) || code.is_some_and(|code| passing.contains(&code))
     }
@@ -56,9 +64,13 @@ impl StoreRefusal {
                 _,
                 "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException",
             ) => ObjectFailure::Region { status, code },
-            (401 | 403, _) | (_, "InvalidToken") => ObjectFailure::Forbidden { status, code },
-            (404 | 410, _) => ObjectFailure::Missing,
-            (412, _) => ObjectFailure::Condition,
+            (301 | 302 | 307 | 308, _) => ObjectFailure::Region { status, code },
+            (401 | 403, _) | (_, "InvalidToken" | "AccessDenied") => {
+                ObjectFailure::Forbidden { status, code }
+            }
+            (404 | 410, _) | (_, "NoSuchKey") => ObjectFailure::Missing,
+            // The second one is Azure's for an object that was to be created and is there.
+            (412, _) | (409, "BlobAlreadyExists") => ObjectFailure::Condition,
             // The range of an object that is shorter than it was.
             (416, _) => ObjectFailure::Changed,
             _ if self.is_passing() => ObjectFailure::Overloaded { status, code },
@@ -96,7 +108,45 @@ pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailur
         (Some(HttpErrorKind::Timeout), _) => ObjectFailure::Silent,
         (Some(_), _) => ObjectFailure::Unreachable { detail: last.to_string() },
         (None, object_store::Error::NotSupported { .. }) => ObjectFailure::NoRanges,
+        // Some stores answer 304, which is no refusal, to a condition that is not met.
+        (None, object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+            ObjectFailure::Condition
+        }
+        // Azure answers many deletions at once, and the library looks into that.
+        (None, object_store::Error::NotFound { .. }) => ObjectFailure::Missing,
+        (None, object_store::Error::PermissionDenied { .. }) => {
+            ObjectFailure::Forbidden { status: 403, code: None }
+        }
+        (None, object_store::Error::InvalidPath { source }) => match source {
+            object_store::path::Error::EmptySegment { path }
+            | object_store::path::Error::BadSegment { path, .. } => ObjectFailure::Key { key: path.clone() },
+            _ => ObjectFailure::Answer { detail: last.to_string() },
+        },
         (None, _) => ObjectFailure::Answer { detail: last.to_string() },
+    }
+}
+
+/// Travels with all tries of a request to write, and learns whether one of them may have been carried out, whatever the last
+/// one is told: the library sends a request again of which no answer came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MayBeDone(Arc<AtomicBool>);
+
+impl MayBeDone {
+    pub(super) fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Looks at what became of a try.
+    fn learn(&self, answer: &Result<HttpResponse, HttpError>) {
+        let surely_not = match answer {
+            Ok(answer) => {
+                answer.status().is_client_error() || answer.status() == StatusCode::SERVICE_UNAVAILABLE
+            }
+            Err(error) => error.kind() == HttpErrorKind::Connect,
+        };
+        if !surely_not {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -107,13 +157,23 @@ pub(super) struct ClassifyingClient(pub(super) HttpClient);
 impl ClassifyingClient {
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let for_credentials = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
-        let answer = match self.0.execute(request).await {
+        let is_post = request.method() == Method::POST;
+        let may_be_done = request.extensions().get::<MayBeDone>().cloned();
+        let answer = self.0.execute(request).await;
+        if let Some(may_be_done) = may_be_done {
+            may_be_done.learn(&answer);
+        }
+        let answer = match answer {
             Err(_) if for_credentials => return Err(HttpError::new(HttpErrorKind::Unknown, NoRole)),
             answer => answer?,
         };
         let status = answer.status();
-        if !status.is_client_error() && !status.is_server_error() {
-            return Ok(answer);
+        // A redirection to nowhere is how S3 says that a bucket lies in another region.
+        let leads_nowhere = status.is_redirection()
+            && status != StatusCode::NOT_MODIFIED
+            && !answer.headers().contains_key(LOCATION);
+        if !status.is_client_error() && !status.is_server_error() && !leads_nowhere {
+            return if is_post && is_xml(&answer) { refused_in_body(answer).await } else { Ok(answer) };
         }
         if for_credentials {
             return Err(HttpError::new(HttpErrorKind::Unknown, NoRole));
@@ -124,10 +184,36 @@ impl ClassifyingClient {
             Some(code) => plain(code.as_bytes()),
             None => code_of(body).await,
         };
-        let refusal = StoreRefusal { status: status.as_u16(), code };
+        Err(StoreRefusal { status: status.as_u16(), code }.into())
+    }
+}
+
+impl From<StoreRefusal> for HttpError {
+    fn from(refusal: StoreRefusal) -> Self {
         // By this the library sends it again or not: not because of the kind's name.
         let kind = if refusal.is_passing() { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
-        Err(HttpError::new(kind, refusal))
+        HttpError::new(kind, refusal)
+    }
+}
+
+fn is_xml(answer: &HttpResponse) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.ends_with("/xml"))
+}
+
+/// S3 begins some answers before it knows how they end, and has one for many objects: what says 200 may be a refusal inside.
+async fn refused_in_body(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (head, body) = answer.into_parts();
+    let bytes = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => match error.downcast::<HttpError>() {
+            Ok(error) => return Err(*error),
+            Err(error) => return Err(HttpError::new(HttpErrorKind::Decode, std::io::Error::other(error))),
+        },
+    };
+    match memmem::find(&bytes, b"<Error>").map(|at| find_code(&bytes[at..])) {
+        Some(code) => Err(StoreRefusal { status: head.status.as_u16(), code }.into()),
+        None => Ok(HttpResponse::from_parts(head, bytes.into())),
     }
 }
 
@@ -147,8 +233,11 @@ impl HttpService for ClassifyingClient {
 
 /// What stands between `<Code>` and `</Code>`, as S3 and those like it answer.
 async fn code_of(body: HttpResponseBody) -> Option<String> {
-    let bytes = Limited::new(body, REFUSAL_BYTES_MAX).collect().await.ok()?.to_bytes();
-    let begin = memmem::find(&bytes, b"<Code>")? + b"<Code>".len();
+    find_code(&Limited::new(body, REFUSAL_BYTES_MAX).collect().await.ok()?.to_bytes())
+}
+
+fn find_code(bytes: &[u8]) -> Option<String> {
+    let begin = memmem::find(bytes, b"<Code>")? + b"<Code>".len();
     let length = memmem::find(&bytes[begin..], b"</Code>")?;
     plain(&bytes[begin..begin + length])
 }
@@ -184,6 +273,12 @@ mod tests {
         assert!(matches!(of(404, ""), ObjectFailure::Missing));
         assert!(matches!(of(404, "NoSuchBucket"), ObjectFailure::NoBucket { bucket } if bucket == "b"));
         assert!(matches!(of(412, "PreconditionFailed"), ObjectFailure::Condition));
+        assert!(matches!(of(409, "BlobAlreadyExists"), ObjectFailure::Condition));
+        assert!(matches!(of(409, "ConditionalRequestConflict"), ObjectFailure::Overloaded { .. }));
+        assert!(matches!(of(200, "AccessDenied"), ObjectFailure::Forbidden { .. }));
+        assert!(matches!(of(200, "InternalError"), ObjectFailure::Overloaded { .. }));
+        assert!(matches!(of(301, "PermanentRedirect"), ObjectFailure::Region { .. }));
+        assert!(matches!(of(301, ""), ObjectFailure::Region { .. }));
         assert!(matches!(of(400, "ExpiredToken"), ObjectFailure::Expired { .. }));
         let words = of(403, "AccessDenied").to_string();
         assert!(words.contains("403 AccessDenied") && words.contains("AWS_PROFILE"), "{words}");
@@ -198,6 +293,17 @@ mod tests {
         let timeout = HttpError::new(HttpErrorKind::Timeout, std::io::Error::other("slow"));
         let error = object_store::Error::Generic { store: "S3", source: Box::new(timeout) };
         assert!(matches!(failure(&error, "b"), ObjectFailure::Silent));
+    }
+
+    #[test]
+    fn what_the_library_found_out_by_itself_is_told_apart_too() {
+        let (path, source) = (|| "k".to_owned(), || "of the test".into());
+        let unmet = object_store::Error::AlreadyExists { path: path(), source: source() };
+        assert!(matches!(failure(&unmet, "b"), ObjectFailure::Condition));
+        let missing = object_store::Error::NotFound { path: path(), source: source() };
+        assert!(matches!(failure(&missing, "b"), ObjectFailure::Missing));
+        let unheard = object_store::path::Path::parse("a//b").unwrap_err().into();
+        assert!(matches!(failure(&unheard, "b"), ObjectFailure::Key { key } if key == "a//b"));
     }
 
     #[test]

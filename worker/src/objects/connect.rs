@@ -16,6 +16,8 @@ use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use std::env;
+use std::ffi::OsString;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,14 +44,20 @@ pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     match url.scheme() {
         Scheme::S3 => s3(url.authority()),
         Scheme::Gs => {
-            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(url.authority());
-            let builder = builder.with_client_options(options()).with_retry(retries());
+            let builder = GoogleCloudStorageBuilder::from_env().with_client_options(options());
+            let of_environment = variables("GOOGLE_").into_iter();
+            let builder =
+                of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
+            let builder = builder.with_bucket_name(url.authority()).with_retry(retries());
             let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
             Ok((store.clone(), Some(store)))
         }
         Scheme::Az => {
-            let builder = MicrosoftAzureBuilder::from_env().with_container_name(url.authority());
-            let builder = builder.with_client_options(options()).with_retry(retries());
+            let builder = MicrosoftAzureBuilder::from_env().with_client_options(options());
+            let of_environment = variables("AZURE_").into_iter();
+            let builder =
+                of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
+            let builder = builder.with_container_name(url.authority()).with_retry(retries());
             let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
             Ok((store.clone(), Some(store)))
         }
@@ -62,17 +70,21 @@ pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     }
 }
 
+/// What the environment says under names that begin like this, as far as the library knows it. Set last, it counts more than
+/// the limits of this program.
+fn variables<K: FromStr>(beginning: &str) -> Vec<(K, String)> {
+    let of_store = |(name, value): (OsString, OsString)| {
+        let name = name.to_str().filter(|name| name.starts_with(beginning))?.to_ascii_lowercase();
+        Some((name.parse().ok()?, value.into_string().ok()?))
+    };
+    env::vars_os().filter_map(of_store).collect()
+}
+
 fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
     let builder = AmazonS3Builder::new().with_client_options(options()).with_retry(retries());
-    let mut builder = builder.with_http_connector(Connector);
-    for (name, value) in env::vars_os() {
-        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-            && name.starts_with("AWS_")
-            && let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
-        {
-            builder = builder.with_config(key, value);
-        }
-    }
+    let builder = builder.with_http_connector(Connector);
+    let of_environment = variables("AWS_").into_iter();
+    let builder = of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
     // Whatever bucket the environment names, it is not this one.
     let mut builder = builder.with_bucket_name(bucket);
     let is_set = |builder: &AmazonS3Builder, keys: &[AmazonS3ConfigKey]| {

@@ -5,7 +5,7 @@
 
 use super::url::ObjectUrl;
 
-/// Longest time that a store may be silent, seconds; `AWS_READ_TIMEOUT` sets another for S3.
+/// Longest time that a store may be silent, seconds; `AWS_READ_TIMEOUT` sets another for S3, and so for others theirs.
 pub(super) const SILENCE_SECONDS_MAX: u64 = 30;
 
 /// Times that a request is sent again, if that may help.
@@ -19,6 +19,8 @@ pub struct ObjectError {
     pub action: &'static str,
     /// With what.
     pub url: String,
+    /// Something was to be written, and of one request for it nobody knows what became: it may be written all the same.
+    pub may_be_done: bool,
     /// Why it could not be.
     #[source]
     pub cause: ObjectFailure,
@@ -76,6 +78,12 @@ pub enum ObjectFailure {
     /// There is no such object.
     #[error("there is no such object")]
     Missing,
+    /// An object that cannot be asked for.
+    #[error(
+        "an object there has the key {key:?}, and none can be asked for by a name that is empty, `.` or `..` or has a control \
+         character; rename it, or name what lies beside it"
+    )]
+    Key { key: String },
     /// The object is another than it was.
     #[error(
         "it was changed since it was listed: its ETag, time or size is another; let nobody write there while the job runs, and \
@@ -178,7 +186,7 @@ impl ObjectFailure {
     /// The same with what was done and to what.
     #[must_use]
     pub fn of(self, action: &'static str, url: &ObjectUrl) -> ObjectError {
-        ObjectError { action, url: url.to_string(), cause: self }
+        ObjectError { action, url: url.to_string(), may_be_done: false, cause: self }
     }
 }
 

@@ -25,10 +25,10 @@ const PIECES_MAX: u64 = 10_000;
 const PIECES_AT_ONCE: usize = 4;
 
 impl ObjectBucket {
-    /// Uploads a file, of which the bytes and their CRC-32C are known, in the place of whatever there was.
+    /// Uploads a file, of which the bytes and their CRC-32C are known, to a key that nobody else writes.
     ///
     /// # Errors
-    /// A file that is not what it should be, and what the store says. Nothing is there then, or what was there before.
+    /// A file that is not what it should be, and what the store says. Nothing is there then.
     pub fn upload(
         self: &Arc<Self>,
         key: &str,
@@ -41,8 +41,8 @@ impl ObjectBucket {
         } else {
             self.upload_in_pieces(key, &mut source, expected)
         };
-        let put = uploaded.map_err(|cause| cause.of("write", &self.url_of(key)))?;
-        Ok(ObjectStamp { size: expected.0, modified_s: 0, tag: put.e_tag.as_deref().map_or(0, tag_of) })
+        let tag = uploaded.map_err(|cause| cause.of("write", &self.url_of(key)))?;
+        Ok(ObjectStamp { size: expected.0, modified_s: 0, tag })
     }
 
     fn upload_at_once(
@@ -50,13 +50,13 @@ impl ObjectBucket {
         key: &str,
         source: &mut FileSource,
         expected: (u64, u32),
-    ) -> Result<PutResult, ObjectFailure> {
+    ) -> Result<u64, ObjectFailure> {
         // One byte more would show that there is more.
         let piece = source.next(expected.0 + 1)?;
         source.expect(expected)?;
         let (store, path) = (self.store.clone(), self.path(key)?);
         let put = io_thread::wait(async move { store.put(&path, piece.into()).await })?;
-        put.map_err(|error| self.failure(&error))
+        put.map(|put| tag_of_put(&put)).map_err(|error| self.failure(&error))
     }
 
     fn upload_in_pieces(
@@ -64,7 +64,7 @@ impl ObjectBucket {
         key: &str,
         source: &mut FileSource,
         expected: (u64, u32),
-    ) -> Result<PutResult, ObjectFailure> {
+    ) -> Result<u64, ObjectFailure> {
         let (store, path) = (self.store.clone(), self.path(key)?);
         let begun = io_thread::wait(async move { store.put_multipart(&path).await })?;
         let mut upload = begun.map_err(|error| self.failure(&error))?;
@@ -76,7 +76,14 @@ impl ObjectBucket {
                 };
                 let (back, completed) = io_thread::wait(complete)?;
                 upload = back;
-                completed.map_err(|error| self.failure(&error))
+                match completed {
+                    Ok(put) => Ok(tag_of_put(&put)),
+                    // A try that went well, and of which no answer came: the next one finds no upload any more.
+                    Err(error) => match self.look(key) {
+                        Ok(stamp) if stamp.size == expected.0 => Ok(stamp.tag),
+                        _ => Err(self.failure(&error)),
+                    },
+                }
             }
             Err(cause) => Err(cause),
         };
@@ -112,6 +119,11 @@ impl ObjectBucket {
         source.expect(expected)?;
         sent.into_iter().try_for_each(arrived)
     }
+}
+
+/// A hash of the `ETag` that a store has given what was written; 0: it has told none.
+fn tag_of_put(put: &PutResult) -> u64 {
+    put.e_tag.as_deref().map_or(0, tag_of)
 }
 
 async fn abort(mut upload: Box<dyn MultipartUpload>) {

@@ -86,6 +86,7 @@ impl ObjectUrl {
             ObjectError {
                 action: "use",
                 url: format!("{scheme}://{rest}"),
+                may_be_done: false,
                 cause: ObjectFailure::Address { reason },
             }
         };

@@ -57,6 +57,78 @@ fn keys_that_expire_in_the_middle_end_the_job_with_what_to_do_and_leave_nothing(
 }
 
 #[test]
+fn reason_of_a_refusal_is_asked_for_where_an_answer_without_a_body_cannot_tell_it() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    for (path, status, code, exit, words) in [
+        ("/data/old", 400, "ExpiredToken", 6, "have expired (400 ExpiredToken)"),
+        (
+            "/data/far",
+            301,
+            "PermanentRedirect",
+            3,
+            "not in the region that was asked (301 PermanentRedirect)",
+        ),
+        ("/data/late", 403, "RequestTimeTooSkewed", 6, "the clock of this machine"),
+    ] {
+        let asked = [Method::HEAD, Method::GET]
+            .map(|method| server.rule(Rule::always(method, path, Deed::refuse(status, code))));
+        let input = format!("s3:/{path}");
+        run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(exit).expect_words(&[words]);
+        assert_eq!(asked.map(|rule| server.done(rule)), [1, 1], "{path}");
+    }
+}
+
+#[test]
+fn azure_is_reached_with_the_settings_that_its_environment_has_for_connections() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let refused = [Method::HEAD, Method::GET]
+        .map(|method| server.rule(Rule::always(method, "/text", Deed::refuse(403, "AuthenticationFailed"))));
+    let run = sandbox.gristmill(["run", "wordcount", "az://data/text"]);
+    let run = run.env("AZURE_STORAGE_ACCOUNT_NAME", "tests").env("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0");
+    let run = run
+        .env("AZURE_STORAGE_ENDPOINT", format!("http://{}", server.address))
+        .env("AZURE_ALLOW_HTTP", "true");
+    let words = ["could not look at az://data/text", "refuses these credentials (403 AuthenticationFailed)"];
+    run.finish().expect_code(6).expect_words(&words);
+    assert_eq!(refused.map(|rule| server.done(rule)), [1, 1]);
+}
+
+#[test]
+fn refusal_within_an_answer_that_says_200_is_one_and_is_not_repeated_in_the_words_of_the_store() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let (good, bad) = (server.put("good", "a\n"), server.put("bad", "b\n"));
+    let count = |input: &str| {
+        let words = ["run", "wordcount", input, "--reduces", "1", "--overwrite", "--output", "s3://data/out"];
+        command(&sandbox, &server, words).env("GRISTMILL_LOG", "warn").finish()
+    };
+    count(&good).expect_code(0);
+    let text = format!(
+        "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>for {KEY_ID}</Message></Error></DeleteResult>"
+    );
+    let refused = server.rule(Rule::always(Method::POST, "delete", Deed::Answer(200, text)));
+    let told = count(&bad).expect_code(0);
+    assert!(0 < server.done(refused));
+    assert!(
+        told.stderr.contains("could not be removed") && told.stderr.contains("200 AccessDenied"),
+        "{}",
+        told.stderr
+    );
+    assert!(!told.stderr.contains(KEY_ID), "{}", told.stderr);
+}
+
+#[test]
+fn listing_with_a_key_that_cannot_be_asked_for_says_which_one() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>logs//x</Key>\
+                <LastModified>2026-11-26T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>1</Size></Contents>\
+                </ListBucketResult>";
+    let odd = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
+    let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/logs/"]).expect_code(4);
+    finished.expect_words(&["could not list s3://data/logs", "the key \"logs//x\"", "rename it"]);
+    assert_eq!(server.done(odd), 1);
+}
+
+#[test]
 fn store_that_is_busy_for_long_or_silent_is_given_up_and_said_so() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let (busy, silent) = (server.put("busy", "a\n"), server.put("silent", "a\n"));

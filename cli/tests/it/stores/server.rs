@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
+use hyper::header::{AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
@@ -328,7 +328,7 @@ fn deed(gate: &Gate, method: &Method, path: &str) -> Option<Deed> {
 
 fn answer(status: u16, text: Bytes) -> Result<Answer, Error> {
     let body = Full::new(text).map_err(|never| match never {}).boxed_unsync();
-    Ok(Response::builder().status(status).body(body)?)
+    Ok(Response::builder().status(status).header(CONTENT_TYPE, "application/xml").body(body)?)
 }
 
 fn web(gate: &Gate, asked: &Asked) -> Result<Answer, Error> {
