@@ -106,6 +106,7 @@ impl Prefix<'_> {
         if files.is_empty() && folders.is_empty() {
             return Err(InputError::NoMatch { path: self.name("") });
         }
+        let mut files = self.counted(files)?;
         for (key, listed) in folders {
             files.extend(self.files(&key, &listed)?);
         }
@@ -113,47 +114,87 @@ impl Prefix<'_> {
         Ok(files)
     }
 
+    /// The same without what attempts have left that do not count: `out/part-*` fits that too.
+    fn counted(&self, objects: Vec<Object>) -> Result<Vec<Object>, InputError> {
+        let mut told: BTreeMap<String, Option<BTreeSet<String>>> = BTreeMap::new();
+        let mut counted = Vec::new();
+        for object in objects {
+            let (folder, name) = object.key.rsplit_once('/').unwrap_or(("", &object.key));
+            if AttemptObject::of(name).is_some() {
+                if !told.contains_key(folder) {
+                    let success = self.url.with_key(folder).child_key(SUCCESS);
+                    let parts = match self.parts(&success, None)? {
+                        None => self.parts_of_named(folder)?,
+                        parts => parts,
+                    };
+                    told.insert(folder.to_owned(), parts);
+                }
+                if told[folder].as_ref().is_some_and(|parts| !parts.contains(name)) {
+                    continue;
+                }
+            }
+            counted.push(object);
+        }
+        Ok(counted)
+    }
+
     /// Those of the objects below `key` that are input.
     fn files(&self, key: &str, listed: &[Object]) -> Result<Vec<Object>, InputError> {
         let prefix = self.url.with_key(key).prefix();
         let name_of = |object: &Object| object.key.strip_prefix(&prefix).unwrap_or_default().to_owned();
-        let has = |wanted: &str| listed.iter().any(|object| name_of(object) == wanted);
-        let is_output = has(SUCCESS);
-        if !is_output && has(CLAIM) {
-            let source = ObjectFailure::Unfinished.of("read", &self.url.with_key(key));
-            return Err(InputError::store(source));
+        // What an output, finished or not, has in folders are named outputs, which are read if they are named.
+        let is_output = listed.iter().any(|object| [SUCCESS, CLAIM].contains(&&*name_of(object)));
+        let mut folders: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
+        for object in listed {
+            let name = name_of(object);
+            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            // An object that ends with `/` is what some programs put there for a folder.
+            if name.is_empty() || folder.split('/').any(is_hidden) {
+                continue;
+            }
+            if self.below == Subdirectories::Refused && !folder.is_empty() {
+                if is_output || is_hidden(name.rsplit('/').next().unwrap_or_default()) {
+                    continue;
+                }
+                let folder = folder.split('/').next().unwrap_or_default();
+                return Err(InputError::Subdirectory { path: self.name(&format!("{prefix}{folder}")) });
+            }
+            folders.entry(format!("{prefix}{folder}")).or_default().push(object);
         }
-        let parts = if is_output {
-            self.parts(&format!("{prefix}{SUCCESS}"), None)?
-        } else if listed.iter().any(|object| AttemptObject::of(&name_of(object)).is_some()) {
-            self.parts_of_named(key)?
+        let mut files = Vec::new();
+        for (folder, objects) in folders {
+            files.extend(self.files_of(folder.trim_end_matches('/'), &objects)?);
+        }
+        files.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Ok(files)
+    }
+
+    /// Those of the objects in one folder that are input: of an output what its `_SUCCESS` names.
+    fn files_of(&self, folder: &str, objects: &[&Object]) -> Result<Vec<Object>, InputError> {
+        let url = self.url.with_key(folder);
+        let mut names: BTreeMap<&str, &Object> = BTreeMap::new();
+        for &object in objects {
+            let known = names.entry(object.key.rsplit('/').next().unwrap_or_default()).or_insert(object);
+            // `name/`, which stands for a folder, is listed as `name` is, and holds nothing.
+            if known.stamp.size < object.stamp.size {
+                *known = object;
+            }
+        }
+        let parts = if names.contains_key(SUCCESS) {
+            self.parts(&url.child_key(SUCCESS), None)?
+        } else if names.contains_key(CLAIM) {
+            return Err(InputError::store(ObjectFailure::Unfinished.of("read", &url)));
+        } else if names.keys().any(|name| AttemptObject::of(name).is_some()) {
+            self.parts_of_named(folder)?
         } else {
             None
         };
-        if let Some(parts) = &parts
-            && let Some(absent) = parts.iter().find(|part| !has(part))
-        {
-            return Err(InputError::Missing { path: self.name(&format!("{prefix}{absent}")) });
+        let absent = parts.iter().flatten().find(|part| !names.contains_key(&***part));
+        if let Some(absent) = absent {
+            return Err(InputError::Missing { path: self.name(&url.child_key(absent)) });
         }
-        let mut files = Vec::new();
-        for object in listed {
-            let name = name_of(object);
-            // An object that ends with `/` is what some programs put there for a folder.
-            let hidden = name.is_empty() || name.split('/').any(|name| name.starts_with(['_', '.']));
-            let is_below = name.contains('/');
-            if hidden || parts.as_ref().is_some_and(|parts| !is_below && !parts.contains(&name)) {
-                continue;
-            }
-            match self.below {
-                Subdirectories::Refused if is_below && is_output => {}
-                Subdirectories::Refused if is_below => {
-                    let folder = name.split('/').next().unwrap_or_default();
-                    return Err(InputError::Subdirectory { path: self.name(&format!("{prefix}{folder}")) });
-                }
-                _ => files.push(object.clone()),
-            }
-        }
-        Ok(files)
+        names.retain(|name, _| !is_hidden(name) && parts.as_ref().is_none_or(|parts| parts.contains(*name)));
+        Ok(names.into_values().cloned().collect())
     }
 
     /// The names of the parts that a `_SUCCESS` tells of, those of a named output if one is given; `None` if it tells of none,
@@ -186,6 +227,11 @@ impl Prefix<'_> {
         let url = if key.is_empty() { self.url.to_string() } else { self.url.with_key(key).to_string() };
         FilePath::from(url.as_str())
     }
+}
+
+/// Whether a name is left out.
+fn is_hidden(name: &str) -> bool {
+    name.starts_with(['_', '.'])
 }
 
 /// What is read of a `_SUCCESS`.

@@ -110,6 +110,35 @@ fn prefixes_and_wildcards_stand_for_the_objects_that_fit_and_nothing_that_is_hid
 }
 
 #[test]
+fn keys_are_what_they_are_whatever_characters_they_have() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    for (number, name) in ["a b", "a%20b", "a+b", "a#b", "a&b=c;d", "\u{fc}~'()!", "a\\b", "a\"<b>", "s3:"]
+        .into_iter()
+        .enumerate()
+    {
+        let input = server.put(&format!("in/{number}/{name}"), format!("{number}\n"));
+        let folder = url(&format!("in/{number}"));
+        for named in [input, folder] {
+            let found = run(&sandbox, &server, ["run", "wordcount", &named, "--reduces", "1", "--quiet"]);
+            assert_eq!(found.expect_code(0).stdout_text(), format!("{number}\t1\n"), "{named}");
+        }
+    }
+}
+
+#[test]
+fn prefix_of_more_objects_than_fit_on_a_page_is_read_whole() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    for number in 0..1003 {
+        server.put(&format!("many/{number:04}"), if number % 500 == 2 { "a\n" } else { "" });
+    }
+    let input = url("many");
+    let found = run(&sandbox, &server, ["run", "wordcount", &input, "--reduces", "1", "--quiet"]);
+    assert_eq!(found.expect_code(0).stdout_text(), "a\t3\n");
+    let pages = server.asked().iter().filter(|asked| asked.path.contains("list-type=2")).count();
+    assert_eq!(pages, 2);
+}
+
+#[test]
 fn object_that_changes_under_the_job_is_refused() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let text = "some words in a line\n".repeat(20_000);
