@@ -1,9 +1,12 @@
 //! Whose something is: a process, so that others can tell for certain when it is dead.
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
 /// A process, so that another one can tell whether it still lives.
@@ -16,6 +19,9 @@ pub(crate) struct Owner {
     pub(crate) pid: u32,
     /// When the process began, in ticks since the boot: process ids are used again.
     pub(crate) began_ticks: u64,
+    /// The namespace in which `pid` is its number, as the kernel counts them: two containers have each their own process 7.
+    #[serde(default)]
+    pub(crate) pid_namespace: Option<u64>,
 }
 
 impl Owner {
@@ -37,10 +43,20 @@ impl Owner {
             boot: gristmill_worker::boot_id()?,
             pid,
             began_ticks: began_ticks(pid).ok_or(io::ErrorKind::NotFound)?,
+            pid_namespace: fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino()),
         })
     }
 
-    /// Whether this process is dead for certain, as far as `here`, the one that asks, can tell without its lock.
+    /// Whether this process is dead for certain where no lock says so too. Of one of another machine, container or start of the
+    /// machine nobody can tell: machines that were copied have one name, and each container has a process 7.
+    pub(crate) fn is_dead_without_lock(&self, here: &Owner) -> bool {
+        let is_seen = self.boot == here.boot
+            && self.pid_namespace.is_some()
+            && self.pid_namespace == here.pid_namespace;
+        is_seen && began_ticks(self.pid) != Some(self.began_ticks) && !is_hidden(self.pid)
+    }
+
+    /// Whether this process is dead, as far as `here`, the one that asks, can tell once it has its lock.
     pub(crate) fn is_dead(&self, here: &Owner) -> bool {
         match self.boot == here.boot {
             true => began_ticks(self.pid) != Some(self.began_ticks),
@@ -57,6 +73,13 @@ impl fmt::Display for Owner {
     }
 }
 
+/// Whether there is such a process of which this one is shown nothing, as where `/proc` hides those of other users.
+fn is_hidden(pid: u32) -> bool {
+    let shown = fs::exists(format!("/proc/{pid}")).unwrap_or_default();
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    !shown && pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
 /// When a process began; `None` if there is none, or only what is left of it until its parent takes notice.
 fn began_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -64,4 +87,26 @@ fn began_ticks(pid: u32) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let alive = !matches!(fields.next()?, "Z" | "X");
     fields.nth(18)?.parse().ok().filter(|_| alive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_is_dead_without_a_lock_only_where_its_number_means_the_same() {
+        let here = Owner::current().unwrap();
+        assert!(!here.is_dead_without_lock(&here));
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let dead = Owner { pid: ended.id(), ..here.clone() };
+        ended.wait().unwrap();
+        assert!(dead.is_dead_without_lock(&here));
+        for elsewhere in [
+            Owner { pid_namespace: Some(1), ..dead.clone() },
+            Owner { pid_namespace: None, ..dead.clone() },
+            Owner { boot: "another".to_owned(), ..dead.clone() },
+        ] {
+            assert!(!elsewhere.is_dead_without_lock(&here), "{elsewhere:?}");
+        }
+    }
 }

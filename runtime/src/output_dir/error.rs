@@ -86,6 +86,12 @@ pub enum OutputError {
         /// What there is instead.
         by: String,
     },
+    /// A store that writes whatever the condition.
+    #[error(
+        "the store of {url} does not keep to conditions on writing (If-None-Match), so two jobs there could both seem to have \
+         finished; name a prefix of another store"
+    )]
+    NoConditions { url: String },
     /// Another writer has finished its output there first.
     #[error(
         "somebody else has written {url}/_SUCCESS since this job has claimed that prefix; what this job has uploaded is deleted"

@@ -1,9 +1,10 @@
 //! When an output in a store is there: processes are killed at each step towards `_SUCCESS`, and two writers meet.
 
-use super::server::{StoreServer, kill_all};
-use super::{assert_whole_and_alone, command, run, success, whole};
+use super::server::{Deed, Rule, StoreServer, kill_all};
+use super::{assert_whole_and_alone, command, part_names, run, success, whole};
 use crate::support::sandbox::ORPHAN_PATIENCE;
 use crate::support::{Sandbox, until};
+use hyper::Method;
 
 const OUT: &str = "s3://data/out";
 
@@ -190,4 +191,112 @@ fn of_two_writers_that_finish_at_once_one_wins_and_the_other_is_told() {
     until("the loser's objects are gone", || {
         (server.keys("out").len() == super::part_names(&server, "out").len() + 1).then_some(())
     });
+}
+
+#[test]
+fn output_stays_when_the_request_for_success_went_well_without_an_answer_and_the_next_one_is_refused() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let lost = server.rule(Rule::once(Method::PUT, "/out/_SUCCESS", Deed::LoseAnswer));
+    let deed = Deed::refuse(400, "ExpiredToken");
+    let refused = server.rule(Rule { skip: 1, ..Rule::always(Method::PUT, "/out/_SUCCESS", deed) });
+    run(&sandbox, &server, job(&server)).expect_code(0);
+    assert_eq!((server.done(lost), server.done(refused)), (1, 1));
+    let there = whole(&server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    assert_whole_and_alone(&server, "out", &there);
+}
+
+#[test]
+fn nothing_is_deleted_while_nobody_can_tell_whether_success_was_written() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let lost = server.rule(Rule::once(Method::PUT, "/out/_SUCCESS", Deed::LoseAnswer));
+    // It is looked for once before it is written.
+    let expired = [Method::PUT, Method::GET].map(|method| {
+        let deed = Deed::refuse(400, "ExpiredToken");
+        server.rule(Rule { skip: 1, ..Rule::always(method, "/out/_SUCCESS", deed) })
+    });
+    let finished = run(&sandbox, &server, job(&server)).expect_code(7);
+    finished.expect_words(&["it is not known whether s3://data/out/_SUCCESS was written", "have expired"]);
+    assert_eq!(server.done(lost), 1);
+    assert_eq!(expired.map(|rule| server.done(rule)), [1, 1]);
+    assert!(sorted(&whole(&server, "out")) == EXPECTED);
+}
+
+#[test]
+fn finished_output_stays_when_the_one_who_closes_it_again_cannot_see_at_once_that_it_is_finished() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    sandbox.arm("store.complete");
+    let mut running = command(&sandbox, &server, job(&server)).start();
+    sandbox.stopped_at("store.complete");
+    let deed = Deed::refuse(403, "AccessDenied");
+    let refused = server.rule(Rule::once(Method::GET, "/out/_SUCCESS", deed));
+    running.kill();
+    sandbox.go_on("store.complete");
+    // Its master closes the output.
+    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    assert_eq!(server.done(refused), 1);
+    let there = whole(&server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    assert_whole_and_alone(&server, "out", &there);
+}
+
+#[test]
+fn writer_whose_claim_a_person_has_deleted_leaves_what_the_next_one_has_there() {
+    let (late, next, server) = (Sandbox::new(), Sandbox::new(), StoreServer::start());
+    let mut running = Vec::new();
+    for sandbox in [&late, &next] {
+        sandbox.arm("store.checked");
+        let mut words = job(&server);
+        // It finds what the other one has uploaded.
+        words.push("--overwrite".to_owned());
+        running.push(command(sandbox, &server, words).start());
+        sandbox.stopped_at("store.checked");
+        if running.len() == 1 {
+            std::fs::remove_file(server.path("out/_temporary")).unwrap();
+        }
+    }
+    let (claim, before) = (server.get("out/_temporary"), server.keys("out"));
+    late.go_on("store.checked");
+    running.remove(0).finish().expect_code(0);
+    late.assert_nothing_left();
+    assert_eq!(server.get("out/_temporary"), claim, "the claim of the next one");
+    let missing: Vec<String> = before.into_iter().filter(|key| !server.keys("out").contains(key)).collect();
+    assert_eq!(missing, [""; 0], "the parts of the next one");
+    next.go_on("store.checked");
+    running.remove(0).finish().expect_code(7).expect_words(&["somebody else has written"]);
+    next.assert_nothing_left();
+    let there = whole(&server, "out");
+    assert!(sorted(&there) == EXPECTED);
+    assert_whole_and_alone(&server, "out", &there);
+}
+
+#[test]
+fn output_that_came_to_be_below_one_that_is_overwritten_stays() {
+    let (upper, lower, server) = (Sandbox::new(), Sandbox::new(), StoreServer::start());
+    upper.arm("store.checked");
+    let mut words = job(&server);
+    words.push("--overwrite".to_owned());
+    let running = command(&upper, &server, words).start();
+    upper.stopped_at("store.checked");
+    let input = server.put("other", "z\n");
+    let below = ["run", "wordcount", &input, "--reduces", "1", "--output", "s3://data/out/daily"];
+    run(&lower, &server, below).expect_code(0);
+    upper.go_on("store.checked");
+    running.finish().expect_code(0);
+    upper.assert_nothing_left();
+    assert_whole_and_alone(&server, "out/daily", b"z\t1\n");
+    assert_eq!(part_names(&server, "out").len(), 2);
+}
+
+#[test]
+fn store_that_writes_whatever_the_condition_is_refused_before_the_job_runs() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let claim = server.path("out/_temporary");
+    // What a store that knows no condition does: the second create goes well.
+    let deed = Deed::After(std::sync::Arc::new(move || std::fs::remove_file(&claim).unwrap()));
+    let ignored = server.rule(Rule { skip: 1, ..Rule::once(Method::PUT, "/out/_temporary", deed) });
+    let refused = run(&sandbox, &server, job(&server)).expect_code(3);
+    refused.expect_words(&["does not keep to conditions", "s3://data/out", "another store"]);
+    assert_eq!(server.done(ignored), 1);
+    assert_eq!(server.keys("out"), [""; 0]);
 }

@@ -84,6 +84,9 @@ fn output_in_a_store_is_the_input_of_the_next_job_by_what_its_success_names() {
     server.put("sorted/notes", "never mind\n");
     let again = run(&sandbox, &server, ["run", "grep", "", &url("sorted"), "--quiet"]).expect_code(0);
     assert!(again.stdout == sorted);
+    let fitting =
+        run(&sandbox, &server, ["run", "grep", "", &url("sorted/part-*"), "--quiet"]).expect_code(0);
+    assert!(fitting.stdout == sorted);
     run(&sandbox, &server, ["verify-sort", &url("sorted")]).expect_code(0);
     let lacking = server.path(&format!("sorted/{}", part_names(&server, "sorted")[1]));
     std::fs::remove_file(lacking).unwrap();
@@ -160,6 +163,43 @@ fn large_part_goes_up_in_pieces_and_is_given_up_when_one_is_refused() {
 }
 
 #[test]
+fn large_part_is_there_when_the_answer_to_the_last_request_for_it_is_lost() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let text = Random::seeded(88).text(10 << 20, &[" ", "\n"]);
+    let input = server.put("text", &text);
+    let lost = server.rule(Rule::once(Method::POST, "uploadId=", Deed::LoseAnswer));
+    let out = ["--reduces", "1", "--workers", "1", "--output", "s3://data/out"];
+    run(&sandbox, &server, [&["run", "sort", &*input], &out[..]].concat()).expect_code(0);
+    assert_eq!(server.done(lost), 1);
+    let there = whole(&server, "out");
+    assert_eq!(there.len(), text.len());
+    assert_whole_and_alone(&server, "out", &there);
+    let parts = server.asked().iter().filter(|asked| asked.path.contains("partNumber=1")).count();
+    assert_eq!(parts, 1, "it is uploaded once");
+}
+
+#[test]
+fn list_of_bad_records_is_that_of_the_output_that_counts() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let join = |table: &str, out: &str| {
+        let table = server.put(table, "a,b\n1,2\n3,\"4\"5\n6,7\n");
+        let tables = ["run", "join", "--left", &table, "--right", &table, "--on", "a=a", "--overwrite"];
+        let flags = ["--skip-bad-records", "5", "--strategy", "repartition", "--output", out];
+        run(&sandbox, &server, [&tables[..], &flags].concat())
+    };
+    join("old.csv", "s3://data/out").expect_code(0);
+    let before = server.get("out/_BAD_RECORDS");
+    assert!(String::from_utf8_lossy(&before).contains("s3://data/old.csv\t"));
+    let deed = Deed::refuse(403, "AccessDenied");
+    let refused = server.rule(Rule::always(Method::PUT, "/_SUCCESS", deed));
+    join("new.csv", "s3://data/out").expect_code(6);
+    join("new.csv", "s3://data/fresh").expect_code(6);
+    assert_eq!(server.done(refused), 2);
+    assert!(server.get("out/_BAD_RECORDS") == before, "the list of an output that does not count");
+    assert_eq!(server.keys("fresh"), [""; 0]);
+}
+
+#[test]
 fn named_outputs_and_bad_records_lie_beside_the_parts() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let lines: String = (0..2000)
@@ -178,6 +218,11 @@ fn named_outputs_and_bad_records_lie_beside_the_parts() {
     let read = run(&sandbox, &server, ["run", "grep", "", "s3://data/out/odd", "--quiet"]).expect_code(0);
     let expected = lines.lines().filter(|line| line.starts_with("odd")).count();
     assert_eq!(read.stdout_text().lines().count(), expected);
+    // What an attempt that was given up may leave.
+    server.put("out/odd/part-00001-0123456789abcdef-7", "odd, and never to be read\n");
+    let flags = ["run", "grep", "odd", "s3://data/out", "--recursive", "--count", "--quiet"];
+    let read = run(&sandbox, &server, flags).expect_code(0);
+    assert_eq!(read.stdout_text().split_whitespace().last(), Some(&*expected.to_string()));
     let broken = server.put("broken.csv", "a,b\n1,2\n3,\"4\"5\n6,7\n");
     let out = url("left-out");
     let skip = [
@@ -208,9 +253,9 @@ fn detached_job_is_closed_by_its_master_which_needs_credentials_of_its_own() {
     let job = command(&sandbox, &server, submit).finish().expect_code(0).stdout_text().trim().to_owned();
     until("the end of the job", || (standing.job(&job)["state"] == "succeeded").then_some(()));
     assert_whole_and_alone(&server, "out", b"a\t1\nb\t1\n");
-    // The claim is the submitter's at first, then its master makes it its own.
+    // The claim is the submitter's at first, who tries the store's conditions on it, then its master makes it its own.
     let deed = Deed::refuse(403, "AccessDenied");
-    let refused = server.rule(Rule { skip: 1, ..Rule::once(Method::PUT, "/elsewhere/_temporary", deed) });
+    let refused = server.rule(Rule { skip: 2, ..Rule::once(Method::PUT, "/elsewhere/_temporary", deed) });
     let submit = ["submit", "wordcount", &input, "--detach", "--output", "s3://data/elsewhere"];
     let finished = command(&sandbox, &server, submit).finish().expect_code(3);
     finished.expect_words(&["the master cannot use the output of a detached job", "403 AccessDenied"]);

@@ -2,7 +2,8 @@
 //!
 //! It is created if there is none, and from then on only replaced in the version that was read, so whoever is too late learns it:
 //! a second job, a second closer, a second taker of what a dead process has left. There is no lock in a store; a claim whose
-//! owner is dead for certain, as far as a process of the same host can tell, is taken over, and any other one stays.
+//! owner is dead for certain, as far as a process of the same machine since its start can tell, is taken over, and any other
+//! one stays.
 //! The claim keeps others from writing in vain. That two outputs never count `_SUCCESS` alone sees to.
 
 use super::super::OutputError;
@@ -10,10 +11,12 @@ use super::{StoreOutput, is_condition, is_missing};
 use crate::owner::Owner;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::folder::PlainName;
-use gristmill_worker::objects::{CLAIM, ObjectError, ObjectFault, ObjectVersion};
+use gristmill_worker::objects::{CLAIM, ObjectVersion};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Longest claim, bytes.
 const CLAIM_BYTES_MAX: u64 = 64 << 10;
@@ -46,6 +49,30 @@ pub(super) struct StoreClaim {
     pub(super) replaces: Option<ObjectVersion>,
 }
 
+/// The names of the claims that jobs of this process have made and still hold.
+static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn held() -> MutexGuard<'static, BTreeSet<String>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A claim that this process has made, for as long as this lives: what else is in its name, an earlier job of it has left.
+#[derive(Debug)]
+pub(super) struct HeldClaim(String);
+
+impl HeldClaim {
+    pub(super) fn new(probe: &PlainName) -> Self {
+        held().insert(probe.as_str().to_owned());
+        Self(probe.as_str().to_owned())
+    }
+}
+
+impl Drop for HeldClaim {
+    fn drop(&mut self) {
+        held().remove(&self.0);
+    }
+}
+
 impl fmt::Display for StoreClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.owner {
@@ -60,7 +87,12 @@ impl StoreClaim {
     /// Whether its owner is dead, or this very process.
     pub(super) fn is_left(&self) -> bool {
         let Ok(here) = Owner::current() else { return false };
-        self.owner.as_ref().is_some_and(|owner| *owner == here || owner.is_dead(&here))
+        self.owner.as_ref().is_some_and(|owner| *owner == here || owner.is_dead_without_lock(&here))
+    }
+
+    /// Whether a job of this very process has it in hand.
+    pub(super) fn is_held_here(&self) -> bool {
+        held().contains(self.probe.as_str())
     }
 
     fn text(&self, output: &StoreOutput) -> Result<Vec<u8>, OutputError> {
@@ -102,7 +134,7 @@ impl StoreOutput {
         match self.bucket.create(&self.url.child_key(CLAIM), claim.text(self)?) {
             Ok(_) => Ok(true),
             // A first try that went well, and of which no answer came, is met by the second one.
-            Err(error) if is_condition(&error) || is_uncertain(&error) => {
+            Err(error) if is_condition(&error) || error.may_be_done => {
                 let there = self.read_claim()?;
                 match there.is_some_and(|(there, _)| there == claim) {
                     true => Ok(true),
@@ -112,6 +144,32 @@ impl StoreOutput {
             }
             Err(error) => Err(OutputError::store(error)),
         }
+    }
+
+    /// Sees to it that the store refuses to create what is there: without that both of two writers would win.
+    pub(super) fn check_conditions(&self) -> Result<(), OutputError> {
+        let Some((claim, _)) = self.read_claim()? else { return Err(self.lost(None)) };
+        match self.bucket.create(&self.url.child_key(CLAIM), claim.text(self)?) {
+            Ok(_) => Err(OutputError::NoConditions { url: self.url.to_string() }),
+            Err(error) if is_condition(&error) => Ok(()),
+            Err(error) => Err(OutputError::store(error)),
+        }
+    }
+
+    /// Gives the claim back, unless it is another's by now, as after a person has deleted it.
+    pub(super) fn give_back(&self) {
+        match self.is_claimed() {
+            Ok(true) => {
+                self.delete(&[self.url.child_key(CLAIM)]);
+            }
+            Ok(false) => {}
+            Err(error) => self.warn("given back", &error),
+        }
+    }
+
+    /// Whether the claim that is there is this job's.
+    pub(super) fn is_claimed(&self) -> Result<bool, OutputError> {
+        Ok(self.read_claim()?.is_some_and(|(there, _)| there.probe == self.probe))
     }
 
     /// Replaces the claim by another one of this process, in the version that was read.
@@ -125,11 +183,13 @@ impl StoreOutput {
     ) -> Result<(), OutputError> {
         match self.bucket.replace(&self.url.child_key(CLAIM), claim.text(self)?, version) {
             Ok(_) => Ok(()),
-            Err(error) if is_condition(&error) || is_missing(&error) || is_uncertain(&error) => {
+            Err(error) if is_condition(&error) || is_missing(&error) || error.may_be_done => {
                 match self.read_claim()? {
                     Some((there, _)) if there == *claim => Ok(()),
-                    _ if is_uncertain(&error) => Err(OutputError::store(error)),
-                    there => Err(self.lost(there.map(|(claim, _)| claim))),
+                    there if is_condition(&error) || is_missing(&error) => {
+                        Err(self.lost(there.map(|(claim, _)| claim)))
+                    }
+                    _ => Err(OutputError::store(error)),
                 }
             }
             Err(error) => Err(OutputError::store(error)),
@@ -143,7 +203,24 @@ impl StoreOutput {
     }
 }
 
-/// Whether what was asked may have been done all the same.
-fn is_uncertain(error: &ObjectError) -> bool {
-    error.cause.fault() == ObjectFault::Way
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_worker::commit::PROBE;
+
+    #[test]
+    fn claim_of_this_process_is_left_only_once_its_job_has_let_go_of_it() {
+        let claim = StoreClaim {
+            probe: format!("{PROBE}0123456789abcdef").parse().unwrap(),
+            owner: Owner::current().ok(),
+            job: None,
+            state: StoreClaimState::Open,
+            overwrite: false,
+            replaces: None,
+        };
+        let held = HeldClaim::new(&claim.probe);
+        assert!(claim.is_left() && claim.is_held_here());
+        drop(held);
+        assert!(claim.is_left() && !claim.is_held_here());
+    }
 }

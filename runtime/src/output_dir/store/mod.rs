@@ -14,7 +14,7 @@ mod publish;
 use super::success::SUCCESS_BYTES_MAX;
 use super::{BAD_RECORDS, OutputError, SUCCESS, Success};
 use crate::api::{BuiltPart, Submission};
-use claim::{StoreClaim, StoreClaimState};
+use claim::{HeldClaim, StoreClaim, StoreClaimState};
 use gristmill_worker::commit::{PROBE, nonce_of};
 use gristmill_worker::fault;
 use gristmill_worker::folder::PlainName;
@@ -37,6 +37,8 @@ pub(crate) struct StoreOutput {
     bucket: Arc<ObjectBucket>,
     /// Name of the claim; its nonce stands in the names of all parts.
     probe: PlainName,
+    /// Of the one who has made the claim.
+    held: Option<HeldClaim>,
 }
 
 impl StoreOutput {
@@ -53,13 +55,17 @@ impl StoreOutput {
         let named = format!("{PROBE}{nonce}").parse().map_err(std::io::Error::other);
         let path = PathBuf::from(url.to_string());
         let probe = named.map_err(OutputError::io("name the claim of", &path))?;
-        let output = Self { url, bucket, probe };
+        let held = Some(HeldClaim::new(&probe));
+        let output = Self { url, bucket, probe, held };
         for _ in 0..TAKE_OVERS_MAX {
             if let Some((claim, _)) = output.read_claim()? {
-                if !claim.is_left() {
+                if !claim.is_left() || claim.is_held_here() {
                     return Err(OutputError::Claimed { url: output.url.to_string(), by: claim.to_string() });
                 }
-                output.of_claim(&claim).close_dead()?;
+                let left = output.of_claim(&claim);
+                left.take(StoreClaimState::Abandoning)?;
+                tracing::info!(url = %left.url, "puts the output of a dead process in order");
+                left.undo();
                 continue;
             }
             let replaces = output.look_around(overwrite)?;
@@ -67,11 +73,12 @@ impl StoreOutput {
                 continue;
             }
             fault::place("store.claimed");
-            // Whoever was there before the claim has finished in between.
-            match output.look_around(overwrite) {
+            // Whoever was there before the claim may have finished in between.
+            let again = output.check_conditions().and_then(|()| output.look_around(overwrite));
+            match again {
                 Ok(again) if again == replaces => return Ok(output),
                 again => {
-                    output.delete(&[output.url.child_key(CLAIM)]);
+                    output.give_back();
                     again?;
                 }
             }
@@ -91,7 +98,7 @@ impl StoreOutput {
         if AttemptObject::of(&example).is_none() {
             return Err(OutputError::ClaimLost { url: url.to_string(), by: format!("{probe} is none") });
         }
-        Ok(Self { url, bucket, probe })
+        Ok(Self { url, bucket, probe, held: None })
     }
 
     /// Makes this process the owner of the claim, which another one has made.
@@ -112,7 +119,7 @@ impl StoreOutput {
     ///
     /// # Errors
     /// Parts that are not as their attempts left them, another writer that was faster, and what the store says. What the job has
-    /// uploaded is removed then, unless nobody knows whether `_SUCCESS` was written.
+    /// uploaded is removed then, unless nobody knows whether `_SUCCESS` was written, or a closer that died had written it.
     pub(crate) fn finish(self, success: &Success, built: &[BuiltPart]) -> Result<(), OutputError> {
         let (before, claim) = match self.take(StoreClaimState::Closing) {
             // Its claim was given back, perhaps by a closer that died before it could say so.
@@ -134,24 +141,20 @@ impl StoreOutput {
                 fault::place("store.cleared");
                 Ok(())
             }
-            Err(NotFinished::Certainly(error)) => {
-                self.undo();
-                Err(error)
-            }
+            Err(NotFinished::Certainly(error)) => match self.undo() {
+                true => Ok(()),
+                false => Err(error),
+            },
             Err(NotFinished::Perhaps(error)) => Err(error),
         }
     }
 
-    /// Removes everything that the job has uploaded, and the claim.
+    /// Removes everything that the job has uploaded, and the claim; an output that a closer that died had finished stays.
     pub(crate) fn abandon(self) {
         match self.take(StoreClaimState::Abandoning) {
-            // A closer that died may have been done.
-            Ok((StoreClaimState::Closing, _)) => {
-                if let Err(error) = self.close_dead() {
-                    self.warn("abandoned", &error);
-                }
+            Ok(_) => {
+                self.undo();
             }
-            Ok(_) => self.undo(),
             // Another process has it in hand, or it is gone.
             Err(OutputError::ClaimLost { .. }) => {}
             Err(error) => self.warn("abandoned", &error),
@@ -173,7 +176,7 @@ impl StoreOutput {
     }
 
     fn of_claim(&self, claim: &StoreClaim) -> Self {
-        Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone() }
+        Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone(), held: None }
     }
 
     /// Takes the claim for this process, to finish or abandon the output. A submitter and a master may both find that they have
@@ -193,22 +196,9 @@ impl StoreOutput {
         }
     }
 
-    /// Ends the claim of a dead process: an output that it had finished stays, what it had uploaded of another one goes.
-    fn close_dead(&self) -> Result<(), OutputError> {
-        self.take(StoreClaimState::Abandoning)?;
-        tracing::info!(url = %self.url, "put the output of a dead process in order");
-        match self.read_success()? {
-            Some((success, _)) if success.parts.iter().any(|part| self.is_own(&part.name)) => {
-                self.delete(&[self.url.child_key(CLAIM)]);
-            }
-            _ => self.undo(),
-        }
-        Ok(())
-    }
-
-    /// Whether an object of this name, without folders, was uploaded by an attempt of this job.
+    /// Whether an attempt of this job has uploaded an object of this name.
     fn is_own(&self, name: &str) -> bool {
-        AttemptObject::of(name).is_some_and(|object| object.nonce == self.nonce())
+        attempts_object(name).is_some_and(|object| object.nonce == self.nonce())
     }
 
     /// All that there is below the prefix, with the names that it has there.
@@ -261,36 +251,78 @@ impl StoreOutput {
         }
     }
 
-    /// Removes what is not of the output that was just finished, of this job or of the one before it, then the claim.
+    /// Removes what is not of the output that was just finished, then the claim.
     fn clear(&self, success: &Success, old: &BTreeSet<String>, overwrite: bool) {
-        let keep = names_of(success);
-        let there = match self.objects() {
-            Ok(there) => there,
-            Err(error) => return self.warn("cleared", &error),
-        };
-        let is_old =
-            |name: &str| old.contains(name) || name.rsplit('/').next().is_some_and(|name| self.is_own(name));
-        let of_old_records = |name: &str| name == BAD_RECORDS && success.bad_records.is_empty();
-        let gone = there.into_iter().filter(|(name, _)| {
-            (is_old(name) || (overwrite && is_attempts(name)) || of_old_records(name)) && !keep.contains(name)
-        });
-        if self.delete(&gone.map(|(_, object)| object.key).collect::<Vec<_>>()) {
-            self.delete(&[self.url.child_key(CLAIM)]);
+        let written = self.write_bad_records(success);
+        match written.and_then(|()| self.replaced(success, old, overwrite)) {
+            Ok(gone) => {
+                if self.delete(&gone) {
+                    self.give_back();
+                }
+            }
+            Err(error) => self.warn("cleared", &error),
         }
     }
 
-    /// Removes what this job has uploaded, then the claim; where that fails the claim stays, and the next job goes on.
-    fn undo(&self) {
-        let there = match self.objects() {
-            Ok(there) => there,
-            Err(error) => return self.warn("removed", &error),
-        };
-        let own = there
-            .into_iter()
-            .filter(|(name, _)| name.rsplit('/').next().is_some_and(|name| self.is_own(name)));
-        if self.delete(&own.map(|(_, object)| object.key).collect::<Vec<_>>()) {
-            self.delete(&[self.url.child_key(CLAIM)]);
+    /// Only once `_SUCCESS` is written: until then they are those of the output before, and nothing says whose they are.
+    fn write_bad_records(&self, success: &Success) -> Result<(), OutputError> {
+        if success.bad_records.is_empty() {
+            return Ok(());
         }
+        let text = success.bad_records_text().into_bytes();
+        self.bucket.put(&self.url.child_key(BAD_RECORDS), text).map_err(OutputError::store)
+    }
+
+    /// What is not of the output that was just finished: of this job, of the output before it, and with `overwrite` what jobs
+    /// that were killed have left.
+    fn replaced(
+        &self,
+        success: &Success,
+        old: &BTreeSet<String>,
+        overwrite: bool,
+    ) -> Result<Vec<String>, OutputError> {
+        let (keep, there) = (names_of(success), self.objects()?);
+        // Whoever has claimed the prefix, after a person has deleted this job's claim, looks after what is there.
+        let overwrite = overwrite && self.is_claimed()?;
+        let folder = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        // As does another output below this one, even if it was begun a moment ago.
+        let is_mark = |name: &str| matches!(name.rsplit('/').next(), Some(SUCCESS | CLAIM));
+        let marked = there.iter().filter(|(name, _)| is_mark(name));
+        let others: BTreeSet<String> = marked.filter_map(|(name, _)| folder(name)).collect();
+        let is_left = |name: &str| {
+            is_attempts(name) && folder(name).is_none_or(|folder| !others.contains(&folder))
+                || name == BAD_RECORDS && success.bad_records.is_empty()
+        };
+        let is_gone = |name: &str| {
+            (old.contains(name) || self.is_own(name) || overwrite && is_left(name)) && !keep.contains(name)
+        };
+        Ok(there.into_iter().filter(|(name, _)| is_gone(name)).map(|(_, object)| object.key).collect())
+    }
+
+    /// Removes what this job has uploaded, but for an output that is finished, then the claim; answers whether it is. Where that
+    /// fails the claim stays, and the next job goes on.
+    fn undo(&self) -> bool {
+        match self.remains() {
+            Ok((is_finished, gone)) => {
+                if self.delete(&gone) {
+                    self.give_back();
+                }
+                is_finished
+            }
+            Err(error) => {
+                self.warn("removed", &error);
+                false
+            }
+        }
+    }
+
+    /// Whether `_SUCCESS` is that of this job, and the objects of this job that it does not name.
+    fn remains(&self) -> Result<(bool, Vec<String>), OutputError> {
+        let named = self.read_success()?.map_or_else(BTreeSet::new, |(success, _)| names_of(&success));
+        let mut own = self.objects()?;
+        own.retain(|(name, _)| self.is_own(name) && !named.contains(name));
+        let is_finished = named.iter().any(|name| self.is_own(name));
+        Ok((is_finished, own.into_iter().map(|(_, object)| object.key).collect()))
     }
 
     /// Whether these objects are gone.
@@ -318,7 +350,15 @@ fn names_of(success: &Success) -> BTreeSet<String> {
 
 /// Whether an attempt has given an object this name.
 fn is_attempts(name: &str) -> bool {
-    name.rsplit('/').next().is_some_and(|name| AttemptObject::of(name).is_some())
+    attempts_object(name).is_some()
+}
+
+/// What an object's name says of the attempt that has given it; those of named outputs lie one folder below.
+fn attempts_object(name: &str) -> Option<AttemptObject<'_>> {
+    match name.split_once('/') {
+        Some((_, name)) => AttemptObject::of(name),
+        None => AttemptObject::of(name),
+    }
 }
 
 fn is_missing(error: &ObjectError) -> bool {

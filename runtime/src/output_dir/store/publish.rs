@@ -1,19 +1,21 @@
 //! How an output in a store is finished: parts are looked at, then `_SUCCESS` is written under its condition.
 
-use super::super::{BAD_RECORDS, OutputError, SUCCESS, Success};
+use super::super::{OutputError, SUCCESS, Success};
 use super::claim::StoreClaim;
 use super::{StoreOutput, is_condition, names_of};
 use crate::api::BuiltPart;
 use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, is_output_name, part_name};
 use gristmill_worker::fault;
 use gristmill_worker::input::Compression;
-use gristmill_worker::objects::{ObjectError, ObjectFault, ObjectStamp, ObjectVersion, attempt_object_name};
+use gristmill_worker::objects::{
+    ObjectError, ObjectFailure, ObjectStamp, ObjectVersion, attempt_object_name,
+};
 use gristmill_worker::protocol::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-/// Times that `_SUCCESS` is written when no answer came: each may have been the one that went well.
+/// Times that `_SUCCESS` is written when no answer came in time: a request that the library does not send again by itself.
 const TRIES_MAX: u32 = 3;
 
 /// Why an output is not finished.
@@ -40,11 +42,6 @@ impl StoreOutput {
         self.check_parts(&success.parts, built).map_err(NotFinished::Certainly)?;
         fault::place("store.checked");
         let text = self.success_text(success).map_err(NotFinished::Certainly)?;
-        if !success.bad_records.is_empty() {
-            let records = success.bad_records_text().as_bytes().to_vec();
-            let put = self.bucket.put(&self.url.child_key(BAD_RECORDS), records);
-            put.map_err(|error| NotFinished::Certainly(OutputError::store(error)))?;
-        }
         self.write_success(&text, claim.replaces.as_ref(), success)?;
         Ok(old.map_or_else(BTreeSet::new, |(old, _)| names_of(&old)))
     }
@@ -57,34 +54,35 @@ impl StoreOutput {
         success: &Success,
     ) -> Result<(), NotFinished> {
         let key = self.url.child_key(SUCCESS);
-        let mut last = None;
-        for _ in 0..TRIES_MAX {
+        let mut tries = 0;
+        let mut may_be_done = false;
+        loop {
             let written = match replaces {
                 None => self.bucket.create(&key, text.to_vec()),
                 Some(version) => self.bucket.replace(&key, text.to_vec(), version.clone()),
             };
-            match written {
-                Ok(_) => return Ok(()),
-                Err(error) if is_condition(&error) => {
-                    // An earlier try may have gone well without an answer.
-                    return match self.is_finished_with(success) {
-                        Ok(true) => Ok(()),
-                        Ok(false) => Err(NotFinished::Certainly(OutputError::OtherWriter {
-                            url: self.url.to_string(),
-                        })),
-                        Err(error) => Err(NotFinished::Perhaps(error)),
-                    };
-                }
-                Err(error) if error.cause.fault() == ObjectFault::Way => last = Some(error),
-                Err(error) if last.is_none() => {
-                    return Err(NotFinished::Certainly(OutputError::store(error)));
-                }
-                Err(error) => return Err(self.not_known(error)),
+            let Err(error) = written else { return Ok(()) };
+            tries += 1;
+            may_be_done |= error.may_be_done;
+            if is_condition(&error) {
+                // An earlier try may have gone well without an answer.
+                return match self.is_finished_with(success) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => {
+                        Err(NotFinished::Certainly(OutputError::OtherWriter { url: self.url.to_string() }))
+                    }
+                    Err(error) => Err(NotFinished::Perhaps(error)),
+                };
             }
-        }
-        match last {
-            Some(error) => Err(self.not_known(error)),
-            None => Ok(()),
+            let again = matches!(error.cause, ObjectFailure::Silent | ObjectFailure::Unreachable { .. });
+            if again && tries < TRIES_MAX {
+                continue;
+            }
+            return match may_be_done {
+                true if matches!(self.is_finished_with(success), Ok(true)) => Ok(()),
+                true => Err(self.not_known(error)),
+                false => Err(NotFinished::Certainly(OutputError::store(error))),
+            };
         }
     }
 
