@@ -470,12 +470,12 @@ impl AsyncClient {
         let unseen = tokio::select! {
             unseen = look => unseen,
             () = self.interruption() => {
-                output.abandon();
+                give_up(output).await;
                 return Err(ClientError::InterruptedPlanning);
             }
         };
         if let Some((worker, path)) = unseen {
-            output.abandon();
+            give_up(output).await;
             return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
         }
         let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
@@ -495,7 +495,7 @@ impl AsyncClient {
         match first {
             Ok(status) => Ok(status.job),
             Err(error) => {
-                ready.output.abandon();
+                give_up(ready.output).await;
                 Err(error)
             }
         }
@@ -548,7 +548,7 @@ impl AsyncClient {
         if !gate.give_up() {
             // The output is claimed, and little is left to be done.
             if let Ok((planned, _)) = whole.await {
-                planned.output.abandon();
+                give_up(planned.output).await;
             }
         }
         Err(ClientError::InterruptedPlanning)
@@ -590,7 +590,7 @@ impl AsyncClient {
         let (files, cluster) = match list_files(paths.clone(), cluster).await {
             Ok(listed) => listed,
             Err(error) => {
-                planned.output.abandon();
+                give_up(planned.output).await;
                 return Err(error);
             }
         };
@@ -623,7 +623,7 @@ impl AsyncClient {
         let serving = match self.serve(&mut planned, options).await {
             Ok(serving) => serving,
             Err(error) => {
-                planned.output.abandon();
+                give_up(planned.output).await;
                 return Err(error);
             }
         };
@@ -825,6 +825,15 @@ fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
         Err(ClientError::Interrupted { job }) => Some(*job),
         Err(_) => None,
     }
+}
+
+/// Abandons an output, off this thread if it lies in a store: that may take as long as the store does.
+async fn give_up(output: ClaimedOutput) {
+    if !output.is_far() {
+        return output.abandon();
+    }
+    let abandoned = tokio::task::spawn_blocking(|| output.abandon()).await;
+    abandoned.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
 }
 
 /// A job that only has to be handed over.
