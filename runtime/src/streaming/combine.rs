@@ -128,6 +128,11 @@ impl LineSink for CombinedPairs<'_> {
         self.pair(key, value)
     }
 
+    fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
+        let job = self.job;
+        job.map_output.split_lines(block, |key, value| self.pair(key, value))
+    }
+
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
         self.coding.emit((key, value), self.partitions, &mut self.scratch, self.out)
     }

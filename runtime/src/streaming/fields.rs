@@ -37,6 +37,55 @@ impl FieldRule {
             None => (line, &[]),
         }
     }
+
+    /// Hands key and value of each line to `take`; answers how many lines they were. Each line has its `\n`.
+    pub(super) fn split_lines<E>(
+        &self,
+        block: &[u8],
+        mut take: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let Some(separator) = self.short_way() else {
+            return each_line(block, |line| {
+                let (key, value) = self.split(line);
+                take(key, value)
+            });
+        };
+        let (mut count, mut begin, mut value) = (0, 0, None);
+        // Ends of keys and of lines in one pass.
+        for at in memchr::memchr2_iter(b'\n', separator, block) {
+            if block[at] != b'\n' {
+                value.get_or_insert(at);
+                continue;
+            }
+            match value.take() {
+                Some(end) => take(&block[begin..end], &block[end + 1..at])?,
+                None => take(&block[begin..at], &[])?,
+            }
+            begin = at + 1;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The byte that ends a key of one field, as nearly all have it.
+    fn short_way(&self) -> Option<u8> {
+        match self.separator.as_bytes() {
+            [b'\n'] => None,
+            [byte] if self.key_fields <= 1 => Some(*byte),
+            _ => None,
+        }
+    }
+}
+
+/// Hands each line to `take`, without its `\n`, which each has; answers how many they were.
+pub(super) fn each_line<E>(block: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
+    let (mut count, mut begin) = (0, 0);
+    for end in memchr::memchr_iter(b'\n', block) {
+        take(&block[begin..end])?;
+        begin = end + 1;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Cuts bytes that come piece by piece into lines, which end with `\n`, `\r` or `\r\n` as Hadoop reads them.
@@ -78,6 +127,36 @@ impl LineCutter {
             }
         }
         self.rest.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// As [`push`](Self::push), with lines that hold no `\r` many at once: one line to `line`, whole ones with their `\n` to
+    /// `lines`.
+    pub fn push_many<S, E>(
+        &mut self,
+        bytes: &[u8],
+        to: &mut S,
+        mut line: impl FnMut(&mut S, &[u8]) -> Result<(), E>,
+        lines: impl FnOnce(&mut S, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.after_return || memchr::memchr(b'\r', bytes).is_some() {
+            return self.push(bytes, |one| line(to, one));
+        }
+        let Some(last) = memchr::memrchr(b'\n', bytes) else {
+            self.rest.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let mut whole = &bytes[..=last];
+        if let Some(first) = memchr::memchr(b'\n', whole).filter(|_| !self.rest.is_empty()) {
+            self.rest.extend_from_slice(&whole[..first]);
+            whole = &whole[first + 1..];
+            let mut begun = std::mem::take(&mut self.rest);
+            line(to, &begun)?;
+            begun.clear();
+            self.rest = begun;
+        }
+        lines(to, whole)?;
+        self.rest.extend_from_slice(&bytes[last + 1..]);
         Ok(())
     }
 
@@ -141,7 +220,62 @@ mod tests {
         assert_eq!(cut(&[b"a\r", b"", b"\nb"]), [b"a", b"b"]);
     }
 
+    /// What is cut many lines at once, cut into lines.
+    fn cut_many(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
+        let (mut cutter, mut lines) = (LineCutter::default(), Vec::new());
+        for piece in pieces {
+            let line = |lines: &mut Vec<Vec<u8>>, line: &[u8]| -> Result<(), Infallible> {
+                lines.push(line.to_vec());
+                Ok(())
+            };
+            let Ok(()) = cutter.push_many(piece, &mut lines, line, |lines, block| {
+                let counted = each_line(block, |one| line(lines, one))?;
+                assert_eq!(counted, memchr::memchr_iter(b'\n', block).count() as u64);
+                Ok(())
+            });
+        }
+        let Ok(()) = cutter.finish(|line| -> Result<(), Infallible> {
+            lines.push(line.to_vec());
+            Ok(())
+        });
+        lines
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\t'), Just(b':'), Just(b'x')], 0..60)
+    }
+
     proptest! {
+        #[test]
+        fn lines_that_are_split_at_once_are_those_that_are_split_one_by_one(mut text in texts()) {
+            text.push(b'\n');
+            for rule in [rule("\t", 1), rule("\t", 2), rule("::", 1), rule(":", 1), rule("", 1), rule("\n", 1)] {
+                let mut pairs = Vec::new();
+                let take = |key: &[u8], value: &[u8]| -> Result<(), Infallible> {
+                    pairs.push((key.to_vec(), value.to_vec()));
+                    Ok(())
+                };
+                let Ok(count) = rule.split_lines(&text, take);
+                let lines = text[..text.len() - 1].split(|byte| *byte == b'\n');
+                let expected: Vec<_> =
+                    lines.map(|line| rule.split(line)).map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+                prop_assert_eq!(count, expected.len() as u64);
+                prop_assert_eq!(pairs, expected, "{:?}", rule);
+            }
+        }
+
+        #[test]
+        fn lines_that_come_many_at_once_are_those_that_come_one_by_one(
+            bytes in proptest::collection::vec(prop_oneof![8 => Just(b'x'), 4 => Just(b'\n'), 1 => Just(b'\r')], 0..60),
+            cuts in proptest::collection::vec(0usize..60, 0..6),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
+            prop_assert_eq!(cut_many(&pieces), cut(&[&bytes]));
+        }
+
         #[test]
         fn lines_do_not_depend_on_how_bytes_come(
             bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b'x')], 0..40),

@@ -6,7 +6,7 @@
 //! Not here: typed bytes from within ([`typed_bytes`](super::typed_bytes)), lines and fields ([`fields`](super::fields)).
 
 use super::StreamingJob;
-use super::fields::LineCutter;
+use super::fields::{FieldRule, LineCutter};
 use super::process::{LineSink, TaskCommand};
 use super::typed_bytes::{self, BYTES, LONG, TEXT, Unfinished};
 use gristmill_worker::prelude::*;
@@ -172,6 +172,41 @@ impl PartForm {
         Self { shape: form.shape(), content, separator, scratch: Vec::new() }
     }
 
+    /// The separator, if a line that this rule cuts is written as it is read: but for one with too few separators, which gets
+    /// another.
+    fn kept_separator(&self, rule: &FieldRule) -> Option<u8> {
+        match (self.content, self.shape, self.separator.as_deref()) {
+            (PartContent::Text, Shape::Text, Some(&[separator])) if separator != b'\n' => {
+                (rule.separator.as_bytes() == [separator]).then_some(separator)
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes lines, each of which has its `\n`, as pairs by this rule; answers how many they were.
+    pub fn write_lines(&mut self, rule: &FieldRule, lines: &[u8], out: &mut Output) -> TaskResult<u64> {
+        let Some(separator) = self.kept_separator(rule) else {
+            return rule.split_lines(lines, |key, value| self.write(key, value, out));
+        };
+        let (mut count, mut written, mut fields) = (0, 0, 1);
+        for at in memchr::memchr2_iter(b'\n', separator, lines) {
+            if lines[at] == separator {
+                fields += 1;
+                continue;
+            }
+            if fields <= rule.key_fields.max(1) {
+                out.write(&lines[written..at]);
+                out.write(&[separator]);
+                written = at;
+            }
+            fields = 1;
+            count += 1;
+        }
+        out.write(&lines[written..]);
+        out.count_records(count);
+        Ok(count)
+    }
+
     /// Writes a pair. As text it has the separator also where the value is empty.
     pub fn write(&mut self, key: &[u8], value: &[u8], out: &mut Output) -> TaskResult {
         self.scratch.clear();
@@ -187,6 +222,8 @@ impl PartForm {
                     out.write(value);
                 }
                 out.write(b"\n");
+                out.end_record();
+                return Ok(());
             }
             (PartContent::Text, shape) => {
                 push_line(shape, key, &mut self.scratch)?;
@@ -232,10 +269,18 @@ impl OutputCutter {
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult<u64> {
         let mut count = 0;
         match self {
-            Self::Lines(lines) => lines.push(bytes, |line| {
-                count += 1;
-                sink.line(line)
-            })?,
+            Self::Lines(cutter) => cutter.push_many(
+                bytes,
+                &mut (sink, &mut count),
+                |(sink, count), line| {
+                    **count += 1;
+                    sink.line(line)
+                },
+                |(sink, count), lines| {
+                    **count += sink.lines(lines)?;
+                    Ok(())
+                },
+            )?,
             Self::Pairs(pairs) => pairs.push(bytes, &mut |key, value| {
                 count += 1;
                 sink.pair(key, value)
@@ -373,6 +418,59 @@ mod tests {
         let mut out = Vec::new();
         push_field(form, shape, bytes, &mut out).unwrap();
         out
+    }
+
+    /// What lies in a part, and how many records it counts.
+    fn part_of(write: impl FnOnce(&mut Output)) -> (Vec<u8>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        let mut out = Output::create(&path).unwrap();
+        write(&mut out);
+        let records = out.records();
+        // So much that what was written before has to go to the file.
+        out.write(&vec![b'.'; 1 << 20]);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.retain(|byte| *byte != b'.');
+        (bytes, records)
+    }
+
+    #[test]
+    fn lines_that_stay_as_they_are_get_their_separator_where_it_is_missing() {
+        let text = b"a\tb\n\nfoo\n\t\na\tb\tc\n";
+        let rule = |key_fields| FieldRule { separator: "\t".to_owned(), key_fields };
+        for (key_fields, expected) in
+            [(1, &b"a\tb\n\t\nfoo\t\n\t\na\tb\tc\n"[..]), (2, b"a\tb\t\n\t\nfoo\t\n\t\t\na\tb\tc\n")]
+        {
+            let mut form = PartForm::new(PairForm::Text, PartContent::Text, "\t");
+            let written = part_of(|out| {
+                assert_eq!(form.write_lines(&rule(key_fields), text, out).unwrap(), 5);
+            });
+            assert_eq!(written, (expected.to_vec(), 5), "{key_fields}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_written_at_once_as_they_are_one_by_one(
+            text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\t'), Just(b'|'), Just(b'x')], 0..40),
+        ) {
+            let text = [&text[..], b"\n"].concat();
+            let rules = [("\t", 1), ("\t", 2), ("|", 1)];
+            let forms = [PairForm::Text, PairForm::KeyOnlyText];
+            for ((separator, key_fields), form) in rules.into_iter().flat_map(|rule| forms.map(|form| (rule, form))) {
+                let rule = FieldRule { separator: separator.to_owned(), key_fields };
+                let made = || PartForm::new(form, PartContent::Text, "\t");
+                let (mut at_once, mut one_by_one) = (made(), made());
+                let found = part_of(|out| drop(at_once.write_lines(&rule, &text, out).unwrap()));
+                let expected = part_of(|out| {
+                    for line in text[..text.len() - 1].split(|byte| *byte == b'\n') {
+                        let (key, value) = rule.split(line);
+                        one_by_one.write(key, value, out).unwrap();
+                    }
+                });
+                prop_assert_eq!(found, expected, "{:?} {:?}", rule, form);
+            }
+        }
     }
 
     #[test]

@@ -26,12 +26,17 @@ struct StreamInput {
     cutter: PairCutter,
     /// Where records between marks end.
     marked: RecordCutter,
+    /// Lines are read as they stand in the file, without their keys.
+    passes_lines: bool,
 }
 
 impl StreamInput {
     fn new(job: Arc<StreamingJob>) -> Self {
         let (cutter, marked) = (PairCutter::new(PairForm::TypedBytes), RecordCutter::default());
-        Self { job, place: None, command: None, number: Vec::new(), pair: Vec::new(), cutter, marked }
+        let is_line = matches!(job.line_input, LineInput::Text | LineInput::Numbered);
+        let passes_lines = is_line && job.forms.map_input == PairForm::Text && job.ignores_key();
+        let (place, command, number, pair) = (None, None, Vec::new(), Vec::new());
+        Self { job, place, command, number, pair, cutter, marked, passes_lines }
     }
 
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
@@ -47,7 +52,14 @@ impl StreamInput {
     /// One record, or many of input without lines.
     fn bytes(&mut self, block: Block<'_>, sink: &mut dyn LineSink) -> TaskResult {
         if self.job.line_input != LineInput::TypedBytes {
-            return block.records().try_for_each(|record| self.record(record, sink));
+            return match &mut self.command {
+                Some(command) if self.passes_lines && memchr::memchr(b'\r', block.bytes()).is_none() => {
+                    command.feed_block(block.bytes(), sink)?;
+                    // The last line of a file may lack its end.
+                    if block.bytes().ends_with(b"\n") { Ok(()) } else { command.feed(&[b"\n"], sink) }
+                }
+                _ => block.records().try_for_each(|record| self.record(record, sink)),
+            };
         }
         let mut cutter = std::mem::replace(&mut self.cutter, PairCutter::new(PairForm::TypedBytes));
         cutter.push(block.bytes(), &mut |key, value| {
@@ -115,7 +127,7 @@ impl StreamInput {
         let (_, text) = value;
         if let Some(command) = &mut self.command
             && form == PairForm::Text
-            && job.ignore_key.unwrap_or(job.line_input == LineInput::Text)
+            && job.ignores_key()
         {
             // Nobody reads the key, so its number is not written out.
             return command.feed(&[text, b"\n"], sink);
@@ -155,6 +167,11 @@ impl StreamInput {
 }
 
 impl StreamingJob {
+    /// Whether the key of a line is left out of what the mapper reads.
+    fn ignores_key(&self) -> bool {
+        self.ignore_key.unwrap_or(self.line_input == LineInput::Text)
+    }
+
     /// How lines fall into key and value before the mapper.
     fn key_value_rule(&self) -> FieldRule {
         let separator = self.properties.get("mapreduce.input.keyvaluelinerecordreader.key.value.separator");
@@ -211,6 +228,11 @@ impl LineSink for EmitPairs<'_> {
     fn line(&mut self, line: &[u8]) -> TaskResult {
         let (key, value) = self.job.map_output.split(line);
         self.pair(key, value)
+    }
+
+    fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
+        let job = self.job;
+        job.map_output.split_lines(block, |key, value| self.pair(key, value))
     }
 
     fn is_cancelled(&self) -> bool {
@@ -294,6 +316,10 @@ impl LineSink for WritePairs<'_> {
     fn line(&mut self, line: &[u8]) -> TaskResult {
         let (key, value) = self.rule.split(line);
         self.form.write(key, value, self.out)
+    }
+
+    fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
+        self.form.write_lines(self.rule, block, self.out)
     }
 
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {

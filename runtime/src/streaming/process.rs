@@ -1,18 +1,18 @@
 //! The process of one step of one attempt: fed and read at the same time, watched, and ended with all that it started.
 //!
-//! Three threads move bytes between its pipes and the slot's thread, over channels with room for a few pieces, and one
-//! waits for its end. The slot's thread takes whatever has come whenever it has to wait, so neither side can block the
-//! other however much a command keeps back. All decisions are made on the slot's thread.
+//! All is done on the slot's thread: whenever it has to wait for the command to take more it takes what has come, so neither
+//! side can block the other however much a command keeps back.
 //!
-//! Not here: what its lines mean ([`map`](super::map), [`reduce`](super::reduce)).
+//! Not here: what its lines mean ([`map`](super::map), [`reduce`](super::reduce)), how its pipes are read and written
+//! ([`pipes`](super::pipes)), what is made of what it says ([`reported`](super::reported)).
 
 use super::bundle::UnpackedBundle;
 use super::debug::{self, Failure};
 use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::{EXECUTABLE, TaskFolder};
 use super::forms::{OutputCutter, PairForm};
-use super::pipes::{READ_BYTES, Tidings, await_exit, read_output, read_talk, spawn, write_input};
-use super::reported::{CountsByName, Reported};
+use super::pipes::{CommandPipes, Moved};
+use super::reported::{CountsByName, Talk};
 use super::{ShippedFile, StreamingJob};
 use crate::cluster::{CommandStart, start_command};
 use gristmill_scheduler::ids::AttemptId;
@@ -26,19 +26,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that are gathered before a command gets them: as many as in Hadoop, where a command that closes its input
-/// fails only if more than the last of these were left.
+/// Bytes that are gathered before a command gets them.
 const FEED_BYTES: usize = 128 << 10;
 
-/// Pieces on their way to a command.
-const FEEDS_MAX: usize = 2;
+/// A command that closes its input fails if more bytes than these were left: as many as Hadoop gathers, where those that
+/// are gathered last count as taken.
+const UNREAD_BYTES_MAX: u64 = 128 << 10;
 
-/// Pieces on their way from a command.
+/// Room for the pair with which there are as many.
+const FEED_SLACK_BYTES: usize = 4 << 10;
+
+/// Bytes that are read from a command at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// Pieces that are taken from a command before it is fed again.
 const READS_MAX: usize = 8;
 
 /// The longest line or pair that a command may write, bytes.
@@ -54,6 +58,8 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) trait LineSink {
     /// One line, without its end.
     fn line(&mut self, line: &[u8]) -> TaskResult;
+    /// Whole lines, each with its `\n`, without any `\r`; answers how many they were.
+    fn lines(&mut self, block: &[u8]) -> TaskResult<u64>;
     /// A pair, where it does not write lines.
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult;
     /// Whether the attempt is not wanted any more. May wait.
@@ -114,21 +120,22 @@ pub(super) struct TaskCommand {
     words: String,
     child: Child,
     group: Pid,
-    feed: Option<SyncSender<Vec<u8>>>,
-    tidings: Receiver<Tidings>,
-    reported: Arc<Mutex<Reported>>,
-    /// Lines that it has written to standard error.
-    talked: Arc<AtomicU64>,
+    pipes: CommandPipes,
+    talk: Talk,
     life: SignOfLife,
+    /// On its way to the command.
     gathered: Vec<u8>,
+    /// Bytes that it has not taken and never will.
+    unread: u64,
+    /// What was read last from it, for its memory.
+    read: Vec<u8>,
     cutter: OutputCutter,
     lines_written: u64,
-    /// When it was last seen to read or write, and how many lines of standard error there were.
-    seen: (Instant, u64),
-    output_open: bool,
-    talk_open: bool,
-    input_open: bool,
-    exited: bool,
+    /// When it was last seen to read or write.
+    seen: Instant,
+    /// When it was last asked whether the attempt is still wanted.
+    looked: Instant,
+    exited_at: Option<Instant>,
     /// The attempt is not wanted any more: the command was killed.
     cancelled: bool,
     /// Its number may be another's by now.
@@ -178,7 +185,7 @@ impl TaskCommand {
         Self::attend(job, place, (words, form), started, (folder, environment))
     }
 
-    /// Starts the threads of a process.
+    /// Takes over a process that has been started.
     fn attend(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
@@ -186,81 +193,71 @@ impl TaskCommand {
         mut child: Child,
         (folder, environment): (TaskFolder, BTreeMap<OsString, OsString>),
     ) -> TaskResult<Self> {
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(TaskError::new("a command has no pipes"));
+        let pipes = match CommandPipes::take(&mut child) {
+            Ok(pipes) => pipes,
+            Err(error) => {
+                // What is wrong is said by the error.
+                let _ = child.kill().and_then(|()| child.wait());
+                return Err(error.into());
+            }
         };
-        let group = Pid::from_child(&child);
-        let (feed, feeds) = sync_channel(FEEDS_MAX);
-        let (tell, tidings) = sync_channel(READS_MAX);
-        let reported = Arc::new(Mutex::new(Reported::default()));
-        let talked = Arc::new(AtomicU64::new(0));
-        let made = Self {
+        Ok(Self {
             job: job.clone(),
             attempt: place.attempt,
             split: place.stretch.as_ref().map(|stretch| split_name(job, stretch)),
             words: words.join(" "),
+            group: Pid::from_child(&child),
             child,
-            group,
-            feed: Some(feed),
-            tidings,
-            reported: reported.clone(),
-            talked: talked.clone(),
+            pipes,
+            talk: Talk::new(&job.reporter_prefix),
             life: place.life.clone(),
-            gathered: Vec::with_capacity(FEED_BYTES + READ_BYTES),
+            gathered: Vec::with_capacity(FEED_BYTES + FEED_SLACK_BYTES),
+            unread: 0,
+            read: Vec::with_capacity(READ_BYTES),
             cutter: OutputCutter::new(form),
             lines_written: 0,
-            seen: (Instant::now(), 0),
-            output_open: true,
-            talk_open: true,
-            input_open: true,
-            exited: false,
+            seen: Instant::now(),
+            looked: Instant::now(),
+            exited_at: None,
             cancelled: false,
             reaped: false,
             environment,
             folder,
-        };
-        let prefix = job.reporter_prefix.clone();
-        let (of_input, of_output, of_talk) = (tell.clone(), tell.clone(), tell.clone());
-        spawn("command-input", move || write_input(stdin, &feeds, &of_input))?;
-        spawn("command-output", move || read_output(stdout, &of_output))?;
-        spawn("command-talk", move || read_talk(stderr, &prefix, &reported, &talked, &of_talk))?;
-        spawn("command-end", move || await_exit(group, &tell))?;
-        Ok(made)
+        })
     }
 
     /// Hands bytes to the command, sooner or later, and takes what it has written meanwhile.
     ///
     /// # Errors
     /// A command that takes no more, or failed, or stands still.
+    #[inline]
     pub fn feed(&mut self, bytes: &[&[u8]], sink: &mut dyn LineSink) -> TaskResult {
-        if self.cancelled || !self.input_open {
-            return Ok(());
-        }
         for piece in bytes {
             self.gathered.extend_from_slice(piece);
         }
-        if self.gathered.len() < FEED_BYTES {
-            return Ok(());
-        }
-        let piece = std::mem::replace(&mut self.gathered, Vec::with_capacity(FEED_BYTES + READ_BYTES));
-        self.send(piece, sink)?;
-        if self.input_open || self.cancelled {
-            return Ok(());
-        }
-        match self.job.early_close_after {
-            Some(lines) if lines <= self.lines_written => Ok(()),
-            _ => Err(self.closed_early(sink)),
-        }
+        if self.gathered.len() < FEED_BYTES { Ok(()) } else { self.feed_gathered(sink) }
     }
 
-    /// Takes what the command has written so far, without waiting.
-    pub fn take_written(&mut self, sink: &mut dyn LineSink) -> TaskResult {
-        while let Ok(tidings) = self.tidings.try_recv() {
-            self.take(tidings, sink)?;
+    /// As [`feed`](Self::feed), of many bytes, which are not gathered before.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn feed_block(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
+        if self.gathered.len() + bytes.len() < FEED_BYTES {
+            self.gathered.extend_from_slice(bytes);
+            return Ok(());
         }
-        Ok(())
+        self.feed_gathered(sink)?;
+        self.send(bytes, sink)
+    }
+
+    #[inline(never)]
+    fn feed_gathered(&mut self, sink: &mut dyn LineSink) -> TaskResult {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let sent = self.send(&gathered, sink);
+        gathered.clear();
+        self.gathered = gathered;
+        sent
     }
 
     /// Tells the command that there is no more, takes the rest of what it writes, and sees to it that it has ended.
@@ -268,11 +265,7 @@ impl TaskCommand {
     /// # Errors
     /// A command that failed, or stands still.
     pub fn finish(mut self, sink: &mut dyn LineSink) -> TaskResult<Self> {
-        let rest = std::mem::take(&mut self.gathered);
-        if !rest.is_empty() && self.input_open {
-            // A command that has had enough by now has done nothing wrong.
-            self.send(rest, sink)?;
-        }
+        self.feed_gathered(sink)?;
         self.await_end(sink)?;
         if self.cancelled {
             return Ok(self);
@@ -284,55 +277,121 @@ impl TaskCommand {
     }
 
     /// Adds what the command, which has ended, has counted to the counters of its task.
-    pub fn count(self, counts: &mut dyn CountsByName) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.count(|name, n| counts.add(name, n));
+    pub fn count(mut self, counts: &mut dyn CountsByName) {
+        self.talk.count(|name, n| counts.add(name, n));
     }
 
-    fn send(&mut self, mut piece: Vec<u8>, sink: &mut dyn LineSink) -> TaskResult {
-        while let Some(feed) = self.feed.as_ref().filter(|_| self.input_open && !self.cancelled) {
-            match feed.try_send(piece) {
-                Ok(()) => return self.take_written(sink),
-                Err(TrySendError::Disconnected(_)) => self.input_open = false,
-                Err(TrySendError::Full(back)) => {
-                    piece = back;
-                    self.wait(sink)?;
-                    continue;
+    /// Hands bytes to the command until it has taken them all, or takes no more, and takes what it writes meanwhile.
+    fn send(&mut self, mut bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
+        while !bytes.is_empty() && self.pipes.input_is_open() && !self.cancelled {
+            match self.pipes.write(bytes) {
+                Moved::Bytes(count) => {
+                    bytes = &bytes[count..];
+                    self.is_seen();
                 }
+                // What it has left behind holds its input, and will not take it either.
+                Moved::None if self.is_drained() => self.pipes.close_input(),
+                Moved::None => self.wait(true, sink)?,
+                Moved::Closed => {}
             }
-            break;
         }
-        Ok(())
+        self.unread += bytes.len() as u64;
+        self.take_written(sink)?;
+        if self.unread <= UNREAD_BYTES_MAX || self.cancelled {
+            return Ok(());
+        }
+        match self.job.early_close_after {
+            Some(lines) if lines <= self.lines_written => Ok(()),
+            _ => Err(self.closed_early(sink)),
+        }
+    }
+
+    /// Takes what the command has written and said so far, without waiting.
+    fn take_written(&mut self, sink: &mut dyn LineSink) -> TaskResult {
+        for _ in 0..READS_MAX {
+            if !self.take_output(sink)? {
+                break;
+            }
+        }
+        self.take_talk();
+        self.look_now_and_then(sink)
     }
 
     /// Waits until the command and its pipes are through.
     fn await_end(&mut self, sink: &mut dyn LineSink) -> TaskResult {
-        self.feed = None;
-        let mut exited_at = None;
-        while !self.cancelled && (self.output_open || self.talk_open || !self.exited) {
-            self.wait(sink)?;
-            if self.exited {
-                let since = *exited_at.get_or_insert_with(Instant::now);
-                if DRAIN_PATIENCE < since.elapsed() {
-                    // Something that it left behind holds its pipes; what is outside of its group is not waited for.
-                    break;
-                }
+        self.pipes.close_input();
+        while !self.cancelled && (self.pipes.may_tell_more() || !self.pipes.has_exited()) {
+            self.wait(false, sink)?;
+            if self.is_drained() {
+                // Something that it left behind holds its pipes; what is outside of its group is not waited for.
+                break;
             }
         }
+        self.talk.end();
         Ok(())
     }
 
-    /// Takes the next tidings, or looks whether the attempt is still wanted.
-    fn wait(&mut self, sink: &mut dyn LineSink) -> TaskResult {
-        match self.tidings.recv_timeout(LOOK_PAUSE) {
-            Ok(tidings) => self.take(tidings, sink),
-            Err(RecvTimeoutError::Timeout) => self.look(sink),
-            // All threads are gone: there is nothing left to come.
-            Err(RecvTimeoutError::Disconnected) => {
-                (self.output_open, self.talk_open, self.exited) = (false, false, true);
-                Ok(())
-            }
+    /// Whether it ended so long ago that all is there that it has written.
+    fn is_drained(&self) -> bool {
+        self.exited_at.is_some_and(|at| DRAIN_PATIENCE < at.elapsed())
+    }
+
+    /// Waits for the command and takes what has come, or looks whether the attempt is still wanted.
+    fn wait(&mut self, writes: bool, sink: &mut dyn LineSink) -> TaskResult {
+        let ready = self.pipes.wait(writes, LOOK_PAUSE)?;
+        if !ready.any() {
+            return self.look(sink);
         }
+        if ready.output {
+            self.take_output(sink)?;
+        }
+        if ready.talk {
+            self.take_talk();
+        }
+        if ready.ended {
+            self.exited_at = Some(Instant::now());
+        }
+        self.look_now_and_then(sink)
+    }
+
+    /// Takes a piece of what the command has written, and answers whether there was one.
+    fn take_output(&mut self, sink: &mut dyn LineSink) -> TaskResult<bool> {
+        self.read.clear();
+        if !matches!(self.pipes.read_output(&mut self.read), Moved::Bytes(_)) {
+            return Ok(false);
+        }
+        self.is_seen();
+        self.lines_written += self.cutter.push(&self.read, sink)?;
+        if LINE_BYTES_MAX < self.cutter.held() {
+            let words = &self.words;
+            return Err(TaskError::new(format!(
+                "`{words}` wrote a line or a pair of more than {LINE_BYTES_MAX} bytes"
+            )));
+        }
+        Ok(true)
+    }
+
+    /// Takes what the command has said on standard error.
+    fn take_talk(&mut self) {
+        for _ in 0..READS_MAX {
+            self.read.clear();
+            if !matches!(self.pipes.read_talk(&mut self.read), Moved::Bytes(_)) {
+                break;
+            }
+            self.is_seen();
+            self.talk.take(&self.read);
+        }
+    }
+
+    /// It has read or written something.
+    fn is_seen(&mut self) {
+        self.seen = Instant::now();
+        self.life.show();
+    }
+
+    /// Looks whether the attempt is still wanted, if that was not done for a while.
+    fn look_now_and_then(&mut self, sink: &mut dyn LineSink) -> TaskResult {
+        if self.looked.elapsed() < LOOK_PAUSE { Ok(()) } else { self.look(sink) }
     }
 
     fn look(&mut self, sink: &mut dyn LineSink) -> TaskResult {
@@ -342,13 +401,13 @@ impl TaskCommand {
             self.cancelled = true;
             return Ok(());
         }
-        let talked = self.talked.load(Ordering::Relaxed);
-        if talked != self.seen.1 || LOOK_PAUSE < before.elapsed() {
-            // It has said something, or the attempt was suspended meanwhile.
-            self.seen = (Instant::now(), talked);
+        self.looked = Instant::now();
+        if LOOK_PAUSE < self.looked.duration_since(before) {
+            // The attempt was suspended meanwhile.
+            self.seen = self.looked;
         }
         let Some(limit) = self.job.timeout_ms.map(Duration::from_millis) else { return Ok(()) };
-        if self.exited || self.seen.0.elapsed() < limit {
+        if self.pipes.has_exited() || self.seen.elapsed() < limit {
             return Ok(());
         }
         let attempt = attempt_name(self.job.stamp, self.attempt);
@@ -358,28 +417,6 @@ impl TaskCommand {
             self.words
         );
         Err(self.with_tail(said))
-    }
-
-    fn take(&mut self, tidings: Tidings, sink: &mut dyn LineSink) -> TaskResult {
-        self.seen.0 = Instant::now();
-        self.life.show();
-        match tidings {
-            Tidings::Wrote(bytes) => {
-                self.lines_written += self.cutter.push(&bytes, sink)?;
-                if LINE_BYTES_MAX < self.cutter.held() {
-                    let words = &self.words;
-                    return Err(TaskError::new(format!(
-                        "`{words}` wrote a line or a pair of more than {LINE_BYTES_MAX} bytes"
-                    )));
-                }
-            }
-            Tidings::OutputEnded => self.output_open = false,
-            Tidings::TalkEnded => self.talk_open = false,
-            Tidings::Took => {}
-            Tidings::InputClosed => self.input_open = false,
-            Tidings::Exited => self.exited = true,
-        }
-        Ok(())
     }
 
     /// What is wrong with a command that takes no more of its input: that it failed, if it did.
@@ -421,10 +458,7 @@ impl TaskCommand {
     /// An error with what the map reads, the last lines of standard error, and what the job's own command for that says of
     /// them. The process is ended before.
     fn with_tail(&self, reason: String) -> TaskError {
-        let last_words: String = {
-            let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-            reported.tail().flat_map(|line| [line, "\n"]).collect()
-        };
+        let last_words: String = self.talk.tail().flat_map(|line| [line, "\n"]).collect();
         let looked = self.job.debug_of(self.attempt.task.kind).map(|words| {
             if !self.reaped {
                 self.end_group();

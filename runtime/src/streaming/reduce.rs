@@ -45,6 +45,10 @@ impl LineSink for Nowhere<'_> {
         Ok(())
     }
 
+    fn lines(&mut self, _: &[u8]) -> TaskResult<u64> {
+        Ok(0)
+    }
+
     fn pair(&mut self, _: &[u8], _: &[u8]) -> TaskResult {
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! What commands say on standard error: lines for the framework, which counts, and lines for people, which are kept.
 
+use super::fields::LineCutter;
 use gristmill_worker::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::io::{self, Write as _};
 
 /// Lines of standard error that the report of a failed attempt has.
 const TAIL_LINES_MAX: usize = 50;
@@ -21,16 +24,71 @@ const COUNTERS_MAX: usize = 400;
 /// In front of what was subtracted: counters of the engine do not fall.
 const MINUS: &str = "minus,";
 
+/// The longest line that is kept together, bytes.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// What a command says, as it comes: what is for the framework is kept here, all else goes where the worker's own user code
+/// writes, line by line.
+#[derive(Debug)]
+pub(super) struct Talk {
+    prefix: String,
+    cutter: LineCutter,
+    reported: Reported,
+}
+
+impl Talk {
+    /// Lines for the framework begin with this.
+    pub fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned(), cutter: LineCutter::default(), reported: Reported::default() }
+    }
+
+    /// Takes what was said.
+    pub fn take(&mut self, bytes: &[u8]) {
+        let Self { prefix, cutter, reported } = self;
+        let Ok(()) = cutter.push(bytes, |line| take_line(reported, line, prefix));
+        if LINE_BYTES_MAX < self.cutter.held() {
+            self.end();
+        }
+    }
+
+    /// The last line has no end.
+    pub fn end(&mut self) {
+        let Self { prefix, cutter, reported } = self;
+        let Ok(()) = cutter.finish(|line| take_line(reported, line, prefix));
+    }
+
+    /// The last lines for people; see [`Reported::tail`].
+    pub fn tail(&self) -> impl Iterator<Item = &str> {
+        self.reported.tail()
+    }
+
+    /// Adds to the counters of the task; see [`Reported::count`].
+    pub fn count(&mut self, add: impl FnMut(&str, u64)) {
+        self.reported.count(add);
+    }
+}
+
+fn take_line(reported: &mut Reported, line: &[u8], prefix: &str) -> Result<(), Infallible> {
+    let said = match reported.take(line, prefix) {
+        TalkLine::Taken => return Ok(()),
+        TalkLine::Text(line) => [line, b"\n"].concat(),
+        TalkLine::Wrong(line) => [line, b" (not GROUP,NAME,NUMBER: ignored)\n"].concat(),
+    };
+    // Where it cannot be written nobody reads it.
+    let _ = io::stderr().lock().write_all(&said);
+    Ok(())
+}
+
 /// What a command has said so far.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
+struct Reported {
     counters: BTreeMap<(String, String), i64>,
     tail: VecDeque<String>,
 }
 
 /// What a line of standard error is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum TalkLine<'a> {
+enum TalkLine<'a> {
     /// A counter was added to, or a status was set.
     Taken,
     /// For the log: as it is.

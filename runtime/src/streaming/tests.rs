@@ -14,6 +14,16 @@ fn partitions_are_hadoops() {
     assert_eq!(hash.of(b"", 5), 1);
 }
 
+proptest! {
+    #[test]
+    fn hash_by_groups_is_that_of_byte_after_byte(
+        before in any::<i32>(), bytes in proptest::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let plain = |hash: i32, byte: &u8| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed()));
+        prop_assert_eq!(hash_bytes(before, &bytes), bytes.iter().fold(before, plain));
+    }
+}
+
 fn fields(options: &str) -> PartRule {
     PartRule::Fields(KeySpecs::parse(options, ".").unwrap())
 }
