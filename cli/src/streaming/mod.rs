@@ -33,6 +33,7 @@ use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
+use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_runtime::streaming::{LineInput, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
@@ -376,12 +377,15 @@ fn run_on(
     if let Some((_, config)) = cluster {
         client.wait_for_workers(config.workers.count);
     }
-    let scratch = gristmill_runtime::scratch::ScratchFolder::new("streaming-");
+    let mut job = typed.job;
+    let ships = cluster.is_none() && !job.files.is_empty();
+    // Making one waits for the disk, and few jobs need one.
+    let scratch = (ships || !typed.archives.is_empty()).then(|| ScratchFolder::new("streaming-")).transpose();
     let scratch =
         scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
-    let mut job = typed.job;
+    let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
     for (archive, name) in &typed.archives {
-        let path = scratch.path().join(name);
+        let path = folder.join(name);
         archive::unpack(archive, &path).map_err(|error| {
             StreamError::new(code::SUBMIT, format!("-archives {}: {error}", archive.display()))
         })?;
@@ -389,7 +393,7 @@ fn run_on(
     }
     if cluster.is_none() && !job.files.is_empty() {
         // Workers elsewhere see other files.
-        let bundle = scratch.path().join("bundle");
+        let bundle = folder.join("bundle");
         write_bundle(&job.files, &bundle)
             .map_err(|error| submit(format!("what is shipped cannot be: {error}")))?;
         job.files.clear();

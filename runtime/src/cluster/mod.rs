@@ -131,6 +131,8 @@ impl Cluster {
             backups: config.backups,
         });
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
+        // They come up beside the master: of a short job that is much of its time.
+        let launched = config.workers.launch()?;
         let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;
         let ready = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
         let ready: MasterReady = serde_json::from_str(&ready).map_err(|error| failed(error.into()))?;
@@ -151,7 +153,7 @@ impl Cluster {
         let plaintext = Plaintext::OnLoopback;
         let join = JoinLine { endpoint: cluster.master.clone(), token: made(Role::Work)?, plaintext };
         cluster.supervisors =
-            config.workers.start(&join, &cluster.folders, &EndRequests::at_once(stopping)).await?;
+            config.workers.start(launched, &join, &cluster.folders, &EndRequests::at_once(stopping)).await?;
         Ok(cluster)
     }
 

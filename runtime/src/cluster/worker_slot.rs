@@ -67,16 +67,23 @@ pub(super) struct RunningWorker {
 }
 
 impl WorkerSlot {
-    /// Starts the first process.
-    pub(super) async fn start(&mut self) -> Result<RunningWorker, ClusterError> {
-        self.start_another(false).await
+    /// Starts a process that waits to be told what it is; it is killed if it never is.
+    pub(super) fn launch() -> Result<Child, ClusterError> {
+        child::start("worker", Stdio::null()).map_err(|source| ClusterError::Start { role: "worker", source })
+    }
+
+    /// Tells the first process what it is.
+    pub(super) async fn start(&mut self, launched: Child) -> Result<RunningWorker, ClusterError> {
+        self.tell(launched, false).await
     }
 
     /// Starts a process, which may replace one that had worked.
     async fn start_another(&mut self, replaces: bool) -> Result<RunningWorker, ClusterError> {
-        let failed = |source| ClusterError::Start { role: "worker", source };
+        self.tell(Self::launch()?, replaces).await
+    }
+
+    async fn tell(&mut self, mut child: Child, replaces: bool) -> Result<RunningWorker, ClusterError> {
         let ended_key = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let mut child = child::start("worker", Stdio::null()).map_err(failed)?;
         let folders = self.make_folders(child.id().unwrap_or(0))?;
         let config = ChildConfig::Worker(WorkerChild {
             master: self.join.endpoint.clone(),

@@ -10,6 +10,7 @@ use gristmill_worker::agent::EndRequests;
 use gristmill_worker::http::{JoinLine, Pool, Secret, Timeouts};
 use gristmill_worker::settings::WorkerSettings;
 use std::path::PathBuf;
+use tokio::process::Child;
 use tokio::task::JoinSet;
 
 /// Worker processes of one machine.
@@ -47,7 +48,8 @@ impl WorkerProcesses {
     pub async fn run(&self, join: &JoinLine, requests: EndRequests) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let (folders, _holds) = private_folders(&self.spill_dirs, &nonce)?;
-        let result = match self.start(join, &folders, &requests).await {
+        let started = async { self.start(self.launch()?, join, &folders, &requests).await };
+        let result = match started.await {
             Ok(supervised) => Ok(last_code(supervised).await),
             Err(error) => Err(error),
         };
@@ -55,17 +57,25 @@ impl WorkerProcesses {
         result
     }
 
-    /// Starts the processes, and for each what replaces it and answers its last exit code. They end when what is
-    /// answered is dropped.
+    /// Starts the processes, which then wait to be told what they are: that needs no master yet.
+    pub(super) fn launch(&self) -> Result<LaunchedWorkers, ClusterError> {
+        let memory_kills = MemoryKills::watch();
+        let children = (0..self.count).map(|_| WorkerSlot::launch()).collect::<Result<_, _>>()?;
+        Ok(LaunchedWorkers { children, memory_kills })
+    }
+
+    /// Tells the processes what they are, and starts for each what replaces it and answers its last exit code. They end
+    /// when what is answered is dropped.
     pub(super) async fn start(
         &self,
+        launched: LaunchedWorkers,
         join: &JoinLine,
         folders: &[PathBuf],
         requests: &EndRequests,
     ) -> Result<JoinSet<Option<u8>>, ClusterError> {
         let mut supervised = JoinSet::new();
-        let memory_kills = MemoryKills::watch();
-        for number in 1..=self.count {
+        let LaunchedWorkers { children, memory_kills } = launched;
+        for (number, child) in (1..).zip(children) {
             let mut slot = WorkerSlot {
                 number,
                 settings: self.settings(number),
@@ -76,11 +86,17 @@ impl WorkerProcesses {
                 requests: requests.clone(),
                 made_again: Vec::new(),
             };
-            let first = slot.start().await?;
+            let first = slot.start(child).await?;
             supervised.spawn(slot.supervise(first));
         }
         Ok(supervised)
     }
+}
+
+/// Processes that wait to be told what they are; they are killed if they never are.
+pub(super) struct LaunchedWorkers {
+    children: Vec<Child>,
+    memory_kills: MemoryKills,
 }
 
 /// The exit code of the last that ended for good.
