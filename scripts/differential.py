@@ -323,7 +323,7 @@ def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
     parts = [(out / name).read_bytes() for name in names]
     if [len(part) for part in parts] != [part["bytes"] for part in success["parts"]]:
         return "parts are not as long as _SUCCESS says", []
-    unpack = {".gz": ["gzip", "-dc"], ".zst": ["zstd", "-dcq"]}
+    unpack = {".gz": ["gzip", "-dc"], ".zst": ["zstd", "-dcq"], ".bz2": ["bzip2", "-dc"]}
     for index, name in enumerate(names):
         if tool := unpack.get(os.path.splitext(name)[1]):
             parts[index] = subprocess.run(tool, input=parts[index], stdout=subprocess.PIPE, check=True).stdout

@@ -188,7 +188,7 @@
 //! * **Map-only** jobs: [`JobPlan::map_only`](prelude::JobPlan::map_only); each split becomes a part, in input order.
 //! * **Inputs**: [`Input::lines`](prelude::Input::lines), [`Input::csv`](prelude::Input::csv) (one row, also with line
 //!   breaks in quotes) and [`Input::fixed`](prelude::Input::fixed); a directory stands for its files, without those whose
-//!   name begins with `_` or `.`; `.gz` and `.zst` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
+//!   name begins with `_` or `.`; `.gz`, `.zst` and `.bz2` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
 //!   and knows its file and offset. [`text`](prelude::text) has tokenisers, field splitters and number parsers.
 //! * **Several inputs**: further `.map(input, mapper)` calls, all with the same key and value type.
 //! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with what is to

@@ -79,5 +79,6 @@ mod tests {
         assert_eq!(plain(7, 100_001), "part-000007");
         assert_eq!(part_name(7, 9, Compression::Gzip), "part-00007.gz");
         assert_eq!(part_name(7, 9, Compression::Zstd), "part-00007.zst");
+        assert_eq!(part_name(7, 9, Compression::Bzip2), "part-00007.bz2");
     }
 }

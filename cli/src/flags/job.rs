@@ -28,7 +28,7 @@ pub struct JobFlags {
     /// Go on with the rounds of a program of several jobs after a failure: those in --output that are done are not run again
     #[arg(long, global = true, conflicts_with = "overwrite")]
     pub resume: bool,
-    /// Compress the parts: part-00000.gz or part-00000.zst [default: as the job says, usually not]
+    /// Compress the parts: part-00000.gz, .zst or .bz2 [default: as the job says, usually not]
     #[arg(long, global = true, value_name = "HOW")]
     pub compress_output: Option<CompressOutput>,
     /// Number of parts [default: one for each slot]
@@ -75,6 +75,8 @@ pub enum CompressOutput {
     Gzip,
     /// With Zstandard, as its own level 3 does
     Zstd,
+    /// With bzip2, as its own level 9 does
+    Bzip2,
     /// Not at all, whatever the job says
     None,
 }
@@ -84,6 +86,7 @@ impl From<CompressOutput> for Compression {
         match how {
             CompressOutput::Gzip => Compression::Gzip,
             CompressOutput::Zstd => Compression::Zstd,
+            CompressOutput::Bzip2 => Compression::Bzip2,
             CompressOutput::None => Compression::None,
         }
     }

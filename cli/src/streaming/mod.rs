@@ -76,7 +76,7 @@ const BLOCK_BYTES: u64 = 128 << 20;
 const WHOLE_FILE_BYTES: u64 = 1 << 60;
 
 /// Endings of names of files that Hadoop unpacks and that are not unpacked here: a command would be fed packed bytes.
-const PACKED: [&str; 6] = ["bz2", "deflate", "snappy", "lz4", "lzo", "lzo_deflate"];
+const PACKED: [&str; 5] = ["deflate", "snappy", "lz4", "lzo", "lzo_deflate"];
 
 /// Maps that Hadoop aims at unless told otherwise.
 const MAPS: u64 = 2;
@@ -281,7 +281,7 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
     };
     if let Some(packed) = input_files(&job.inputs).into_iter().find(is_packed) {
         let said = format!(
-            "{}: only .gz and .zst are unpacked here; unpack it, or pack it anew",
+            "{}: only .gz, .bz2 and .zst are unpacked here; unpack it, or pack it anew",
             places.uri(&packed)
         );
         return Err(StreamError::new(code::SUBMIT, said));

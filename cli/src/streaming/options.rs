@@ -453,9 +453,12 @@ impl TypedOptions {
             // Hadoop's own default, `.deflate`, is one that little else reads.
             None | Some("GzipCodec" | "DefaultCodec") => Ok(Some(Compression::Gzip)),
             Some("ZStandardCodec") => Ok(Some(Compression::Zstd)),
+            Some("BZip2Codec") => Ok(Some(Compression::Bzip2)),
             Some(other) => Err(StreamError::new(
                 code::CONFIGURATION,
-                format!("the codec {other} is not known here; there is GzipCodec and ZStandardCodec"),
+                format!(
+                    "the codec {other} is not known here; there is GzipCodec, BZip2Codec and ZStandardCodec"
+                ),
             )),
         }
     }

@@ -19,7 +19,7 @@ fn sorted_lines(text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn compressed_files_are_read_whole() {
-    for (tool_name, name) in [("gzip", "text.gz"), ("zstd", "text.zst")] {
+    for (tool_name, name) in [("gzip", "text.gz"), ("bzip2", "text.bz2"), ("zstd", "text.zst")] {
         if !tool(tool_name, "compressed input") {
             continue;
         }
@@ -47,7 +47,7 @@ fn what_follows_the_data_of_a_gzip_file_is_left_out_and_told() {
         let finished = sandbox.run_well(["run", "grep", "", &input]);
         assert_eq!(finished.stdout_text(), "b\na\n");
         assert_eq!(
-            finished.stderr.contains("bytes behind gzip data, left out"),
+            finished.stderr.contains("bytes behind compressed data, left out"),
             reported,
             "{}",
             finished.stderr

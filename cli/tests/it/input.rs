@@ -1,7 +1,8 @@
 //! Input that cannot be used: refused with its name, before a task starts where that can be known.
 
+use crate::support::data::{Random, tool};
 use crate::support::oracle::{self, counts_of_parts, word_counts};
-use crate::support::{Sandbox, data::Random, say_skipped};
+use crate::support::{Sandbox, say_skipped};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -139,8 +140,15 @@ fn damaged_compressed_input_is_refused_by_name() {
     flipped[packed.len() / 2] ^= 0x55;
     let flipped = sandbox.write("flipped.gz", flipped);
     refused(&sandbox, &["wordcount", &flipped], false, &[&flipped, "damaged"]);
-    let nonsense = sandbox.write("nonsense.zst", "this was never compressed\n");
-    refused(&sandbox, &["wordcount", &nonsense], false, &[&nonsense, "damaged"]);
+    for name in ["nonsense.zst", "nonsense.bz2"] {
+        let nonsense = sandbox.write(name, "this was never compressed\n");
+        refused(&sandbox, &["wordcount", &nonsense], false, &[&nonsense, "damaged"]);
+    }
+    if tool("bzip2", "damaged compressed input") {
+        let packed = oracle::shell(r#"bzip2 -c "$1""#, &[&plain]);
+        let cut = sandbox.write("cut.bz2", &packed[..packed.len() / 2]);
+        refused(&sandbox, &["wordcount", &cut], false, &[&cut, "damaged or cut short"]);
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn compressed_parts_hold_the_same_bytes_for_their_own_tools_and_for_later_jobs()
         let plain_out = sandbox.text(&format!("{job}-plain"));
         run(&["--output", &plain_out]);
         let plain = oracle::parts(plain_out.as_ref());
-        for (how, end) in [("gzip", "gz"), ("zstd", "zst")] {
+        for (how, end) in [("gzip", "gz"), ("zstd", "zst"), ("bzip2", "bz2")] {
             let out = sandbox.text(&format!("{job}-{how}"));
             run(&["--compress-output", how, "--output", &out]);
             let names = oracle::part_names(out.as_ref());
@@ -66,7 +66,7 @@ fn compressed_parts_hold_the_same_bytes_for_their_own_tools_and_for_later_jobs()
             assert!(run(&["--compress-output", how]).stdout == plain.concat(), "{job}: printed as it is");
         }
     }
-    for how in ["gzip", "zstd"] {
+    for how in ["gzip", "zstd", "bzip2"] {
         sandbox.run_well(["verify-sort", &sandbox.text(&format!("sort-{how}"))]);
     }
 }

@@ -148,7 +148,7 @@ impl Drop for RetiredClaim {
 
 /// Whether a file name is that of a part.
 fn is_part(name: &str) -> bool {
-    let name = [".gz", ".zst"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let name = [".gz", ".zst", ".bz2"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     name.strip_prefix("part-")
         .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

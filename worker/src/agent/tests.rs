@@ -398,7 +398,7 @@ async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() 
 
 #[tokio::test]
 async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written() {
-    for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
         goes_on_at_another_worker(compression).await;
     }
 }

@@ -179,7 +179,7 @@ impl JobPlan {
         self
     }
 
-    /// Writes the parts compressed, as `part-00000.gz` or `part-00000.zst`, unless whoever runs the job says otherwise
+    /// Writes the parts compressed, as `part-00000.gz`, `.zst` or `.bz2`, unless whoever runs the job says otherwise
     /// (`--compress-output`). Later jobs read them as what they hold.
     #[must_use]
     pub fn compress_output(mut self, compression: Compression) -> Self {

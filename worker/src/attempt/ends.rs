@@ -16,8 +16,8 @@ pub struct TaskStats {
     pub local_bytes: u64,
 }
 
-/// Counts bytes behind the last member of gzip files: they are no data, but the user should know of them.
-pub const LEFT_OUT_COUNTER: &str = "bytes behind gzip data, left out";
+/// Counts bytes behind the last member of gzip and bzip2 files: they are no data, but the user should know of them.
+pub const LEFT_OUT_COUNTER: &str = "bytes behind compressed data, left out";
 
 /// Counts records that were left out because they are bad.
 pub const BAD_RECORDS_COUNTER: &str = "bad records, left out";

@@ -1,13 +1,15 @@
 //! Compressed files as a stream of what is in them, with a limit on how much that may be.
 //!
 //! The limit is kept outside the decoders: a small file that claims to hold terabytes is given up as soon as
-//! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip) or 128 MiB (zstd).
+//! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip), 128 MiB (zstd) or a block
+//! of 3.6 MiB (bzip2).
 
 use super::local::LocalFile;
 use super::path::FilePath;
 use super::split::Piece;
 use super::window::Fill;
 use super::{InputError, InputLimits, OpenFile, RangeRead};
+use bzip2::{Decompress, Status};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
@@ -21,7 +23,10 @@ const STEP_BYTES: usize = 256 << 10;
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 /// First bytes of every member of a gzip file.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// First bytes of every stream of a bzip2 file.
+const BZIP2_MAGIC: &[u8] = b"BZh";
 
 /// The decoded bytes of one compressed file.
 pub(super) struct Decoded {
@@ -34,7 +39,7 @@ pub(super) struct Decoded {
 }
 
 enum Decoder {
-    Gzip(Box<Members>),
+    Members(Box<Members>),
     Zstd(Box<zstd::stream::read::Decoder<'static, Stored>>),
 }
 
@@ -42,8 +47,15 @@ impl Decoded {
     /// Decodes a gzip file of any number of members. What follows the last one and is no member is left out, as the
     /// `gzip` tool does.
     pub fn gzip(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
-        let stored = Stored::new(file, piece.stamp.size);
-        Self::new(piece, Decoder::Gzip(Box::new(Members::new(stored))), limits)
+        let member = Member::Gzip(Box::new(GzDecoder::new(Stored::new(file, piece.stamp.size))));
+        Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
+    }
+
+    /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does: what follows the last one and is none is
+    /// left out.
+    pub fn bzip2(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
+        let member = Member::Bzip2(Box::new(Bzip2Stream::new(Stored::new(file, piece.stamp.size))));
+        Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
     }
 
     /// Decodes a Zstandard file of any number of frames.
@@ -67,7 +79,7 @@ impl Decoded {
 
     fn stored(&mut self) -> &mut Stored {
         match &mut self.decoder {
-            Decoder::Gzip(members) => members.stored(),
+            Decoder::Members(members) => members.stored(),
             Decoder::Zstd(decoder) => decoder.get_mut(),
         }
     }
@@ -78,7 +90,7 @@ impl Fill for Decoded {
         let step = wanted.min(STEP_BYTES) as u64;
         let before = buffer.len();
         let result = match &mut self.decoder {
-            Decoder::Gzip(members) => members.take(step).read_to_end(buffer),
+            Decoder::Members(members) => members.take(step).read_to_end(buffer),
             Decoder::Zstd(decoder) => decoder.take(step).read_to_end(buffer),
         };
         self.decoded += (buffer.len() - before) as u64;
@@ -104,7 +116,7 @@ impl Fill for Decoded {
 
     fn left_out(&self) -> u64 {
         match &self.decoder {
-            Decoder::Gzip(members) => members.left_out.unwrap_or(0),
+            Decoder::Members(members) => members.left_out.unwrap_or(0),
             Decoder::Zstd(_) => 0,
         }
     }
@@ -117,29 +129,34 @@ impl Fill for Decoded {
     }
 }
 
-/// The members of a gzip file, one after another.
+/// The members of a gzip file, or the streams of one of bzip2, one after another.
 struct Members {
     /// The one that is being read, or the last one.
-    member: Option<GzDecoder<Stored>>,
+    member: Option<Member>,
     /// Bytes behind the last member that are left out; `None` until that has ended.
     left_out: Option<u64>,
 }
 
 impl Members {
-    fn new(stored: Stored) -> Self {
-        Self { member: Some(GzDecoder::new(stored)), left_out: None }
+    fn new(member: Member) -> Self {
+        Self { member: Some(member), left_out: None }
+    }
+
+    fn member(&mut self) -> &mut Member {
+        self.member.as_mut().expect("it is taken only to be replaced")
     }
 
     fn stored(&mut self) -> &mut Stored {
-        self.member.as_mut().expect("it is taken only to be replaced").get_mut()
+        self.member().stored()
     }
 
     /// Goes from the end of a member to the next one, or to the end of the file.
     fn next_member(&mut self) -> io::Result<()> {
-        let head = self.stored().head()?;
-        // Also a single byte that a member could begin with: the file was cut short there.
-        if !head.is_empty() && GZIP_MAGIC.starts_with(head) {
-            self.member = self.member.take().map(|ended| GzDecoder::new(ended.into_inner()));
+        let magic = self.member().magic();
+        let head = self.stored().head(magic.len())?;
+        // Also fewer bytes that a member could begin with: the file was cut short there.
+        if !head.is_empty() && magic.starts_with(head) {
+            self.member = self.member.take().map(Member::next);
         } else {
             self.left_out = Some(self.stored().pass_zeros()?);
         }
@@ -150,11 +167,91 @@ impl Members {
 impl Read for Members {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.left_out.is_none() && !out.is_empty() {
-            let count = self.member.as_mut().map_or(Ok(0), |member| member.read(out))?;
+            let count = self.member().read(out)?;
             if 0 < count {
                 return Ok(count);
             }
             self.next_member()?;
+        }
+        Ok(0)
+    }
+}
+
+/// One member of a file that may have several.
+enum Member {
+    Gzip(Box<GzDecoder<Stored>>),
+    Bzip2(Box<Bzip2Stream>),
+}
+
+impl Member {
+    fn stored(&mut self) -> &mut Stored {
+        match self {
+            Member::Gzip(decoder) => decoder.get_mut(),
+            Member::Bzip2(stream) => &mut stream.stored,
+        }
+    }
+
+    /// How each begins.
+    fn magic(&self) -> &'static [u8] {
+        match self {
+            Member::Gzip(_) => GZIP_MAGIC,
+            Member::Bzip2(_) => BZIP2_MAGIC,
+        }
+    }
+
+    /// The one that begins where this one has ended.
+    fn next(self) -> Self {
+        match self {
+            Member::Gzip(ended) => Member::Gzip(Box::new(GzDecoder::new(ended.into_inner()))),
+            Member::Bzip2(ended) => Member::Bzip2(Box::new(Bzip2Stream::new(ended.stored))),
+        }
+    }
+}
+
+impl Read for Member {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Member::Gzip(decoder) => decoder.read(out),
+            Member::Bzip2(stream) => stream.read(out),
+        }
+    }
+}
+
+/// One stream of a bzip2 file.
+struct Bzip2Stream {
+    stored: Stored,
+    decoder: Decompress,
+    ended: bool,
+}
+
+impl Bzip2Stream {
+    fn new(stored: Stored) -> Self {
+        Self { stored, decoder: Decompress::new(false), ended: false }
+    }
+}
+
+impl Read for Bzip2Stream {
+    /// The crate's own reader would ask for ever where there is no memory.
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while !self.ended && !out.is_empty() {
+            let (used, made) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(self.stored.fill_buf()?, out);
+            let (used, made) = (self.decoder.total_in() - used, self.decoder.total_out() - made);
+            self.stored.consume(used as usize);
+            match status.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
+                Status::StreamEnd => self.ended = true,
+                Status::MemNeeded => return Err(io::ErrorKind::OutOfMemory.into()),
+                _ if used == 0 && made == 0 => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "it ends in the middle of a stream",
+                    ));
+                }
+                _ => {}
+            }
+            if 0 < made {
+                return Ok(made as usize);
+            }
         }
         Ok(0)
     }
@@ -189,9 +286,9 @@ impl Stored {
         Self { file, size, used: 0 }
     }
 
-    /// The next bytes, as many as tell whether a member of gzip begins; fewer only where the file ends.
-    fn head(&mut self) -> io::Result<&[u8]> {
-        let wanted = GZIP_MAGIC.len().min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
+    /// The next bytes, so many; fewer only where the file ends.
+    fn head(&mut self, wanted: usize) -> io::Result<&[u8]> {
+        let wanted = wanted.min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
         if let StoredFile::Ranges { buffer, base, .. } = &mut self.file
             && *base + (buffer.len() as u64) < self.used + wanted as u64
         {

@@ -106,6 +106,8 @@ pub enum Compression {
     Gzip,
     /// `.zst` or `.zstd`: Zstandard, any number of frames, windows up to 128 MiB (what the `zstd` tool accepts).
     Zstd,
+    /// `.bz2`: bzip2, any number of streams.
+    Bzip2,
 }
 
 impl Compression {
@@ -116,6 +118,7 @@ impl Compression {
             Compression::None => "",
             Compression::Gzip => ".gz",
             Compression::Zstd => ".zst",
+            Compression::Bzip2 => ".bz2",
         }
     }
 
@@ -131,6 +134,8 @@ impl Compression {
             Compression::Gzip
         } else if ends_with(".zst") || ends_with(".zstd") {
             Compression::Zstd
+        } else if ends_with(".bz2") {
+            Compression::Bzip2
         } else {
             Compression::None
         }

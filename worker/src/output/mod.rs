@@ -477,7 +477,7 @@ mod tests {
         let words =
             (0..200_000_u64).map(|n| format!("{} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 50)));
         let text: String = words.collect();
-        for compression in [Compression::Gzip, Compression::Zstd] {
+        for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let written = |step: usize| {
                 let disk = Disk(Arc::default(), usize::MAX);
                 let mut out = Output::compressed("part", Box::new(disk.clone()), compression);
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn compressed_output_of_nothing_is_a_file_of_its_format() {
-        for compression in [Compression::Gzip, Compression::Zstd] {
+        for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(format!("part{}", compression.suffix()));
             let out = Output::compressed(&path, Box::new(File::create(&path).unwrap()), compression);
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn compressed_output_reports_a_full_disk_when_it_ends() {
-        for compression in [Compression::Gzip, Compression::Zstd] {
+        for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let disk = Disk(Arc::default(), 5);
             let mut out = Output::compressed("part", Box::new(disk), compression);
             out.line(b"some");

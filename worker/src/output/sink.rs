@@ -5,13 +5,16 @@
 
 use crate::input::Compression;
 use crate::objects::{ObjectBucket, ObjectError, ObjectReader, ObjectUrl, is_url};
+use bzip2::write::{BzDecoder, BzEncoder};
 use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-/// The level of `gzip` and `zstd` if they are not told otherwise. Encoders hold 0.3 MiB (gzip) or 3 MiB (zstd).
+/// The level of `gzip`, `zstd` and `bzip2` if they are not told otherwise. Encoders hold 0.3 MiB (gzip), 3 MiB (zstd) or
+/// 7.6 MiB (bzip2).
 const GZIP_LEVEL: u32 = 6;
+const BZIP2_LEVEL: u32 = 9;
 const ZSTD_LEVEL: i32 = 3;
 
 /// Bytes of a part that are read back at once.
@@ -48,6 +51,8 @@ pub(super) enum Sink {
     Gzip(Box<GzEncoder<Stored>>),
     /// One frame with a checksum.
     Zstd(Box<zstd::stream::write::Encoder<'static, Stored>>),
+    /// One stream.
+    Bzip2(Box<BzEncoder<Stored>>),
     /// There is none: why, until somebody has been told.
     Broken(Option<io::Error>),
 }
@@ -60,6 +65,10 @@ impl Sink {
             Compression::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
                 Sink::Gzip(Box::new(GzEncoder::new(stored(writer), level)))
+            }
+            Compression::Bzip2 => {
+                let level = bzip2::Compression::new(BZIP2_LEVEL);
+                Sink::Bzip2(Box::new(BzEncoder::new(stored(writer), level)))
             }
             Compression::Zstd => {
                 let encoder = zstd::stream::write::Encoder::new(stored(writer), ZSTD_LEVEL);
@@ -79,6 +88,7 @@ impl Sink {
             Sink::Plain(_) | Sink::Broken(_) => return None,
             Sink::Gzip(encoder) => encoder.get_ref(),
             Sink::Zstd(encoder) => encoder.get_ref(),
+            Sink::Bzip2(encoder) => encoder.get_ref(),
         };
         Some((stored.bytes, stored.crc32c))
     }
@@ -88,6 +98,7 @@ impl Sink {
             Sink::Plain(writer) => writer.write_all(bytes),
             Sink::Gzip(encoder) => encoder.write_all(bytes),
             Sink::Zstd(encoder) => encoder.write_all(bytes),
+            Sink::Bzip2(encoder) => encoder.write_all(bytes),
             Sink::Broken(why) => Err(why.take().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
         }
     }
@@ -102,6 +113,10 @@ impl Sink {
             }
             Sink::Zstd(encoder) => {
                 encoder.do_finish()?;
+                encoder.get_mut().flush()
+            }
+            Sink::Bzip2(encoder) => {
+                encoder.try_finish()?;
                 encoder.get_mut().flush()
             }
             Sink::Broken(_) => self.write_all(&[]),
@@ -120,6 +135,7 @@ pub(crate) fn unpacking<'a>(
     Ok(match compression {
         Compression::None => Box::new(inner),
         Compression::Gzip => Box::new(flate2::write::MultiGzDecoder::new(inner)),
+        Compression::Bzip2 => Box::new(BzDecoder::new(inner)),
         Compression::Zstd => {
             let mut decoder = zstd::stream::write::Decoder::new(inner)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
@@ -141,6 +157,7 @@ pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(match Compression::of_name(&path.into()) {
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
         Compression::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;

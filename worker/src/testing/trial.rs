@@ -117,8 +117,8 @@ impl Trial {
         Self { make, files: Vec::new(), parts: 1, rules: SplitRules::default() }
     }
 
-    /// Adds a file that the job finds under this name. Folders and the endings `.gz` and `.zst` mean what they always
-    /// do.
+    /// Adds a file that the job finds under this name. Folders and the endings `.gz`, `.zst` and `.bz2` mean what they
+    /// always do.
     #[must_use]
     pub fn file(mut self, name: impl Into<String>, contents: impl AsRef<[u8]>) -> Self {
         self.files.push((name.into(), contents.as_ref().to_vec()));

@@ -65,7 +65,7 @@ impl SplitBlocks<'_> {
         self.remote_bytes
     }
 
-    /// Bytes behind the data of gzip files that were left out so far.
+    /// Bytes behind the data of compressed files that were left out so far.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -106,7 +106,7 @@ impl SplitBlocks<'_> {
                 current.window.verify_unchanged()?;
                 let left_out = current.window.left_out();
                 if 0 < left_out {
-                    tracing::warn!(file = %current.name, bytes = left_out, "left out what follows the gzip data");
+                    tracing::warn!(file = %current.name, bytes = left_out, "left out what follows the compressed data");
                 }
                 self.left_out += left_out;
                 self.current = None;

@@ -55,6 +55,7 @@ impl PieceBlocks {
         let in_place = piece.compression == Compression::None && matches!(file, OpenFile::Local(_));
         let window: Box<dyn Window> = match (piece.compression, file) {
             (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
+            (Compression::Bzip2, file) => Box::new(Buffered::new(Decoded::bzip2(piece, file, limits), 0)),
             (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
             (Compression::None, OpenFile::Local(file)) => Box::new(Direct(file)),
             (Compression::None, OpenFile::Read(file) | OpenFile::Remote(file)) => {

@@ -13,14 +13,22 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::stream::encode_all(bytes, 1).unwrap()
 }
 
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::new(1));
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 const TEXT: &[&[u8]] = &[b"one\ntw", b"", b"o\n\nthree\r\nlast"];
 
-fn members() -> [(&'static str, Vec<u8>, Vec<usize>); 2] {
-    [("file.gz", gzip as fn(&[u8]) -> Vec<u8>), ("file.zst", zstd)].map(|(name, compress)| {
-        let parts: Vec<Vec<u8>> = TEXT.iter().map(|part| compress(part)).collect();
-        let borders = (0..=parts.len()).map(|count| parts[..count].iter().map(Vec::len).sum()).collect();
-        (name, parts.concat(), borders)
-    })
+fn members() -> [(&'static str, Vec<u8>, Vec<usize>); 3] {
+    [("file.gz", gzip as fn(&[u8]) -> Vec<u8>), ("file.bz2", bzip2), ("file.zst", zstd)].map(
+        |(name, compress)| {
+            let parts: Vec<Vec<u8>> = TEXT.iter().map(|part| compress(part)).collect();
+            let borders = (0..=parts.len()).map(|count| parts[..count].iter().map(Vec::len).sum()).collect();
+            (name, parts.concat(), borders)
+        },
+    )
 }
 
 fn splits(files: &Files, name: &str, bytes: &[u8], format: RecordFormat) -> Vec<Split> {
@@ -42,7 +50,7 @@ fn compressed_files_are_read_whole_with_all_their_members() {
 fn compressed_tables_lose_their_header() {
     let files = Files::new();
     let table = b"\xEF\xBB\xBFa,\"b\n\"\n1,2\n";
-    for (name, bytes) in [("file.gz", gzip(table)), ("file.zst", zstd(table))] {
+    for (name, bytes) in [("file.gz", gzip(table)), ("file.bz2", bzip2(table)), ("file.zst", zstd(table))] {
         let format = RecordFormat::Csv { delimiter: b',', header: true };
         check(&splits(&files, name, &bytes, format), &[(10, b"1,2".to_vec())], name);
     }
@@ -51,7 +59,9 @@ fn compressed_tables_lose_their_header() {
 #[test]
 fn compressed_fixed_records_refuse_a_rest() {
     let files = Files::new();
-    for (name, bytes) in [("file.gz", gzip(b"123456789")), ("file.zst", zstd(b"123456789"))] {
+    let digits = b"123456789";
+    for (name, bytes) in [("file.gz", gzip(digits)), ("file.bz2", bzip2(digits)), ("file.zst", zstd(digits))]
+    {
         let whole = splits(&files, name, &bytes, RecordFormat::Fixed { length: 3 });
         assert_eq!(read(&whole, &LocalFiles, &limits(4)).unwrap().len(), 3);
         let rest = splits(&files, name, &bytes, RecordFormat::Fixed { length: 4 });
@@ -115,6 +125,45 @@ fn what_follows_the_last_member_of_gzip_is_left_out_and_counted_unless_it_is_zer
 }
 
 #[test]
+fn what_follows_the_last_stream_of_bzip2_is_left_out_and_counted_as_the_tool_does() {
+    let files = Files::new();
+    let streams: Vec<u8> = TEXT.iter().flat_map(|part| bzip2(part)).collect();
+    let behind: [(&[u8], u64); 5] = [(b"", 0), (b"\0\0", 0), (b"x", 1), (b"garbage\n", 8), (b"BZx", 3)];
+    for (behind, left_out) in behind {
+        let splits = splits(&files, "file.bz2", &[&streams[..], behind].concat(), RecordFormat::Lines);
+        check(&splits, &lines_of(&TEXT.concat()), &format!("{behind:?}"));
+        for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
+            let (limits, split) = (InputLimits::default(), &splits[0]);
+            let mut blocks = open_split(split, access, &limits);
+            while blocks.next_block().unwrap().is_some() {}
+            assert_eq!(blocks.left_out(), left_out, "{behind:?}");
+        }
+    }
+    for behind in [&b"B"[..], b"BZ", b"BZh", b"BZh9", b"BZh0"] {
+        let splits = splits(&files, "cut.bz2", &[&streams[..], behind].concat(), RecordFormat::Lines);
+        let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
+        assert!(matches!(error, InputError::Corrupt { .. }), "{behind:?}: {error}");
+    }
+}
+
+#[test]
+fn bzip2_that_was_damaged_anywhere_is_corrupt() {
+    let files = Files::new();
+    let text: Vec<u8> = (0..2_000_u32).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+    let whole = bzip2(&text);
+    check(&splits(&files, "whole.bz2", &whole, RecordFormat::Lines), &lines_of(&text), "whole");
+    // The last byte may have bits that belong to nothing.
+    for at in (0..whole.len() - 1).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        let splits = splits(&files, "damaged.bz2", &damaged, RecordFormat::Lines);
+        let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
+        assert!(matches!(error, InputError::Corrupt { .. }), "byte {at}: {error}");
+        assert!(error.is_input_fault());
+    }
+}
+
+#[test]
 fn damaged_gzip_is_corrupt_and_says_where() {
     let files = Files::new();
     let mut bytes = gzip(&TEXT.concat());
@@ -139,7 +188,8 @@ fn bomb_is_given_up_at_the_allowed_ratio() {
     let files = Files::new();
     let zeros = vec![b'\n'; 8 << 20];
     let limits = InputLimits { expansion_floor: 1 << 20, ..InputLimits::default() };
-    for (name, bytes) in [("file.gz", gzip(&zeros)), ("file.zst", zstd(&zeros))] {
+    for (name, bytes) in [("file.gz", gzip(&zeros)), ("file.bz2", bzip2(&zeros)), ("file.zst", zstd(&zeros))]
+    {
         let splits = splits(&files, name, &bytes, RecordFormat::Lines);
         let error = read(&splits, &LocalFiles, &limits).unwrap_err();
         let InputError::Expansion { decoded, compressed, ratio_max: 200, .. } = error else {

@@ -145,6 +145,7 @@ fn compression_is_told_by_the_end_of_the_name() {
     assert_eq!(of("a.GZ"), Compression::Gzip);
     assert_eq!(of("a.zst"), Compression::Zstd);
     assert_eq!(of("a.zstd"), Compression::Zstd);
+    assert_eq!(of("a.bz2"), Compression::Bzip2);
     assert_eq!(of("gz"), Compression::None);
     assert_eq!(of("a.gz.txt"), Compression::None);
 }
