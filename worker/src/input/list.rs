@@ -18,8 +18,9 @@ use super::split::{Compression, FileStamp, Piece, Place};
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
-use std::fs::Metadata;
-use std::io::{ErrorKind, Read};
+use std::fs::{DirEntry, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt;
 
 /// What says that a directory is the output of a job.
@@ -160,6 +161,10 @@ pub(super) fn list_within(
 
 /// Names of files and folders that are looked at for one path: links may make many of few.
 const NAMES_MAX: usize = 4 << 20;
+/// Names in a folder for which another thread is worth its while: 2 ms of looking.
+pub(super) const LOOKS_EACH_MIN: usize = 2000;
+/// Threads that look at once, one of them the lister's own.
+const LOOKERS_MAX: usize = 8;
 
 /// The stamp of a file that can be input.
 fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
@@ -204,8 +209,20 @@ type FolderId = (u64, u64);
 impl Walk<'_> {
     /// A file, or all that a folder has.
     fn list(&mut self, path: &FilePath, metadata: &Metadata) -> Result<Vec<ListedFile>, InputError> {
+        let mut files = Vec::new();
+        self.take_in(path, metadata, &mut files)?;
+        Ok(files)
+    }
+
+    fn take_in(
+        &mut self,
+        path: &FilePath,
+        metadata: &Metadata,
+        files: &mut Vec<ListedFile>,
+    ) -> Result<(), InputError> {
         if !metadata.is_dir() {
-            return Ok(vec![ListedFile { path: path.clone(), stamp: stamp(path, metadata)? }]);
+            files.push(ListedFile { path: path.clone(), stamp: stamp(path, metadata)? });
+            return Ok(());
         }
         let id = (metadata.dev(), metadata.ino());
         if let Some((_, to)) = self.within.iter().find(|(known, _)| *known == id) {
@@ -217,28 +234,29 @@ impl Walk<'_> {
         self.within.push((id, path.clone()));
         let listed = self.list_folder(path);
         self.within.pop();
-        listed
+        files.extend(listed?);
+        Ok(())
     }
 
     fn list_folder(&mut self, folder: &FilePath) -> Result<Vec<ListedFile>, InputError> {
         let mut files = Vec::new();
         let mut bad = Vec::new();
         let is_output = folder.to_path().join(SUCCESS).is_file();
-        for path in self.names_in(folder)? {
-            let looked_at =
-                std::fs::metadata(path.to_path()).map_err(|source| InputError::from_io(&path, source));
+        let names = self.names_in(folder)?;
+        for (FolderEntry { path, .. }, looked_at) in names.iter().zip(look_at(&names)) {
+            let looked_at = looked_at.map_err(|source| InputError::from_io(path, source));
             let listed = looked_at.and_then(|metadata| match self.below {
-                Subdirectories::Refused if metadata.is_dir() && is_output => Ok(Vec::new()),
+                Subdirectories::Refused if metadata.is_dir() && is_output => Ok(()),
                 Subdirectories::Refused if metadata.is_dir() => {
                     Err(InputError::Subdirectory { path: path.clone() })
                 }
-                _ => self.list(&path, &metadata),
+                _ => self.take_in(path, &metadata, &mut files),
             });
             match listed {
-                Ok(listed) if FILES_MAX < files.len() + listed.len() => {
+                Ok(()) if FILES_MAX < files.len() => {
                     return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
                 }
-                Ok(listed) => files.extend(listed),
+                Ok(()) => {}
                 Err(error @ (InputError::TooManyFiles { .. } | InputError::TooManyNames { .. })) => {
                     return Err(error);
                 }
@@ -250,26 +268,61 @@ impl Walk<'_> {
     }
 
     /// What lies in a folder, but for what is left out, in the order of names.
-    fn names_in(&mut self, folder: &FilePath) -> Result<Vec<FilePath>, InputError> {
+    fn names_in(&mut self, folder: &FilePath) -> Result<Vec<FolderEntry>, InputError> {
         let unreadable = |source| InputError::from_io(folder, source);
-        let mut paths = Vec::new();
+        let mut names = Vec::new();
         for entry in std::fs::read_dir(folder.to_path()).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'_' | b'.')) {
                 continue;
             }
-            if paths.len() == FILES_MAX {
+            if names.len() == FILES_MAX {
                 return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
             }
             let Some(left) = self.names_left.checked_sub(1) else {
                 return Err(InputError::TooManyNames { path: self.named.clone(), limit: self.names_max });
             };
             self.names_left = left;
-            paths.push(FilePath::from(entry.path().as_path()));
+            names.push(FolderEntry { path: FilePath::from(entry.path().as_path()), entry });
         }
-        paths.sort_unstable();
-        Ok(paths)
+        names.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(names)
     }
+}
+
+/// What lies in a folder.
+struct FolderEntry {
+    path: FilePath,
+    /// Knows the folder as an open one, so that nothing above it is looked up again.
+    entry: DirEntry,
+}
+
+impl FolderEntry {
+    /// What it looks like, or what it leads to if it is a link.
+    fn look_at(&self) -> io::Result<Metadata> {
+        let metadata = self.entry.metadata()?;
+        if metadata.is_symlink() { std::fs::metadata(self.path.to_path()) } else { Ok(metadata) }
+    }
+}
+
+/// Looks at all of them, many at once by several threads: before that nothing of the job can begin.
+fn look_at(names: &[FolderEntry]) -> Vec<io::Result<Metadata>> {
+    let all = |names: &[FolderEntry]| names.iter().map(FolderEntry::look_at).collect::<Vec<_>>();
+    let threads = (names.len() / LOOKS_EACH_MIN).min(LOOKERS_MAX);
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let each = names.len().div_ceil(threads.min(processors).max(1)).max(1);
+    let (first, others) = names.split_at(each.min(names.len()));
+    std::thread::scope(|scope| {
+        let look = |names| std::thread::Builder::new().spawn_scoped(scope, move || all(names));
+        let looking: Vec<_> = others.chunks(each).map(|names| (names, look(names))).collect();
+        let mut seen = all(first);
+        for (names, looker) in looking {
+            // Where there is no thread to be had, or it has died, this one does its work.
+            let looked = looker.ok().and_then(|looker| looker.join().ok());
+            seen.extend(looked.unwrap_or_else(|| all(names)));
+        }
+        seen
+    })
 }
 
 /// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record.
@@ -296,13 +349,12 @@ pub(super) fn list_into(
     }
     let mut pieces = Vec::new();
     for text in &input.paths {
-        let named = parse(text).and_then(|(place, path)| {
-            Ok(listing.list(place, &path)?.into_iter().map(move |file| (place, file)))
-        });
+        let named =
+            parse(text).and_then(|(place, path)| Ok((listing.list(place, &path)?, Named::new(place, path))));
         match named {
-            Ok(files) => {
-                for (place, file) in files.filter(|(_, file)| 0 < file.stamp.size) {
-                    match whole_file(place, file, input.format, rests) {
+            Ok((files, named)) => {
+                for file in files.into_iter().filter(|file| 0 < file.stamp.size) {
+                    match whole_file(&named, file, input.format, rests) {
                         Ok(piece) => pieces.push(piece),
                         Err(error) => bad.push(error),
                     }
@@ -315,19 +367,46 @@ pub(super) fn list_into(
     pieces
 }
 
-fn whole_file(
+/// What a user named: the files that it stands for have paths that begin with it, mostly.
+struct Named {
     place: Place,
+    path: FilePath,
+    /// The same from the root on, of a path of the submitter: the working directory is asked for once, not for each file.
+    absolute: Option<FilePath>,
+}
+
+impl Named {
+    fn new(place: Place, path: FilePath) -> Self {
+        let absolute = match place {
+            Place::Submitter => std::path::absolute(path.to_path()).ok().map(|path| FilePath::from(&*path)),
+            Place::Worker(_) | Place::Store => None,
+        };
+        Self { place, path, absolute }
+    }
+
+    /// The path of one of its files from the root on.
+    fn absolute(&self, path: &FilePath) -> Result<FilePath, InputError> {
+        if let (Some(absolute), Some(rest)) =
+            (&self.absolute, path.as_bytes().strip_prefix(self.path.as_bytes()))
+        {
+            return Ok(FilePath::new([absolute.as_bytes(), rest].concat()));
+        }
+        let absolute =
+            std::path::absolute(path.to_path()).map_err(|source| InputError::from_io(path, source))?;
+        Ok(FilePath::from(&*absolute))
+    }
+}
+
+fn whole_file(
+    named: &Named,
     file: ListedFile,
     format: RecordFormat,
     rests: bool,
 ) -> Result<Piece, InputError> {
     let ListedFile { path, stamp } = file;
+    let place = named.place;
     let (path, name) = match place {
-        Place::Submitter => {
-            let absolute =
-                std::path::absolute(path.to_path()).map_err(|source| InputError::from_io(&path, source))?;
-            (FilePath::from(absolute.as_path()), path)
-        }
+        Place::Submitter => (named.absolute(&path)?, path),
         Place::Worker(worker) => {
             let name = [format!("{worker}:").as_bytes(), path.as_bytes()].concat();
             (path, FilePath::new(name))

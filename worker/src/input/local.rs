@@ -2,7 +2,9 @@
 //!
 //! Large files are mapped, small ones read, and so are those that cannot be mapped. Of a mapped file that another program
 //! cuts short while a task reads it, zeros are read from there on (`lost_pages`), and the task fails when it asks whether
-//! the file is what it was.
+//! the file is what it was. A small file is read as a whole when it is opened, and asked about right then, through what
+//! was opened: what happens to it afterwards changes nothing, and its name is looked up once, which is most of what a
+//! small file costs.
 
 use super::lost_pages::Watch;
 use super::maps::{MAPS, MappedFiles};
@@ -38,7 +40,6 @@ impl FileAccess for LocalFiles {
 
 /// A file with its whole contents in the address space, and what it looked like when it was listed.
 pub struct LocalFile {
-    place: FilePlace,
     contents: FileContents,
     /// Pages up to here have been asked for.
     populated: usize,
@@ -47,6 +48,7 @@ pub struct LocalFile {
 }
 
 enum FileContents {
+    /// A copy, of which it is known that it is what was listed.
     Read(Vec<u8>),
     Mapped(Arc<MappedFile>),
 }
@@ -192,32 +194,50 @@ impl std::fmt::Debug for MappedFile {
 pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<OpenFile, InputError> {
     let failed = |source| InputError::from_io(&piece.name, source);
     let file = open_regular(piece.path.to_path()).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    refuse_special(&piece.name, &metadata)?;
-    check_stamp(&piece.name, piece.stamp, &metadata)?;
+    if piece.stamp.size <= READ_BYTES_MAX {
+        return read_whole(piece, &file).map(OpenFile::Local);
+    }
+    check_listed(piece, &file)?;
     let place = FilePlace::of(piece);
     let piece_start = usize::try_from(piece.offset).unwrap_or(usize::MAX);
     let piece_end = usize::try_from(piece.end()).unwrap_or(usize::MAX);
-    let contents = if metadata.len() <= READ_BYTES_MAX {
-        let mut bytes = Vec::with_capacity(metadata.len() as usize);
-        (&file).take(metadata.len()).read_to_end(&mut bytes).map_err(failed)?;
-        FileContents::Read(bytes)
-    } else {
-        match maps.map(&file, place.clone(), piece_start..piece_end) {
-            Ok(mapped) => FileContents::Mapped(mapped),
-            // No room in the address space, or a file system without maps: reading reports whatever else is wrong.
-            Err(error) => {
-                tracing::debug!(%error, name = %piece.name, "input is read because it cannot be mapped");
-                return Ok(OpenFile::Read(Box::new(ReadFile { file, place })));
-            }
+    let mapped = match maps.map(&file, place.clone(), piece_start..piece_end) {
+        Ok(mapped) => mapped,
+        // No room in the address space, or a file system without maps: reading reports whatever else is wrong.
+        Err(error) => {
+            tracing::debug!(%error, name = %piece.name, "input is read because it cannot be mapped");
+            return Ok(OpenFile::Read(Box::new(ReadFile { file, place })));
         }
     };
-    let opened = LocalFile { place, contents, populated: piece_start, piece_end };
-    if opened.bytes().len() as u64 == piece.stamp.size {
-        Ok(OpenFile::Local(opened))
-    } else {
-        Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
+    check_length(piece, mapped.bytes().len())?;
+    let contents = FileContents::Mapped(mapped);
+    Ok(OpenFile::Local(LocalFile { contents, populated: piece_start, piece_end }))
+}
+
+/// Reads a small file as a whole. That it was the listed one is asked behind the last byte, of what was opened.
+fn read_whole(piece: &Piece, file: &File) -> Result<LocalFile, InputError> {
+    let mut bytes = Vec::with_capacity(piece.stamp.size as usize);
+    let read = file.take(piece.stamp.size).read_to_end(&mut bytes);
+    // What else it has become says more than why that cannot be read.
+    check_listed(piece, file)?;
+    read.map_err(|source| InputError::from_io(&piece.name, source))?;
+    check_length(piece, bytes.len())?;
+    Ok(LocalFile { contents: FileContents::Read(bytes), populated: 0, piece_end: 0 })
+}
+
+/// Whether what was opened is the regular file that was listed.
+fn check_listed(piece: &Piece, file: &File) -> Result<(), InputError> {
+    let metadata = file.metadata().map_err(|source| InputError::from_io(&piece.name, source))?;
+    refuse_special(&piece.name, &metadata)?;
+    check_stamp(&piece.name, piece.stamp, &metadata)
+}
+
+/// Whether as many bytes came as were listed.
+fn check_length(piece: &Piece, bytes: usize) -> Result<(), InputError> {
+    if bytes as u64 == piece.stamp.size {
+        return Ok(());
     }
+    Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
 }
 
 /// A file of this machine that is read range by range.
@@ -275,14 +295,14 @@ impl LocalFile {
         }
     }
 
-    /// Whether the name still leads to the file that was listed.
+    /// Whether what was read so far are the bytes of the file that was listed.
     ///
     /// # Errors
     /// [`InputError::Changed`] if not, or an error of the file system.
     pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
         match &self.contents {
             FileContents::Mapped(file) => file.verify_unchanged(),
-            FileContents::Read(_) => self.place.verify_unchanged(),
+            FileContents::Read(_) => Ok(()),
         }
     }
 }

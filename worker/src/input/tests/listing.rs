@@ -28,6 +28,27 @@ fn directory_stands_for_its_files_in_the_order_of_names() {
 }
 
 #[test]
+fn directory_of_many_files_is_listed_in_order_with_what_each_looks_like() {
+    let files = Files::new();
+    std::fs::create_dir(files.path("dir")).unwrap();
+    // Enough for several threads to look at them.
+    let count = 3 * list::LOOKS_EACH_MIN;
+    for number in 0..count {
+        files.write(&format!("dir/{number:05}"), "x".repeat(number % 7));
+    }
+    symlink("00006", files.path("dir/link")).unwrap();
+    let pieces = list_input(&input(&[files.text("dir")], RecordFormat::Lines), &LocalListing).unwrap();
+    let mut expected: Vec<(String, u64)> = (0..count)
+        .filter(|number| number % 7 != 0)
+        .map(|number| (files.text(&format!("dir/{number:05}")), number as u64 % 7))
+        .collect();
+    expected.push((files.text("dir/link"), 6));
+    let listed: Vec<(String, u64)> =
+        pieces.iter().map(|piece| (piece.path.to_text(), piece.stamp.size)).collect();
+    assert!(listed == expected, "{} files", listed.len());
+}
+
+#[test]
 fn path_given_twice_is_read_twice_and_hidden_names_may_be_given() {
     let files = Files::new();
     let (one, hidden) = (files.write("one", "x"), files.write("_two", "y"));
@@ -41,6 +62,13 @@ fn relative_path_keeps_its_name_and_is_opened_by_its_absolute_path() {
         list_input(&input(&["Cargo.toml".into()], RecordFormat::Lines), &LocalListing).unwrap().remove(0);
     assert_eq!(piece.name.to_text(), "Cargo.toml");
     assert_eq!(piece.path.to_path(), std::path::absolute("Cargo.toml").unwrap());
+    for folder in ["src/input/tests", "src/input/tests/", "./src/input/tests/.", "src/input/../input/tests"] {
+        let pieces = list_input(&input(&[folder.to_owned()], RecordFormat::Lines), &LocalListing).unwrap();
+        assert!(!pieces.is_empty());
+        for piece in pieces {
+            assert_eq!(piece.path.to_path(), std::path::absolute(piece.name.to_path()).unwrap(), "{folder}");
+        }
+    }
 }
 
 #[test]

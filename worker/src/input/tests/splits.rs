@@ -371,17 +371,23 @@ fn endless_record_is_refused_without_reading_it_all() {
     assert!(matches!(error, InputError::RecordTooLong { offset: 0, limit: 1_048_576, .. }), "{error}");
 }
 
+/// More lines than a file that is read at once when it is opened.
+fn lines_of_a_large_file() -> String {
+    "one\ntwo\n".repeat(10_000)
+}
+
 #[test]
 fn changed_file_is_found_when_opened_and_when_read_to_the_end() {
     let files = Files::new();
-    let piece = files.piece("file", "one\ntwo\n");
+    let lines = lines_of_a_large_file();
+    let piece = files.piece("file", &lines);
     let splits = [Split { input: 0, format: RecordFormat::Lines, pieces: vec![piece.clone()] }];
 
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     assert!(blocks.next_block().unwrap().is_some());
-    files.write("file", "one\ntwo\nthree\n");
+    files.write("file", format!("{lines}three\n"));
     let error = blocks.next_block().map(|_| ()).unwrap_err();
-    assert!(matches!(&error, InputError::Changed { now: Some(now), .. } if now.size == 14), "{error}");
+    assert!(matches!(&error, InputError::Changed { now: Some(now), .. } if now.size == 80_006), "{error}");
 
     let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
     assert!(matches!(error, InputError::Changed { was, .. } if was == piece.stamp));
@@ -391,7 +397,7 @@ fn changed_file_is_found_when_opened_and_when_read_to_the_end() {
 #[test]
 fn deleted_file_is_missing_when_opened_and_changed_when_read_to_the_end() {
     let files = Files::new();
-    let piece = files.piece("file", "one\ntwo\n");
+    let piece = files.piece("file", lines_of_a_large_file());
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: vec![piece] };
 
     let mut blocks = open_split(&split, &LocalFiles, &InputLimits::default());
@@ -402,6 +408,39 @@ fn deleted_file_is_missing_when_opened_and_changed_when_read_to_the_end() {
 
     let error = read(&[split], &LocalFiles, &InputLimits::default()).unwrap_err();
     assert!(matches!(error, InputError::Missing { .. }), "{error}");
+}
+
+#[test]
+fn small_file_counts_as_it_was_when_it_was_opened() {
+    let files = Files::new();
+    let piece = files.piece("file", "one\ntwo\n");
+    let split = Split { input: 0, format: RecordFormat::Lines, pieces: vec![piece.clone()] };
+    let changes: [&dyn Fn(); 2] =
+        [&|| drop(files.write("file", "other\n")), &|| std::fs::remove_file(files.path("file")).unwrap()];
+    for change in changes {
+        files.write("file", "one\ntwo\n");
+        let stamp = files.piece("file", "one\ntwo\n").stamp;
+        let split = Split { pieces: vec![Piece { stamp, ..piece.clone() }], ..split.clone() };
+        let mut blocks = open_split(&split, &LocalFiles, &InputLimits::default());
+        assert_eq!(blocks.next_block().unwrap().unwrap().bytes(), b"one\ntwo\n");
+        change();
+        assert!(blocks.next_block().unwrap().is_none());
+    }
+}
+
+#[test]
+fn small_file_that_is_not_the_listed_one_is_refused_when_it_is_opened() {
+    let files = Files::new();
+    let piece = files.piece("file", "one\ntwo\n");
+    for content in ["one\n", "one\ntwo\nthree\n"] {
+        files.write("file", content);
+        let Err(error) = LocalFiles.open(&piece) else { panic!("{content:?} was opened") };
+        assert!(matches!(error, InputError::Changed { was, now: Some(_), .. } if was == piece.stamp), "{error}");
+    }
+    std::fs::remove_file(files.path("file")).unwrap();
+    std::fs::create_dir(files.path("file")).unwrap();
+    let Err(error) = LocalFiles.open(&piece) else { panic!("a directory was opened") };
+    assert!(matches!(error, InputError::NotAFile { kind: "a directory", .. }), "{error}");
 }
 
 #[test]
