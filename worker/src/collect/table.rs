@@ -230,13 +230,31 @@ impl<V> Table<V> {
     }
 
     /// Makes a list of the table, sorted by hash and then by key.
-    pub(crate) fn into_sorted_by_hash(self) -> Sorted<V> {
+    pub(crate) fn into_sorted_by_hash(mut self) -> Sorted<V> {
+        let beyond_the_end = self.take_beyond_the_end();
         let mut sorted = Sorted::new(self);
-        let long = &sorted.long;
-        let compare =
-            |a: &Slot<V>, b: &Slot<V>| a.hash.cmp(&b.hash).then_with(|| compare_keys(long, a.key, b.key));
-        sorted.slots.sort_unstable_by(|a, b| by_slots(a, b, compare));
+        sorted.slots.extend(beyond_the_end.into_iter().map(Some));
+        let (slots, long) = (&mut sorted.slots, &sorted.long[..]);
+        let compare = |a: &Option<Slot<V>>, b: &Option<Slot<V>>| {
+            by_slots(a, b, |a, b| a.hash.cmp(&b.hash).then_with(|| compare_keys(long, a.key, b.key)))
+        };
+        if !settle_nearly_sorted(slots, compare) {
+            slots.sort_unstable_by(compare);
+        }
         sorted
+    }
+
+    /// Takes the slots out that belong to the end of the table and lie at its beginning, because the end was full.
+    fn take_beyond_the_end(&mut self) -> Vec<Slot<V>> {
+        let mut taken = Vec::new();
+        for place in 0..self.slots.len() {
+            let Some(slot) = &self.slots[place] else { break };
+            if place < self.home(slot.hash) {
+                taken.extend(self.slots[place].take());
+            }
+        }
+        self.used -= taken.len();
+        taken
     }
 
     /// Gives up all slots and keeps their memory for another table.
@@ -282,6 +300,28 @@ impl<V> Sorted<V> {
 
 /// The memory of a table, without any slots in it.
 pub(crate) type TableMemory<V> = Vec<Option<Slot<V>>>;
+
+/// Moves of an item to its place, for each item in the mean, up to which a list counts as nearly sorted. A scan of a table
+/// of counters that is full needs one.
+const MOVES_EACH_MAX: usize = 4;
+
+/// Sorts what is nearly in order: each item goes forward past the few that come behind it. `false`, and it is in some other
+/// order, if that would take long.
+fn settle_nearly_sorted<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> bool {
+    let mut moves_left = items.len().saturating_mul(MOVES_EACH_MAX);
+    for number in 1..items.len() {
+        let mut at = number;
+        while 0 < at && compare(&items[at], &items[at - 1]).is_lt() {
+            if moves_left == 0 {
+                return false;
+            }
+            moves_left -= 1;
+            items.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    true
+}
 
 #[inline]
 fn by_slots<V>(
@@ -384,9 +424,13 @@ mod tests {
             let sorted = table.into_sorted_by_key();
             let sorted: Vec<_> = sorted.iter().map(|slot| found(&sorted.long, slot)).collect();
             prop_assert_eq!(sorted, oracle.into_iter().collect::<Vec<_>>());
-            let sorted = table_of(&keys, spread).0.into_sorted_by_hash();
+            let (table, oracle) = table_of(&keys, spread);
+            let sorted = table.into_sorted_by_hash();
             let ranks: Vec<_> = sorted.iter().map(|slot| (slot.hash, found(&sorted.long, slot).0)).collect();
             prop_assert!(ranks.is_sorted());
+            let mut sorted: Vec<_> = sorted.iter().map(|slot| found(&sorted.long, slot)).collect();
+            sorted.sort_unstable();
+            prop_assert_eq!(sorted, oracle.into_iter().collect::<Vec<_>>());
         }
 
         #[test]
@@ -412,20 +456,40 @@ mod tests {
         assert_eq!(size_of::<Option<Slot<u64>>>(), 32);
     }
 
+    /// Keys whose home is the last slot of the smallest table.
+    fn keys_at_the_end(count: usize) -> Vec<Vec<u8>> {
+        let keys = (0u64..).map(|number| number.to_be_bytes().to_vec());
+        keys.filter(|key| key_hash(key).get() >> 57 == 127).take(count).collect()
+    }
+
+    #[test]
+    fn nearly_sorted_lists_are_settled_and_others_given_up() {
+        let mut nearly: Vec<u32> = (0..1000).map(|number| number ^ 1).collect();
+        assert!(settle_nearly_sorted(&mut nearly, u32::cmp));
+        assert!(nearly.is_sorted());
+        let mut backwards: Vec<u32> = (0..1000).rev().collect();
+        assert!(!settle_nearly_sorted(&mut backwards, u32::cmp));
+        backwards.sort_unstable();
+        assert_eq!(backwards, nearly, "nothing was lost");
+    }
+
+    #[test]
+    fn table_sorted_by_hash_ends_with_keys_that_wrapped_around_its_end() {
+        let mut keys = keys_at_the_end(10);
+        // One with its home at the beginning comes between them, and pushes the later ones on.
+        let mut others = (0u64..).map(|number| number.to_be_bytes().to_vec());
+        let first = others.find(|key| key_hash(key).get() >> 57 == 0).unwrap();
+        keys.insert(5, first.clone());
+        let sorted = table_of(&keys, 1).0.into_sorted_by_hash();
+        assert_eq!(sorted.slots.len(), keys.len());
+        assert!(sorted.iter().is_sorted_by_key(|slot| slot.hash));
+        assert_eq!(found(&sorted.long, sorted.iter().next().unwrap()).0, first);
+    }
+
     #[test]
     fn table_scan_by_share_meets_keys_that_wrapped_around_the_end() {
-        // Many keys whose home is the last slot: the run goes on at the beginning.
-        let mut keys = Vec::new();
-        for number in 0u64.. {
-            let key = number.to_be_bytes().to_vec();
-            if key_hash(&key).get() >> 57 == 127 {
-                keys.push(key);
-            }
-            if keys.len() == 40 {
-                break;
-            }
-        }
-        let (table, oracle) = table_of(&keys, 1);
+        // Many of them: the run goes on at the beginning.
+        let (table, oracle) = table_of(&keys_at_the_end(40), 1);
         assert_eq!(table.slots(), Table::<u64>::SLOTS_MIN);
         for shares in [1, 2, 5, 128, 1000] {
             let mut count = 0;
