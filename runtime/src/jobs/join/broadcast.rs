@@ -3,7 +3,7 @@
 use super::Join;
 use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
-use super::held::{HeldTable, key_hash};
+use super::held::{HeldTable, LikelyRow, key_hash};
 use super::rows::{self, RowReader};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
@@ -42,17 +42,24 @@ struct BroadcastJoin {
 struct Batch<'a> {
     /// Their keys, with the hashes.
     keys: Vec<(&'a [u8], u64)>,
+    /// The rows that they lead to, once these are being loaded.
+    likely: Vec<LikelyRow>,
     /// The pieces of all rows, each row as many.
     pieces: Vec<&'a [u8]>,
 }
 
 impl Batch<'_> {
+    /// Begins to load the rows of all keys.
+    fn load(&mut self, table: &HeldTable) {
+        self.likely.extend(self.keys.iter().map(|(_, hash)| table.load_row(*hash)));
+    }
+
     /// Writes the rows with their partners and empties the batch.
     fn write(&mut self, table: &HeldTable, emission: &mut Emission, out: &mut Output) {
         let each = self.pieces.len().checked_div(self.keys.len()).unwrap_or(0);
-        for (number, (key, hash)) in self.keys.drain(..).enumerate() {
+        for (number, ((key, hash), likely)) in self.keys.drain(..).zip(self.likely.drain(..)).enumerate() {
             let text = &self.pieces[number * each..(number + 1) * each];
-            emission.streamed_row(text, table.partners_by_hash(key, hash), out);
+            emission.streamed_row(text, table.partners_from(key, hash, likely), out);
         }
         self.pieces.clear();
     }
@@ -89,13 +96,14 @@ impl MapOnly for BroadcastJoin {
             table.load_place(hash);
             filling.keys.push((key, hash));
             if filling.keys.len() == BATCH {
-                filling.keys.iter().for_each(|(_, hash)| table.load_row(*hash));
+                filling.load(table);
                 loading.write(table, emission, out);
                 std::mem::swap(&mut filling, &mut loading);
             }
             TaskResult::Ok(())
         })?;
         loading.write(table, emission, out);
+        filling.load(table);
         filling.write(table, emission, out);
         Ok(())
     }

@@ -159,20 +159,35 @@ impl Emission {
     #[inline]
     fn line(&mut self, left: Pieces<'_>, right: Pieces<'_>, out: &mut Output) {
         let Self { line, layout, delimiter, .. } = self;
-        line.clear();
         match layout {
             Layout::Sides(sides) => {
+                let before = out.bytes();
                 for (number, side) in sides.iter().enumerate() {
                     if 0 < number {
-                        line.push(*delimiter);
+                        out.write(&[*delimiter]);
                     }
-                    push_pieces(if *side == Side::Left { left } else { right }, *delimiter, line);
+                    write_pieces(if *side == Side::Left { left } else { right }, *delimiter, out);
                 }
+                // A single empty field: an empty line would not be a row.
+                out.write(if out.bytes() == before { b"\"\"\n" } else { b"\n" });
+                out.end_record();
             }
-            Layout::Mixed(columns) => push_mixed(columns, left, right, *delimiter, line),
+            Layout::Mixed(columns) => {
+                line.clear();
+                push_mixed(columns, left, right, *delimiter, line);
+                out.line(if line.is_empty() { b"\"\"" } else { line });
+            }
         }
-        // A single empty field: an empty line would not be a row.
-        out.line(if line.is_empty() { b"\"\"" } else { line });
+    }
+}
+
+#[inline]
+fn write_pieces(pieces: Pieces<'_>, delimiter: u8, out: &mut Output) {
+    for (number, piece) in pieces.iter().enumerate() {
+        if 0 < number {
+            out.write(&[delimiter]);
+        }
+        out.write(piece);
     }
 }
 
