@@ -112,6 +112,8 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     if job.output.is_none() {
         // In the cluster's own folder: should this process be killed, its children remove it.
         options.output = cluster.folder().join("output");
+        // It is printed and removed; nobody needs it after a loss of power.
+        options.sync = false;
     }
     options.standard_input = Some(cluster.folder().to_owned());
     let mut core = AsyncClient::new(&cluster.join_line());
