@@ -7,7 +7,7 @@ use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::settings::Settings;
 use crate::terminal::{stderr_text, stdout_line, written};
 use crate::usage::usage;
-use crate::{advice, page, printed, private_file, summary, trace};
+use crate::{advice, page, printed, private_file, processes, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::JobStatus;
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, Earlier, JobReport, RoundReport};
@@ -83,6 +83,7 @@ fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
 
 /// `gristmill run JOB`.
 pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    processes::log_of_client();
     let (name, typed) = job_flags(flags)?;
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
@@ -145,6 +146,7 @@ fn leave_threads(runtime: &Arc<tokio::runtime::Runtime>, interrupted: &watch::Re
 
 /// `gristmill submit JOB`.
 pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyhow::Result<u8> {
+    processes::log_of_client();
     let (name, typed) = job_flags(flags)?;
     let (master, job) = (MasterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     let listen = ListenFlags::from_arg_matches(flags)?;

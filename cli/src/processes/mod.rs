@@ -49,6 +49,11 @@ impl Stoppable {
     }
 }
 
+/// Tells on stderr what a client notices beside its answer: what it could not remove, for example.
+pub fn log_of_client() {
+    log_to(None, "warn");
+}
+
 /// Sends the program's own log to stderr, or to where stderr was before user output took its place: as text, or, for
 /// whoever collects logs, as a line of JSON for each event.
 fn log_to(stderr: Option<OwnedFd>, default: &str) {

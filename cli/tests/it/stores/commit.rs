@@ -223,17 +223,18 @@ fn nothing_is_deleted_while_nobody_can_tell_whether_success_was_written() {
 }
 
 #[test]
-fn finished_output_stays_when_the_one_who_closes_it_again_cannot_see_at_once_that_it_is_finished() {
+fn finished_output_stays_when_the_one_who_takes_its_claim_over_cannot_see_at_once_that_it_is_finished() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     sandbox.arm("store.complete");
     let mut running = command(&sandbox, &server, job(&server)).start();
     sandbox.stopped_at("store.complete");
-    let deed = Deed::refuse(403, "AccessDenied");
-    let refused = server.rule(Rule::once(Method::GET, "/out/_SUCCESS", deed));
+    kill_all(&sandbox);
     running.kill();
     sandbox.go_on("store.complete");
-    // Its master closes the output.
-    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+    let deed = Deed::refuse(403, "AccessDenied");
+    let refused = server.rule(Rule::once(Method::GET, "/out/_SUCCESS", deed));
+    run(&sandbox, &server, job(&server)).expect_code(3);
     assert_eq!(server.done(refused), 1);
     let there = whole(&server, "out");
     assert!(sorted(&there) == EXPECTED);

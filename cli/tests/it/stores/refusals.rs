@@ -1,7 +1,7 @@
 //! What a person reads when a store says no, with which exit code, and what stands nowhere.
 
 use super::server::{Deed, KEY_ID, Rule, SECRET, StoreServer, url};
-use super::{command, run, with};
+use super::{command, part_names, run, with};
 use crate::support::Sandbox;
 use crate::support::data::Random;
 use hyper::Method;
@@ -102,8 +102,9 @@ fn refusal_within_an_answer_that_says_200_is_one_and_is_not_repeated_in_the_word
         command(&sandbox, &server, words).env("GRISTMILL_LOG", "warn").finish()
     };
     count(&good).expect_code(0);
+    let old = part_names(&server, "out").remove(0);
     let text = format!(
-        "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>for {KEY_ID}</Message></Error></DeleteResult>"
+        "<DeleteResult><Error><Key>out/{old}</Key><Code>AccessDenied</Code><Message>for {KEY_ID}</Message></Error></DeleteResult>"
     );
     let refused = server.rule(Rule::always(Method::POST, "delete", Deed::Answer(200, text)));
     let told = count(&bad).expect_code(0);

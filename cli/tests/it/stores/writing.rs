@@ -172,7 +172,9 @@ fn large_part_is_there_when_the_answer_to_the_last_request_for_it_is_lost() {
     run(&sandbox, &server, [&["run", "sort", &*input], &out[..]].concat()).expect_code(0);
     assert_eq!(server.done(lost), 1);
     let there = whole(&server, "out");
-    assert_eq!(there.len(), text.len());
+    let mut lines: Vec<&[u8]> = oracle::lines(&text);
+    lines.sort_unstable();
+    assert!(oracle::lines(&there) == lines);
     assert_whole_and_alone(&server, "out", &there);
     let parts = server.asked().iter().filter(|asked| asked.path.contains("partNumber=1")).count();
     assert_eq!(parts, 1, "it is uploaded once");
@@ -220,9 +222,9 @@ fn named_outputs_and_bad_records_lie_beside_the_parts() {
     assert_eq!(read.stdout_text().lines().count(), expected);
     // What an attempt that was given up may leave.
     server.put("out/odd/part-00001-0123456789abcdef-7", "odd, and never to be read\n");
-    let flags = ["run", "grep", "odd", "s3://data/out", "--recursive", "--count", "--quiet"];
+    let flags = ["run", "grep", "odd", "s3://data/out", "--recursive", "--quiet"];
     let read = run(&sandbox, &server, flags).expect_code(0);
-    assert_eq!(read.stdout_text().split_whitespace().last(), Some(&*expected.to_string()));
+    assert_eq!(read.stdout_text().lines().count(), expected);
     let broken = server.put("broken.csv", "a,b\n1,2\n3,\"4\"5\n6,7\n");
     let out = url("left-out");
     let skip = [

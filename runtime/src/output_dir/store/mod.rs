@@ -37,8 +37,8 @@ pub(crate) struct StoreOutput {
     bucket: Arc<ObjectBucket>,
     /// Name of the claim; its nonce stands in the names of all parts.
     probe: PlainName,
-    /// Of the one who has made the claim.
-    held: Option<HeldClaim>,
+    /// Of the one who has made the claim. Nobody reads it: it says, until it is dropped, that the claim is held here.
+    _held: Option<HeldClaim>,
 }
 
 impl StoreOutput {
@@ -56,7 +56,7 @@ impl StoreOutput {
         let path = PathBuf::from(url.to_string());
         let probe = named.map_err(OutputError::io("name the claim of", &path))?;
         let held = Some(HeldClaim::new(&probe));
-        let output = Self { url, bucket, probe, held };
+        let output = Self { url, bucket, probe, _held: held };
         for _ in 0..TAKE_OVERS_MAX {
             if let Some((claim, _)) = output.read_claim()? {
                 if !claim.is_left() || claim.is_held_here() {
@@ -98,7 +98,7 @@ impl StoreOutput {
         if AttemptObject::of(&example).is_none() {
             return Err(OutputError::ClaimLost { url: url.to_string(), by: format!("{probe} is none") });
         }
-        Ok(Self { url, bucket, probe, held: None })
+        Ok(Self { url, bucket, probe, _held: None })
     }
 
     /// Makes this process the owner of the claim, which another one has made.
@@ -176,7 +176,7 @@ impl StoreOutput {
     }
 
     fn of_claim(&self, claim: &StoreClaim) -> Self {
-        Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone(), held: None }
+        Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone(), _held: None }
     }
 
     /// Takes the claim for this process, to finish or abandon the output. A submitter and a master may both find that they have
