@@ -461,7 +461,10 @@ mod tests {
                 let rule = FieldRule { separator: separator.to_owned(), key_fields };
                 let made = || PartForm::new(form, PartContent::Text, "\t");
                 let (mut at_once, mut one_by_one) = (made(), made());
-                let found = part_of(|out| drop(at_once.write_lines(&rule, &text, out).unwrap()));
+                let found = part_of(|out| {
+                    let lines = at_once.write_lines(&rule, &text, out).unwrap();
+                    assert_eq!(lines, memchr::memchr_iter(b'\n', &text).count() as u64);
+                });
                 let expected = part_of(|out| {
                     for line in text[..text.len() - 1].split(|byte| *byte == b'\n') {
                         let (key, value) = rule.split(line);

@@ -152,11 +152,16 @@ fn bzip2_that_was_damaged_anywhere_is_corrupt() {
     let text: Vec<u8> = (0..2_000_u32).flat_map(|number| format!("{number}\n").into_bytes()).collect();
     let whole = bzip2(&text);
     check(&splits(&files, "whole.bz2", &whole, RecordFormat::Lines), &lines_of(&text), "whole");
-    // The last byte may have bits that belong to nothing.
+    // The last byte may have bits that belong to nothing, and so has one of the tables of codes; for Python's bz2 too.
+    const MEANS_NOTHING: usize = 70;
     for at in (0..whole.len() - 1).step_by(7) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x10;
         let splits = splits(&files, "damaged.bz2", &damaged, RecordFormat::Lines);
+        if at == MEANS_NOTHING {
+            check(&splits, &lines_of(&text), "damaged where nothing is");
+            continue;
+        }
         let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
         assert!(matches!(error, InputError::Corrupt { .. }), "byte {at}: {error}");
         assert!(error.is_input_fault());
