@@ -37,17 +37,21 @@ pub enum Reason {
     },
     /// Nobody who could use it had less of this.
     Smallest {
-        /// What is compared, with its unit in words.
+        /// What is compared.
         what: &'static str,
         /// The job's.
         value: f64,
+        /// Words that follow the number: its unit, and what it is of.
+        unit: &'static str,
     },
     /// Nobody who could use it had more of this.
     Largest {
-        /// What is compared, with its unit in words.
+        /// What is compared.
         what: &'static str,
         /// The job's.
         value: f64,
+        /// Words that follow the number: its unit, and what it is of.
+        unit: &'static str,
     },
     /// The policy wants the job to hold this many slots.
     Target {
@@ -79,11 +83,11 @@ impl fmt::Display for Reason {
             Reason::LowestShare { held, weight } => {
                 write!(f, "its pool held the least for its weight: {held} slots at weight {weight}")
             }
-            Reason::Smallest { what, value } => {
-                write!(f, "of the jobs that could use the slot, its own has the least {what}: {value:.3}")
+            Reason::Smallest { what, value, unit } => {
+                write!(f, "of the jobs that could use the slot, its own has the least {what}: {value:.3} {unit}")
             }
-            Reason::Largest { what, value } => {
-                write!(f, "of the jobs that could use the slot, its own has the most {what}: {value:.3}")
+            Reason::Largest { what, value, unit } => {
+                write!(f, "of the jobs that could use the slot, its own has the most {what}: {value:.3} {unit}")
             }
             Reason::Target { what, slots } => write!(f, "its job is to hold {slots:.1} slots: {what}"),
             Reason::Place { order, place } => write!(f, "its job is number {place} in the order {order}"),

@@ -67,8 +67,9 @@ impl Policy for Lrpt {
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         self.jobs.plan(view, plan, ShuffleRule::All, |view, job| Reason::Largest {
-            what: "work left, slot-seconds",
+            what: "work left",
             value: work_left(view.row(job)),
+            unit: "slot-seconds",
         });
     }
 }

@@ -74,8 +74,9 @@ impl Policy for MaxSrpt {
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         let reason = |view: View<'_>, job| Reason::Smallest {
-            what: "left to do, the longer of map and shuffle, in seconds",
+            what: "time left",
             value: remaining(view, job),
+            unit: "seconds, the longer of its maps and its shuffle",
         };
         self.jobs.plan(view, plan, self.shuffle, reason);
     }

@@ -145,11 +145,11 @@ impl Default for SplitSrpt {
 }
 
 fn reason(view: View<'_>, class: usize, job: Handle) -> Reason {
-    let (what, station) = match class {
-        MAP_HEAVY => ("map work left among map-heavy jobs, in seconds", Station::Map),
-        _ => ("shuffle work left among shuffle-heavy jobs, in seconds", Station::Shuffle),
+    let (what, unit, station) = match class {
+        MAP_HEAVY => ("map work left", "seconds, among the map-heavy jobs", Station::Map),
+        _ => ("shuffle work left", "seconds, among the shuffle-heavy jobs", Station::Shuffle),
     };
-    Reason::Smallest { what, value: view.time_left(job, station) }
+    Reason::Smallest { what, value: view.time_left(job, station), unit }
 }
 
 impl Class {

@@ -88,13 +88,14 @@ impl SlotPriority {
         let value = self.urgency();
         match self.state() {
             DeadlineState::Undead => {
-                Reason::Largest { what: "expected response time over the one aimed at, missed", value }
+                let unit = "times the one it aims at, which it will miss";
+                Reason::Largest { what: "expected response time", value, unit }
             }
             DeadlineState::NoData => {
                 Reason::Own("nothing is known of the job until its first map has finished")
             }
             DeadlineState::Adjust => {
-                Reason::Largest { what: "number of slots to add to reach the deadline", value }
+                Reason::Largest { what: "slots lacking", value, unit: "to reach its deadline" }
             }
         }
     }

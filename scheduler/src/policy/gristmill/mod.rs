@@ -184,8 +184,8 @@ impl Gristmill {
     }
 
     fn reason(&self, view: View<'_>, job: Handle) -> Reason {
-        let what = "left to do (seconds with all slots to itself, divided by its weight)";
-        Reason::Smallest { what, value: self.distance(view, job) }
+        let unit = "seconds with every slot working for it, divided by its weight";
+        Reason::Smallest { what: "work left", value: self.distance(view, job), unit }
     }
 }
 

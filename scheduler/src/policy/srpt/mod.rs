@@ -75,8 +75,8 @@ impl Policy for Srpt {
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         for job in self.hungry.iter() {
-            let what = "work left, slot-seconds";
-            let reason = Reason::Smallest { what, value: work_left(view.row(job)) };
+            let value = work_left(view.row(job));
+            let reason = Reason::Smallest { what: "work left", value, unit: "slot-seconds" };
             plan.grant(job, Station::Map, Share::All, reason);
             plan.grant(job, Station::Reduce, Share::All, reason);
             if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
