@@ -450,6 +450,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
         #[test]
         fn lines_are_written_at_once_as_they_are_one_by_one(
             text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\t'), Just(b'|'), Just(b'x')], 0..40),

@@ -40,7 +40,8 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let workers = config.workers.count;
     let slots = workers * config.workers.each.slots.total();
-    let shape = Shape { workers, slots, cores, paced: config.workers.each.nic_bytes_per_second.is_some() };
+    let paced = config.workers.each.nic_bytes_per_second.is_some();
+    let shape = Shape { workers, slots, cores, paced, bytes: most_bytes(runner.workload) };
     let kinds = Which::ALL.map(|which| kind(&shape.trial(which)));
     let workload = Workload::batch("calibration", kinds.to_vec());
     let of = |kind: usize, index: usize| DrawnJob {
@@ -62,6 +63,11 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     let found = found(runner.registry, &config.deciders.estimator, shape, &measured)?;
     store.keep_costs(&found)?;
     Ok(Some(found))
+}
+
+/// Bytes that the job with most of them puts out, as far as that is known beforehand.
+fn most_bytes(workload: &Workload) -> f64 {
+    workload.kinds.iter().filter_map(|kind| Some(kind.exact.as_ref()?.shuffle_bytes)).fold(0.0, f64::max)
 }
 
 /// Which trial each job is, in their order.
@@ -215,6 +221,17 @@ fn median(mut samples: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn most_bytes_are_those_of_the_largest_job_that_says_its_own() {
+        let mut workload = Workload::batch("sizes", vec![Kind::new("synthetic", &[]); 3]);
+        assert_eq!(most_bytes(&workload), 0.0);
+        for (kind, bytes) in workload.kinds.iter_mut().zip([7.0, 9e7]) {
+            let (map_seconds, reduce_seconds) = (vec![0.0], Vec::new());
+            kind.exact = Some(ExactWork { map_seconds, shuffle_bytes: bytes, reduce_seconds });
+        }
+        assert_eq!(most_bytes(&workload), 9e7);
+    }
 
     #[test]
     fn jobs_on_an_idle_cluster_come_after_a_pause_and_no_others() {

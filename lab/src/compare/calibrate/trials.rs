@@ -27,8 +27,9 @@ const OUTPUTS: [u32; 2] = [800, 100];
 /// Bytes that each map puts out for each home, so that hardly any home goes without.
 const BYTES_PER_HOME: u32 = 400;
 
-/// Bytes of each map that puts out many.
-const MANY_BYTES: u32 = 16 << 20;
+/// Bytes of the job that puts out many: as many as the largest of the workload, within these bounds. The first bytes find
+/// memory that was in use a moment ago; those beyond cost more, on a virtual machine whose host takes back what is free.
+const MANY_BYTES: [f64; 2] = [(32 << 20) as f64, (256 << 20) as f64];
 
 /// A job that only calibrates.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,6 +78,8 @@ pub(super) struct Shape {
     pub cores: u32,
     /// Whether the network is held to a rate.
     pub paced: bool,
+    /// Bytes that the job of the workload with most of them puts out.
+    pub bytes: f64,
 }
 
 impl Shape {
@@ -92,12 +95,11 @@ impl Shape {
             Which::Reduces => Trial { maps: 1, reduces: REDUCES, ..nothing },
             // As many maps as processors, so that none waits for another; a part for each worker, so that one knows how
             // many bytes come from others.
-            Which::Bytes => Trial {
-                maps: self.cores.min(self.slots),
-                reduces: self.workers,
-                bytes: MANY_BYTES,
-                ..nothing
-            },
+            Which::Bytes => {
+                let maps = self.cores.min(self.slots).max(1);
+                let bytes = self.bytes.clamp(MANY_BYTES[0], MANY_BYTES[1]) / f64::from(maps);
+                Trial { maps, reduces: self.workers, bytes: bytes as u32, ..nothing }
+            }
             Which::TinyMaps => tiny,
             // Each reduce has a few segments to merge.
             Which::TinyReduces => Trial { maps: TINY / 8, reduces: TINY, bytes, ..tiny },
@@ -196,7 +198,7 @@ fn solved(few: (f64, f64, f64), many: (f64, f64, f64)) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { workers: 4, slots: 8, cores: 2, paced: false };
+    const SHAPE: Shape = Shape { workers: 4, slots: 8, cores: 2, paced: false, bytes: 0.0 };
 
     /// The times that jobs take for which the system takes this.
     fn times_of(costs: &SystemCosts) -> Times {
@@ -253,6 +255,16 @@ mod tests {
         near(found.fetch_work, truth.fetch_work);
         near(found.segment_work, truth.segment_work);
         assert_eq!((found.task, found.fetch, found.cores), (truth.task, truth.fetch, truth.cores));
+    }
+
+    #[test]
+    fn trial_of_many_bytes_moves_as_many_as_the_largest_job_within_bounds() {
+        let moved = |bytes| {
+            let trial = Shape { bytes, ..SHAPE }.trial(Which::Bytes);
+            f64::from(trial.maps) * f64::from(trial.bytes)
+        };
+        assert_eq!(moved(1e8), 1e8);
+        assert_eq!([0.0, 1e12].map(moved), MANY_BYTES);
     }
 
     #[test]
