@@ -3,7 +3,7 @@
 #   scripts/bench.sh                     everything
 #   scripts/bench.sh table sort          one row beside other systems
 # Folders: $GRISTMILL_BENCH_HOME (target/bench) for what is built and written, $GRISTMILL_BENCH_DATA (data in there) for
-# 4 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
+# 7 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
 # on stderr and left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -85,5 +85,25 @@ inputs_complete() {
     done
 }
 inputs_complete || make_data
+
+# Inputs that are made of those, or beside them, for rows without a limit program.
+packed() { # folder, command: the books in 8 files
+    [[ -d $data/$1 ]] && return
+    say "packing books with $2"
+    rm -rf "$data/$1.new" && mkdir "$data/$1.new"
+    split -n l/8 -d "$data/books-1g.txt" "$data/$1.new/part-"
+    # shellcheck disable=SC2086
+    find "$data/$1.new" -type f -print0 | xargs -0 -P2 -n1 $2 && mv "$data/$1.new" "$data/$1"
+}
+packed books-gz gzip
+if command -v zstd >/dev/null; then packed books-zst "zstd -q --rm"; else say "no zstd: left out"; fi
+if [[ ! -d $data/small-files ]]; then
+    say "making 50,000 small files"
+    rm -rf "$data/small-files.new" && mkdir "$data/small-files.new"
+    head -c 100000000 "$data/books-1g.txt" | split -b 2000 -a 5 -d - "$data/small-files.new/"
+    mv "$data/small-files.new" "$data/small-files"
+fi
+[[ -s $data/distinct-1g.txt ]] ||
+    "$program/gristmill" gen text "$data/distinct-1g.txt" --size 1GiB --words 16777216 --exponent 0 --seed 3 --overwrite >&2
 
 exec "$program/gristmill-bench" --program "$program/gristmill" "$@"

@@ -43,7 +43,7 @@ pub struct Small {
 pub const COLD: Small = Small {
     name: "cold-1KiB",
     title: "wordcount of 1 KiB, process start to exit",
-    goal: Goal::MillisecondsMax(30.0),
+    goal: Goal::MillisecondsMax(8.0),
     quoted: "DuckDB 110 ms, Dask 760 ms, Ray 3.5 s, Spark 6.7 s to their first result",
 };
 

@@ -126,13 +126,19 @@ fn empty(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Reads files so that they are in the page cache.
+/// Reads files, and those in folders, so that they are in the page cache.
 ///
 /// # Errors
 /// A file that cannot be read.
 pub fn warm(files: &[PathBuf]) -> anyhow::Result<()> {
     let mut buffer = vec![0; WARM_BYTES];
     for path in files {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| format!("could not list {}", path.display()))?;
+            let within: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+            warm(&within.with_context(|| format!("could not list {}", path.display()))?)?;
+            continue;
+        }
         let mut file = File::open(path).with_context(|| format!("could not open {}", path.display()))?;
         while 0 < file.read(&mut buffer).with_context(|| format!("could not read {}", path.display()))? {}
     }

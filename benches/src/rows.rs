@@ -12,9 +12,15 @@ const REGEX: &str = r"[Mm]onste?r\w*";
 /// The text of `grep-fixed`.
 const FIXED: &str = "Frankenstein";
 
+/// The sort.
+const SORT: &str = "sort $DATA/tera-1g.txt --record-length 100 --key-bytes 0..10";
+
 /// The join without its strategy: user, country, page, revenue, as the other systems write them.
 const JOIN: &str = "join --left $DATA/users.csv --right $DATA/visits.csv --on 1=2 \
                     --columns left.1,left.2,right.3,right.5 --strategy";
+
+/// Memory of each worker in `wordcount-distinct`: less than its words need.
+const LITTLE_MEMORY: &str = "--memory 256MiB";
 
 /// Counts words with awk.
 const AWK_COUNT: &str = r#"{for(i=1;i<=NF;i++)c[$i]++}END{for(w in c)print w"\t"c[w]}"#;
@@ -26,9 +32,9 @@ pub struct BenchRow {
     pub name: &'static str,
     /// One line about it.
     pub title: &'static str,
-    /// What the limit program and the scripts of the others call it.
+    /// What the limit program and the scripts of the others call it; empty where they have no such job.
     pub peers_name: &'static str,
-    /// Files in the data folder.
+    /// Files, or folders of files, in the data folder.
     pub inputs: &'static [&'static str],
     /// How outputs are compared.
     pub kind: OutputKind,
@@ -80,7 +86,7 @@ const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
 }
 
 /// All rows. Quoted seconds are those of RESULTS.md beside the other systems' programs.
-pub const ROWS: [BenchRow; 7] = [
+pub const ROWS: [BenchRow; 12] = [
     BenchRow {
         name: "wordcount-books",
         title: "count the words of 1 GiB of books (49 thousand different ones)",
@@ -107,6 +113,15 @@ pub const ROWS: [BenchRow; 7] = [
         kind: OutputKind::Sorted,
         target: limit(2.0),
         quoted: &[quoted("Spark", 27.7), quoted("Dask", 30.5), quoted("Hadoop", 31.9), quoted("Ray", 35.0)],
+    },
+    BenchRow {
+        name: "sort-http",
+        title: "the same sort with all bytes sent over HTTP",
+        peers_name: "sort",
+        inputs: &["tera-1g.txt"],
+        kind: OutputKind::Sorted,
+        target: limit(1.6),
+        quoted: &[],
     },
     BenchRow {
         name: "join-broadcast",
@@ -144,13 +159,56 @@ pub const ROWS: [BenchRow; 7] = [
         target: ripgrep(1.3),
         quoted: &[quoted("Spark", 11.1)],
     },
+    BenchRow {
+        name: "grep-small-files",
+        title: "lines of 50,000 files of 2 kB that hold a word",
+        peers_name: "",
+        inputs: &["small-files"],
+        kind: OutputKind::Lines,
+        target: ripgrep(1.0),
+        quoted: &[],
+    },
+    BenchRow {
+        name: "wordcount-gzip",
+        title: "count the words of 1 GiB of books in 8 files packed by gzip",
+        peers_name: "",
+        inputs: &["books-gz", "books-1g.txt"],
+        kind: OutputKind::Counts,
+        target: RowTarget { times: 1.2, against: UNPACKED_FIRST },
+        quoted: &[],
+    },
+    BenchRow {
+        name: "wordcount-zstd",
+        title: "count the words of 1 GiB of books in 8 files packed by zstd",
+        peers_name: "",
+        inputs: &["books-zst", "books-1g.txt"],
+        kind: OutputKind::Counts,
+        target: RowTarget { times: 1.2, against: UNPACKED_FIRST },
+        quoted: &[],
+    },
+    BenchRow {
+        name: "wordcount-distinct",
+        title: "count the words of 1 GiB of generated text (16.8 million different ones) in less memory than they need",
+        peers_name: "",
+        inputs: &["distinct-1g.txt"],
+        kind: OutputKind::Counts,
+        target: RowTarget { times: 1.3, against: AMPLE_MEMORY },
+        quoted: &[],
+    },
 ];
+
+/// Files unpacked to nowhere, two at a time, then the words of the plain ones counted.
+const UNPACKED_FIRST: &str = "unpacking, then ours";
+
+/// The same job with memory for all words.
+const AMPLE_MEMORY: &str = "ours, ample memory";
 
 const QUOTED_JOIN: &[Quoted] =
     &[quoted("Dask", 14.9), quoted("Ray", 21.0), quoted("Spark", 31.4), quoted("Hadoop", 34.7)];
 
 /// Names of those that are ours or the limit; all others are peers.
-pub const NOT_PEERS: [&str; 4] = ["ours", "ours, synced", "limit", "limit, synced"];
+pub const NOT_PEERS: [&str; 6] =
+    ["ours", "ours, synced", "limit", "limit, synced", UNPACKED_FIRST, AMPLE_MEMORY];
 
 /// The row of this name.
 pub fn row(name: &str) -> Option<BenchRow> {
@@ -166,11 +224,14 @@ impl BenchRow {
     /// Our job and its flags, without those of the cluster and the output.
     fn our_job(&self) -> Vec<String> {
         match self.name {
-            "sort" => words("sort $DATA/tera-1g.txt --record-length 100 --key-bytes 0..10"),
+            "sort" => words(SORT),
+            "sort-http" => words(&format!("{SORT} --shuffle http")),
             "join-broadcast" => words(&format!("{JOIN} broadcast")),
             "join-repartition" => words(&format!("{JOIN} repartition")),
             "grep-regex" => ["grep", REGEX, "$DATA/books-1g.txt"].map(str::to_owned).to_vec(),
             "grep-fixed" => words(&format!("grep --fixed-strings {FIXED} $DATA/books-1g.txt")),
+            "grep-small-files" => words(&format!("grep --fixed-strings {FIXED} $DATA/small-files")),
+            "wordcount-distinct" => words(&format!("wordcount $DATA/distinct-1g.txt {LITTLE_MEMORY}")),
             _ => words(&format!("wordcount $DATA/{}", self.inputs[0])),
         }
     }
@@ -192,6 +253,13 @@ impl BenchRow {
         let plain = |name, command| Contestant { name, command, environment: Vec::new() };
         let shell = |name, script: String| plain(name, vec!["sh".to_owned(), "-c".to_owned(), script]);
         let (job, input) = (self.peers_name, self.inputs[self.inputs.len() - 1]);
+        if job.is_empty() {
+            return vec![
+                plain("ours", self.ours(false)),
+                plain("ours, synced", self.ours(true)),
+                self.reference(),
+            ];
+        }
         let script =
             |name, file: &str| plain(name, words(&format!("$PYTHON $PEERS/{file} {job} $DATA/{input} $OUT")));
         let mut all = vec![
@@ -230,6 +298,35 @@ impl BenchRow {
             }
         }
         all
+    }
+}
+
+impl BenchRow {
+    /// Whom ours is compared with where the limit program and the other systems have no such job.
+    fn reference(&self) -> Contestant {
+        let unpacking = |tool: &str, ending: &str| {
+            let unpack = format!(
+                r#"printf '%s\n' "$DATA/{}"/*.{ending} | xargs -P2 -n1 {tool} -dc > /dev/null"#,
+                self.inputs[0]
+            );
+            let count = format!(
+                r#""$GRISTMILL" run wordcount "$DATA/books-1g.txt" {CLUSTER} --no-sync --output "$OUT""#
+            );
+            format!("{unpack} && {count}")
+        };
+        let script = match self.name {
+            "grep-small-files" => {
+                format!(r#""$RG" -N --no-filename -F '{FIXED}' "$DATA/small-files" > "$OUT/part-0""#)
+            }
+            "wordcount-gzip" => unpacking("gzip", "gz"),
+            "wordcount-zstd" => unpacking("zstd", "zst"),
+            _ => format!(
+                r#""$GRISTMILL" run wordcount "$DATA/{}" {CLUSTER} --no-sync --output "$OUT""#,
+                self.inputs[0]
+            ),
+        };
+        let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
+        Contestant { name: self.target.against, command, environment: Vec::new() }
     }
 }
 

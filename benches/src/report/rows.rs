@@ -171,6 +171,9 @@ fn one(entries: &[ArchiveEntry], row: &BenchRow) -> String {
     }
     let quoted: Vec<String> =
         row.quoted.iter().map(|quoted| format!("{} {} s", quoted.system, quoted.wall_s)).collect();
+    if quoted.is_empty() {
+        return text;
+    }
     let _ = writeln!(
         text,
         "- Quoted, not run here (RESULTS.md of `$PEERS`, two cores, the same files): {}.",

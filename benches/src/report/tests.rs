@@ -108,6 +108,18 @@ fn target_that_is_missed_is_said_to_be() {
 }
 
 #[test]
+fn row_without_a_limit_program_is_judged_by_its_own_reference() {
+    let of = |row: &str, against: &str, wall_s| {
+        let one = |who: &str, wall_s| run(BenchSection::Table, row, who, 1, wall_s);
+        report_of(&[one("ours", wall_s), one(against, 1.0)])
+    };
+    line(&of("grep-small-files", "ripgrep", 1.1), &["1 x ripgrep", "1.10", "**not met**"]);
+    line(&of("grep-small-files", "ripgrep", 0.9), &["1 x ripgrep", "0.90", "| met, few runs"]);
+    line(&of("wordcount-gzip", "unpacking, then ours", 1.3), &["1.2 x unpacking, then ours", "**not met**"]);
+    line(&of("wordcount-distinct", "ours, ample memory", 1.4), &["1.3 x ours, ample memory", "**not met**"]);
+}
+
+#[test]
 fn row_without_its_reference_is_not_judged() {
     let reason = Finding::Absent { reason: "$LIMIT is not there".to_owned() };
     let absent = ArchiveEntry { label: label(BenchSection::Table, "sort", "limit"), finding: reason };

@@ -84,10 +84,16 @@ impl fmt::Display for Reason {
                 write!(f, "its pool held the least for its weight: {held} slots at weight {weight}")
             }
             Reason::Smallest { what, value, unit } => {
-                write!(f, "of the jobs that could use the slot, its own has the least {what}: {value:.3} {unit}")
+                write!(
+                    f,
+                    "of the jobs that could use the slot, its own has the least {what}: {value:.3} {unit}"
+                )
             }
             Reason::Largest { what, value, unit } => {
-                write!(f, "of the jobs that could use the slot, its own has the most {what}: {value:.3} {unit}")
+                write!(
+                    f,
+                    "of the jobs that could use the slot, its own has the most {what}: {value:.3} {unit}"
+                )
             }
             Reason::Target { what, slots } => write!(f, "its job is to hold {slots:.1} slots: {what}"),
             Reason::Place { order, place } => write!(f, "its job is number {place} in the order {order}"),

@@ -183,8 +183,11 @@ impl Policy for Asrpt {
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        let smallest =
-            |job| Reason::Smallest { what: "work left", value: work_left(view.row(job)), unit: "slot-seconds" };
+        let smallest = |job| Reason::Smallest {
+            what: "work left",
+            value: work_left(view.row(job)),
+            unit: "slot-seconds",
+        };
         for job in self.fetching.iter() {
             if !plan.grant(job, Station::Shuffle, Share::All, smallest(job)) {
                 break;

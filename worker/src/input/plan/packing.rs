@@ -21,7 +21,9 @@ impl Packing<'_> {
     pub(super) fn add(&mut self, file: Piece) -> Result<(), InputError> {
         let bytes = match file.compression {
             Compression::None => file.length,
-            Compression::Gzip | Compression::Zstd | Compression::Bzip2 => file.length.saturating_mul(EXPANSION_TYPICAL),
+            Compression::Gzip | Compression::Zstd | Compression::Bzip2 => {
+                file.length.saturating_mul(EXPANSION_TYPICAL)
+            }
         };
         let cuts = self.rules.cuts;
         let by_lines = cuts.lines.is_some() && self.format == RecordFormat::Lines;

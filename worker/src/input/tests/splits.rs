@@ -435,7 +435,10 @@ fn small_file_that_is_not_the_listed_one_is_refused_when_it_is_opened() {
     for content in ["one\n", "one\ntwo\nthree\n"] {
         files.write("file", content);
         let Err(error) = LocalFiles.open(&piece) else { panic!("{content:?} was opened") };
-        assert!(matches!(error, InputError::Changed { was, now: Some(_), .. } if was == piece.stamp), "{error}");
+        assert!(
+            matches!(error, InputError::Changed { was, now: Some(_), .. } if was == piece.stamp),
+            "{error}"
+        );
     }
     std::fs::remove_file(files.path("file")).unwrap();
     std::fs::create_dir(files.path("file")).unwrap();
