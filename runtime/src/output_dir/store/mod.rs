@@ -355,10 +355,7 @@ fn is_attempts(name: &str) -> bool {
 
 /// What an object's name says of the attempt that has given it; those of named outputs lie one folder below.
 fn attempts_object(name: &str) -> Option<AttemptObject<'_>> {
-    match name.split_once('/') {
-        Some((_, name)) => AttemptObject::of(name),
-        None => AttemptObject::of(name),
-    }
+    AttemptObject::of(name.split_once('/').map_or(name, |(_, name)| name))
 }
 
 fn is_missing(error: &ObjectError) -> bool {
