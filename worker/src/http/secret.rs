@@ -8,12 +8,14 @@
 //! differs, and its memory is zeroed when the last clone goes.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -38,8 +40,14 @@ impl Secret {
     /// [`SecretError::Randomness`] if the system has none to give.
     pub fn generate() -> Result<Self, SecretError> {
         let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
-        getrandom::fill(bytes.as_mut_slice()).map_err(|source| SecretError::Randomness { source })?;
-        Ok(Secret(Arc::new(bytes)))
+        // By the system call itself, which a static program has where there is no /dev/urandom. So few bytes come at once.
+        let count = getrandom(bytes.as_mut_slice(), GetRandomFlags::empty());
+        let source = match count {
+            Ok(SECRET_BYTES) => return Ok(Secret(Arc::new(bytes))),
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+            Err(error) => error.into(),
+        };
+        Err(SecretError::Randomness { source })
     }
 
     /// A secret received as bytes, for instance over an authenticated connection.
@@ -168,7 +176,7 @@ pub enum SecretError {
     #[error("could not get randomness from the operating system")]
     Randomness {
         #[source]
-        source: getrandom::Error,
+        source: io::Error,
     },
     /// The text is not a secret.
     #[error(
