@@ -103,8 +103,8 @@ fn skew(trace: &JobTrace) -> Option<String> {
     };
     (SKEW_MIN * mean <= most && SKEW_BYTES_MIN <= most - mean).then(|| {
         format!(
-            "reduce-{index} read {}, {more}: look for a key that many records share; a combiner, or a key with a second \
-             component, spreads it",
+            "reduce-{index} read {}, {more}: look for a key that many records share; where the job allows it, a combiner or \
+             a key with a second component spreads it",
             Bytes(most as u64),
         )
     })
@@ -140,13 +140,14 @@ fn straggler(trace: &JobTrace, kind: TaskKind) -> Option<String> {
 fn few_splits(trace: &JobTrace) -> Option<String> {
     let status = &trace.status;
     // Of compressed files each is one split, and tasks that make their own records have none: no size would help.
-    let cuttable = trace.cuttable_bytes?;
+    let cuttable = trace.cuttable_bytes.filter(|_| trace.had_all_slots)?;
     (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= cuttable).then(|| {
         format!(
-            "{} split(s) for {} slots: the others had no map to run. --split-size {} would make one for each",
+            "{} split(s) for {} slots: the others had no map to run. --split-size {} would make about one for each",
             status.maps.total,
             status.slots,
-            (cuttable / u64::from(status.slots)).max(1)
+            // Rounded up: the rest would be one split more.
+            cuttable.div_ceil(u64::from(status.slots)).max(1)
         )
     })
 }
@@ -173,8 +174,7 @@ fn spills(trace: &JobTrace) -> Option<String> {
     let totals = &trace.status.totals;
     (0 < totals.spills && SPILLED_MIN <= totals.spilled_bytes).then(|| {
         format!(
-            "{} run(s) of {} went to disk, with a budget of {} for each worker: more --memory, or smaller splits, keep them \
-             in memory",
+            "{} run(s) went to disk, {} in all, with a budget of {} for each worker: more --memory keeps them in memory",
             totals.spills,
             Bytes(totals.spilled_bytes),
             Bytes(totals.worker_memory_budget_bytes)
@@ -217,8 +217,10 @@ fn bound(trace: &JobTrace) -> Option<String> {
     }
     let maps = maps_done.saturating_sub(started);
     (0 < status.reduces.total && MAP_BOUND_MIN <= share(maps)).then(|| {
+        // Where each map had a slot at once, more slots change nothing.
+        let first = if status.slots < status.maps.total { ", more slots first," } else { "" };
         format!(
-            "{:.0} % of its time were maps ({}): what makes these faster, more slots first, makes the job faster",
+            "{:.0} % of its time were maps ({}): what makes these faster{first} makes the job faster",
             100.0 * share(maps),
             Span(maps)
         )
@@ -230,7 +232,8 @@ fn unused(trace: &JobTrace) -> Option<String> {
     let life = status.ended_ns?.checked_sub(status.started_ns?).filter(|life| 0 < *life)?;
     let all = life as f64 * f64::from(status.slots);
     let held = status.totals.slot_ns as f64 / all;
-    (1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
+    // Of slots that others could hold too, or that run one kind of task, it cannot be said who left them empty.
+    (trace.had_all_slots && 1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
         format!(
             "of {} slots {:.1} were held in the mean ({:.0} %): there were too few tasks at a time, or tasks that the others \
              had to wait for",
@@ -282,7 +285,7 @@ mod tests {
         });
         json!({
             "status": status, "attempts": maps.chain(reduces).collect::<Vec<_>>(), "fetches": [], "omitted": 0,
-            "combines": false, "cuttable_bytes": 512 * MIB,
+            "combines": false, "cuttable_bytes": 512 * MIB, "had_all_slots": true,
         })
     }
 
@@ -363,6 +366,12 @@ mod tests {
             }
         };
         check("3 split(s) for 4 slots", few(100 * MIB), few(MIB));
+        check("--split-size 25000001 would make", few(100_000_001), few(MIB));
+        let beside_others = |trace: &mut Value| {
+            few(100 * MIB)(trace);
+            trace["had_all_slots"] = json!(false);
+        };
+        assert_eq!(advice_with(beside_others), [""; 0], "others had the slots");
         assert_eq!(advice_with(few(0)), [""; 0], "no size cuts compressed files");
         let unknown = |trace: &mut Value| {
             few(100 * MIB)(trace);
@@ -393,7 +402,7 @@ mod tests {
                 trace["status"]["totals"]["spilled_bytes"] = json!(bytes);
             }
         };
-        check("3 run(s) of 64.0 MiB", spilled(64 * MIB), spilled(100));
+        check("3 run(s) went to disk, 64.0 MiB in all", spilled(64 * MIB), spilled(100));
     }
 
     #[test]
@@ -432,7 +441,13 @@ mod tests {
                 trace["status"]["shuffle_done_ns"] = json!(until);
             }
         };
-        check("90 % of its time were maps", maps(10 * SECOND), maps(8 * SECOND));
+        check("faster, more slots first, makes", maps(10 * SECOND), maps(8 * SECOND));
+        let at_once = |trace: &mut Value| {
+            maps(10 * SECOND)(trace);
+            trace["status"]["slots"] = json!(8);
+            trace["status"]["totals"]["slot_ns"] = json!(72 * SECOND);
+        };
+        check("90 % of its time were maps (9.00 s): what makes these faster makes", at_once, |_| ());
     }
 
     #[test]
@@ -441,5 +456,10 @@ mod tests {
             move |trace: &mut Value| trace["status"]["totals"]["slot_ns"] = json!(seconds * SECOND)
         };
         check("of 4 slots 1.2 were held in the mean (30 %)", held(12), held(24));
+        let beside_others = |trace: &mut Value| {
+            held(12)(trace);
+            trace["had_all_slots"] = json!(false);
+        };
+        assert_eq!(advice_with(beside_others), [""; 0], "others may have held them");
     }
 }

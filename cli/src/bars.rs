@@ -175,9 +175,7 @@ impl PhaseLines {
             self.mapped = true;
             say!("{}: maps done after {}", status.job, after(status.maps_done_ns));
         }
-        // A segment that is fetched again counts again: only once the maps are done do the numbers tell.
-        let gathered = status.segments_total <= status.totals.shuffle_segments && 0 < status.segments_total;
-        if self.mapped && !self.shuffled && gathered {
+        if self.mapped && !self.shuffled && status.shuffle_done_ns.is_some() {
             self.shuffled = true;
             say!("{}: shuffle done after {}", status.job, after(status.shuffle_done_ns));
         }

@@ -65,14 +65,16 @@ pub async fn wait_for_enter(mut interrupted: watch::Receiver<u32>) {
     let (pressed, entered) = oneshot::channel();
     // Reading cannot be given up: the thread ends with the process.
     let reading = std::thread::Builder::new().name("enter".to_owned()).spawn(move || {
-        let _ = std::io::stdin().read_line(&mut String::new());
-        let _ = pressed.send(());
+        let read = std::io::stdin().read_line(&mut String::new());
+        let _ = pressed.send(matches!(read, Ok(0)));
     });
     if reading.is_err() {
         return;
     }
     tokio::select! {
-        _ = entered => {}
+        at_end = entered => if at_end == Ok(true) {
+            say!("standard input is at its end, so the page ends: from a terminal it stays");
+        },
         _ = interrupted.wait_for(|count| 0 < *count) => {}
     }
 }

@@ -59,9 +59,10 @@ pub fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Resul
     let mut file = match fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return match fs::metadata(path).is_ok_and(|there| there.is_file()) {
-                true => Err(FileExists { what, path: path.to_owned() }.into()),
-                false => write(what, path, bytes),
+            // A link to nothing is no place of ours: the file would come to be where somebody else says.
+            return match fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+                true => write(what, path, bytes),
+                false => Err(FileExists { what, path: path.to_owned() }.into()),
             };
         }
         Err(error) => return Err(error).with_context(failed),

@@ -108,7 +108,9 @@ fn is_harmful(character: char) -> bool {
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
             // Ends of lines and paragraphs.
             | '\u{2028}' | '\u{2029}'
-            // Not seen: byte order mark, annotations, tags.
+            // Not seen: soft hyphen, fillers, spaces without width, byte order mark, annotations, tags. Joiners stay: words of
+            // some languages and pictures of several parts need them.
+            | '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{ffa0}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
         )
 }
@@ -144,6 +146,10 @@ mod tests {
             (
                 "a\u{1b}[2J",
                 "the pool `a\\u001b[2J` holds characters that control a terminal or cannot be seen",
+            ),
+            (
+                "a\u{200b}\u{3164}",
+                "the pool `a\\u200b\\u3164` holds characters that control a terminal or cannot be seen",
             ),
             ("a\nb", "the pool `a | b` holds characters that control a terminal or cannot be seen"),
         ] {

@@ -3,7 +3,7 @@
 use super::step::{StepBlock, StepTable};
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::clean;
-use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX};
+use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
 
 /// Items of a list that are shown.
 pub const SHOWN_MAX: usize = 500;
@@ -60,11 +60,20 @@ pub fn waiting(names: &[String]) -> String {
     }
 }
 
+/// Bytes of a line that are shown.
+const LINE_BYTES_MAX: usize = 200;
+
 /// The lines of a part, for a person.
 pub fn lines(bytes: &[u8]) -> Vec<String> {
-    const LINE_BYTES_MAX: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    text.lines().map(|line| clean::line(&line.replace('\t', " ⇥ "), LINE_BYTES_MAX)).collect()
+    let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let lines = whole.split(|byte| *byte == b'\n').filter(|_| !bytes.is_empty());
+    lines.map(shown_line).collect()
+}
+
+/// Columns apart, and no two lines alike that differ; cut at [`LINE_BYTES_MAX`].
+fn shown_line(line: &[u8]) -> String {
+    let fields: Vec<String> = line.split(|byte| *byte == b'\t').map(words_of).collect();
+    clean::line(&fields.join(" ⇥ "), LINE_BYTES_MAX)
 }
 
 fn left_out(more: u64, omitted: u64) -> Option<StepBlock> {
@@ -84,6 +93,16 @@ fn left_out(more: u64, omitted: u64) -> Option<StepBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_differ_are_shown_differently() {
+        assert_eq!(
+            lines(b"a\r\n\nb\t1\n\xff\t2\n\xfe\t2"),
+            ["a\\u000d", "", "b ⇥ 1", "\\xff ⇥ 2", "\\xfe ⇥ 2"]
+        );
+        assert_eq!(lines(b""), [""; 0]);
+        assert_eq!(lines(b"\n"), [""]);
+    }
 
     #[test]
     fn values_beyond_what_is_shown_or_kept_are_counted() {

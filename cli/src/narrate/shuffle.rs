@@ -24,6 +24,9 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step 
     let map = fetch.map.task.index;
     let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
     let at_home = facts.partitions_at(fetch.to);
+    if at_home.len() != fetch.partitions as usize {
+        return moved(facts, number, fetch, first);
+    }
     let filled = facts.filled(map);
     let has_pairs = |partition: &u32| filled.as_ref().is_none_or(|filled| filled.contains(partition));
     // Of those that are gathered there: a map may have put out nothing for some of them.
@@ -65,11 +68,50 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step 
         ),
     };
     let title = match fetch.bytes {
+        _ if !for_some => format!("{} learns that map-{map} made nothing for it", fetch.to),
         0 => format!("{} reads what map-{map} made for it where it lies", fetch.to),
         bytes => {
             format!("{} fetches what map-{map} made for it from {}: {}", fetch.to, fetch.from, Bytes(bytes))
         }
     };
+    fetch_step(facts, (number, fetch, first), title, what)
+}
+
+/// A fetch for other partitions than those that were reduced there in the end: some came to this home or left it.
+fn moved(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step {
+    let map = fetch.map.task.index;
+    let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
+    let partitions = count(fetch.partitions.into(), "partition", "partitions");
+    let (title, how) = match fetch.bytes {
+        0 => (
+            format!("{} takes note of what map-{map} made for {partitions}", fetch.to),
+            "Nothing travels: it lies where it can be read, or there is nothing.".to_owned(),
+        ),
+        bytes => (
+            format!(
+                "{} fetches what map-{map} made for {partitions} from {}: {}",
+                fetch.to,
+                fetch.from,
+                Bytes(bytes)
+            ),
+            format!("{} over HTTP in {span}.", Bytes(bytes)),
+        ),
+    };
+    let what = format!(
+        "At that moment the input of {partitions} was gathered at {}: it took what map-{map}, which ran on {}, had made for \
+         them. {how} Not all of these were reduced there, or others too: a reduce moves to a worker that has nothing to do, \
+         which gathers its segments anew.",
+        fetch.to, fetch.from
+    );
+    fetch_step(facts, (number, fetch, first), title, what)
+}
+
+fn fetch_step(
+    facts: &Facts,
+    (number, fetch, first): (usize, &FetchRecord, bool),
+    title: String,
+    what: String,
+) -> Step {
     let home = first.then(|| {
         StepBlock::words(
             "Each partition has a home, the worker on which its reduce is to run. That worker gathers the segments of the \

@@ -212,7 +212,9 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
         AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
         end => {
             let (class, message) = end.shown().unwrap_or_default();
-            Some(failure(facts, record, &format!("{class}: {message}")))
+            // Of a backup that came second there is one word for both.
+            let why = if class == message { class.to_owned() } else { format!("{class}: {message}") };
+            Some(failure(facts, record, &why))
         }
     }
 }
@@ -240,11 +242,11 @@ fn output(facts: &Facts) -> Step {
     let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));
     let about = Vec::new();
     if status.state != JobState::Succeeded {
-        let why =
-            status.failure.as_ref().map_or_else(String::new, |failure| clean::message(&failure.message));
-        let words = format!(
-            "{why} What was published before is removed, so that nobody takes half an output for a whole one."
-        );
+        let said =
+            status.failure.iter().flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]);
+        let why: String = said.flatten().map(|text| clean::message(text) + ". ").collect();
+        let words =
+            format!("{why}Nothing is left of its output, so that nobody takes half of it for the whole.");
         let title = format!("The job has {}", status.state.word());
         return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)], about };
     }

@@ -82,6 +82,13 @@ pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
                 .to_owned(),
         ));
     }
+    if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
+        return Err(usage(
+            "`top` draws on a terminal, and TERM says that this one cannot be drawn on; `gristmill status` and \
+             `gristmill jobs` print how things stand once"
+                .to_owned(),
+        ));
+    }
     let line = flags.master.join_line(settings)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let client = Arc::new(AsyncClient::with_silence(&line, fault::span("top.silence", SILENCE_MAX)));

@@ -4,6 +4,7 @@ use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox};
 use rustix::process::Signal;
 use std::net::TcpListener;
+use std::time::{Duration, SystemTime};
 
 /// Submits a job that comes back at once; gives its name.
 fn submit_detached(sandbox: &Sandbox, input: &str, output: &str) -> String {
@@ -85,6 +86,45 @@ fn workers_come_back_with_their_numbers_when_a_killed_master_is_started_anew() {
     let printed = sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     assert_eq!(printed.stdout_text(), "a\t2\nb\t1\n");
     standing.end();
+}
+
+#[test]
+fn time_without_a_master_counts_and_what_ended_jobs_printed_is_told_by_the_next() {
+    const AWAY: Duration = Duration::from_secs(1000);
+    let sandbox = Sandbox::new();
+    let faulty = crate::user_code::faulty_program();
+    let command = |arguments: &[&str]| sandbox.program(&faulty, arguments).finish();
+    let master = sandbox.program(&faulty, ["master"]).start();
+    await_join_line(&master);
+    let worker = sandbox.program(&faulty, ["worker", "--workers", "1"]).start();
+    let input = sandbox.write("text", "bad\n");
+    command(&["submit", "faulty", "--how", "print", &input]).expect_code(0);
+    let logs = command(&["logs", "job-1"]).expect_code(0).stdout_text();
+    assert!(logs.contains("line 000000 of a mapper"), "{}", logs.len());
+    sandbox.arm("map");
+    let out = sandbox.text("out");
+    let stuck =
+        ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--deadline", "900s", "--output", &out];
+    let stuck = command(&stuck).expect_code(0).stdout_text().trim().to_owned();
+    sandbox.stopped_at("map");
+    master.signal(Signal::KILL);
+    master.finish();
+    // As if that had been a while ago.
+    let journal = std::fs::File::options().append(true).open(sandbox.path("state/recovery")).unwrap();
+    journal.set_modified(SystemTime::now() - AWAY).unwrap();
+    let master = sandbox.program(&faulty, ["master"]).start();
+    await_join_line(&master);
+    sandbox.go_on("map");
+    command(&["wait", &stuck, "--quiet"]).expect_code(0);
+    let status = command(&["status", &stuck, "--json"]).expect_code(0).json();
+    let at = |name: &str| status[name].as_u64().unwrap();
+    assert!(AWAY.as_nanos() <= u128::from(at("ended_ns") - at("arrived_ns")), "{status}");
+    assert!(at("deadline_ns") < at("ended_ns"), "{status}");
+    assert_eq!(command(&["logs", "job-1"]).expect_code(0).stdout_text(), logs);
+    for process in [worker, master] {
+        process.signal(Signal::TERM);
+        process.finish();
+    }
 }
 
 #[test]

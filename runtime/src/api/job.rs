@@ -85,7 +85,7 @@ pub struct JobTotals {
     /// Transfers of map outputs that came damaged though the copy at the other worker was whole, and were repeated.
     #[serde(default)]
     pub transfers_damaged: u64,
-    /// Segments gathered, of maps times reduces.
+    /// Segments gathered, of maps times reduces; those of a reduce that moved count again.
     pub shuffle_segments: u64,
     /// Records read by reduces.
     pub reduce_records_in: u64,
@@ -194,7 +194,7 @@ pub struct JobStatus {
     pub started_ns: Option<u64>,
     /// When its last map ended (the last time, if maps were run again).
     pub maps_done_ns: Option<u64>,
-    /// When the last segment was in.
+    /// When no reduce lacked a segment any more, for the first time after the last map.
     pub shuffle_done_ns: Option<u64>,
     /// When it ended.
     pub ended_ns: Option<u64>,
@@ -229,7 +229,7 @@ pub struct JobStatus {
     pub failure: Option<JobFailure>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
-    /// Live workers of the master.
+    /// Live workers of the master, as of the job's end.
     pub workers: u32,
     /// Their slots.
     pub slots: u32,

@@ -25,6 +25,10 @@ pub struct JobTrace {
     /// Bytes of its input that could be cut into more splits, which compressed files cannot; `None` likewise.
     #[serde(default)]
     pub cuttable_bytes: Option<u64>,
+    /// No other job was there while it was, the workers stayed the same or became fewer, and each slot runs tasks of both
+    /// kinds: what this job did not use was not used. Not said by older masters.
+    #[serde(default)]
+    pub had_all_slots: bool,
     /// What its flow time went into; empty until it has ended, and in what is kept of it, as it follows from that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathStep>,

@@ -37,6 +37,9 @@ pub(crate) enum ArchiveError {
         #[source]
         source: ReadError,
     },
+    /// It is of another job.
+    #[error("could not read {}, where the history of {job} is kept: it is that of {found}", path.display())]
+    Other { job: JobId, path: PathBuf, found: JobId },
     /// It is not what was written.
     #[error("could not read {}, where the history of {job} is kept: it is damaged", path.display())]
     Damaged {
@@ -70,9 +73,14 @@ impl Archive {
         let mut kept = BTreeMap::new();
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            let job = entry.file_name().to_str().and_then(job_of);
-            if let Some(job) = job {
-                kept.insert(job, entry.metadata()?.len());
+            let Some(job) = entry.file_name().to_str().and_then(job_of) else { continue };
+            match entry.metadata()?.len() {
+                // No history is so large, and it shall not push out those that are.
+                bytes if FILE_BYTES_MAX < bytes => {
+                    let path = entry.path();
+                    tracing::warn!(path = %path.display(), bytes, "this is no history of a job: it is left alone");
+                }
+                bytes => drop(kept.insert(job, bytes)),
             }
         }
         let archive = Self {
@@ -131,7 +139,12 @@ impl Archive {
             source,
         });
         let found = read.and_then(|text| {
-            KeptJob::of_text(&text).map_err(|source| ArchiveError::Damaged { job, path, source })
+            let kept = KeptJob::of_text(&text);
+            let kept = kept.map_err(|source| ArchiveError::Damaged { job, path: path.clone(), source })?;
+            match kept.trace.status.job {
+                found if found == job => Ok(kept),
+                found => Err(ArchiveError::Other { job, path, found }),
+            }
         });
         found.map(Some).inspect_err(|error| tracing::warn!(error = crate::chain(error), "no history"))
     }
@@ -175,6 +188,7 @@ mod tests {
             omitted: 0,
             combines: None,
             cuttable_bytes: None,
+            had_all_slots: true,
             path: Vec::new(),
         };
         let text = "printed\n".to_owned();
@@ -229,6 +243,22 @@ mod tests {
         let path = archive.path(JobId(1));
         fs::write(&path, [&fs::read(&path).unwrap()[..], b"[]"].concat()).unwrap();
         assert!(archive.find(JobId(1)).is_err(), "something follows the logs");
+    }
+
+    #[test]
+    fn history_of_another_job_and_what_is_too_large_for_one_are_not_told_and_push_nobody_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Archive::open(folder.path()).unwrap();
+        archive.keep(trace(1, "a"));
+        let path = |job: u32| archive.path(JobId(job));
+        fs::copy(path(1), path(2)).unwrap();
+        fs::File::create(path(4)).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
+        fs::File::create(path(5)).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        let next = Archive::open(folder.path()).unwrap();
+        assert_eq!(next.find(JobId(1)).unwrap().unwrap().trace.status.name, "a");
+        let said = crate::chain(&next.find(JobId(2)).unwrap_err());
+        assert!(said.contains("it is that of job-1"), "{said}");
+        assert!(next.find(JobId(4)).unwrap().is_none() && path(4).exists() && path(5).exists());
     }
 
     #[test]

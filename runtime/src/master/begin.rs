@@ -9,9 +9,10 @@ use super::state::{self, LiveDeciders, MasterState, StateConfig};
 use crate::deciders::{DeciderNames, MadeDeciders};
 use crate::journal::{self, Journal, JournalHeader};
 use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig};
-use gristmill_scheduler::units::Time;
+use gristmill_scheduler::units::{Span, Time};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A master that can be run.
 pub(super) struct Begun {
@@ -110,13 +111,22 @@ fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, 
     }
     let mut state = state_like(&journal.header, config)?;
     let relived = state.relive(&mut journal)?;
+    let now = Time(relived.now.0.saturating_add(since_last_written(path).0));
     let (generation, length) = (relived.generation, journal.offset());
     if 0 < journal.torn() {
         let (path, bytes) = (path.display(), journal.torn());
         tracing::warn!(%path, at = length, bytes, "the last line was not written to its end and is cut off");
     }
-    let left = (!relived.ended).then_some(Left { state, now: relived.now, generation, length });
+    let left = (!relived.ended).then_some(Left { state, now, generation, length });
     Ok((left, generation))
+}
+
+/// How long nothing was written, by the clock on the wall: jobs get no younger while no master runs, and deadlines do not
+/// wait. Nothing if that clock was set back, or cannot be told.
+fn since_last_written(path: &Path) -> Span {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    let since = modified.ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
+    Span(since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 /// A state like the one that the journal began with.

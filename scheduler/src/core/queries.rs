@@ -2,6 +2,7 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
+use crate::ledger::tasks::ReduceState;
 use crate::units::{Bytes, Time};
 
 /// Times that memory may run out where attempts of a job ran side by side, before all of its tasks run alone.
@@ -179,6 +180,13 @@ impl Core {
     pub fn awaits(&self, home: WorkerId, map: AttemptId, partition: u32) -> bool {
         let job = self.ledger.jobs.get(&map.task.job).filter(|_| map.task.kind == TaskKind::Map);
         job.is_some_and(|job| job.lacks(home, map, partition))
+    }
+
+    /// Whether the shuffle of this live job is over: no reduce lacks a segment.
+    #[must_use]
+    pub fn shuffle_is_done(&self, job: JobId) -> bool {
+        let job = self.ledger.jobs.get(&job);
+        job.is_some_and(|job| job.reduces.iter().all(|reduce| reduce.state != ReduceState::Gathering))
     }
 
     /// Whether this home could have failed to fetch this output from that worker, which holds it.

@@ -92,7 +92,8 @@ fn file_name(attempt: AttemptId) -> String {
 }
 
 /// Bytes as a person reads them: text, or what is no text escaped; cleaned and bounded.
-pub(crate) fn words_of(bytes: &[u8]) -> String {
+#[must_use]
+pub fn words_of(bytes: &[u8]) -> String {
     // A character may become six.
     let front = &bytes[..bytes.len().min(WORDS_BYTES_MAX + 4)];
     let words = match std::str::from_utf8(front) {

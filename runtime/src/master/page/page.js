@@ -443,7 +443,7 @@ function place(job) {
 
 function jobRow(job) {
   const name = jobLink(job);
-  const fetched = job.segments_total ? Math.round((100 * job.totals.shuffle_segments) / job.segments_total) : 0;
+  const fetched = job.segments_total ? Math.min(100, Math.round((100 * job.totals.shuffle_segments) / job.segments_total)) : 0;
   const rest = left(job), waits = liveWorkers().length ? place(job) : ended(job) ? "" : "no workers";
   const order = [waits, job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
     job.weight !== 1 && "weight " + job.weight, job.deadline_ns && deadline(job)].filter(Boolean);
@@ -737,6 +737,10 @@ async function reason(attempt) {
 
 // ---- one job ---------------------------------------------------------------------------------------------------
 
+/** A text of others, with what is not seen or turns the direction of writing as `\\u` and four digits, as everywhere else. */
+const visible = (text) => text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029\u00ad\u180e\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\u115f\u1160\u3164\uffa0]/gu,
+  (unseen) => unseen === "\n" || unseen === "\t" ? unseen : "\\u" + unseen.codePointAt(0).toString(16).padStart(4, "0"));
+
 /** Nothing of the job that was shown before stands under the title of another. */
 function clearJob() {
   $("job-parameters").textContent = $("logs-text").textContent = $("job-state").textContent = "";
@@ -758,7 +762,7 @@ async function drawJob(id) {
   if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
   $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
   drawCancelling(job);
-  $("job-parameters").textContent = job.parameters;
+  $("job-parameters").textContent = visible(job.parameters);
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
   const rest = left(job);
   tiles($("job-tiles"), [
@@ -783,7 +787,7 @@ async function drawJob(id) {
   $("skew").hidden = read.length < 2;
   $("skew-bars").replaceChildren(...read.slice(0, 64).map((one) => element("li", {}, "reduce-" + one.attempt.task.index,
     element("i", { style: { width: (100 * one.report.bytes_in) / most + "%" } }), bytes(one.report.bytes_in))));
-  const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${entry.text}`).join("\n");
+  const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${visible(entry.text)}`).join("\n");
   $("logs").hidden = !logs;
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
 }

@@ -203,7 +203,7 @@ async fn find<T: Send + 'static>(
         Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
         Absence::Forgotten => refusal(
             ErrorCode::JobForgotten,
-            format!("{id} ended too long ago: how is not remembered any more"),
+            format!("{id} is not remembered: it ended too long ago, or its number was passed over when a master began"),
         ),
         Absence::Past => refusal(
             ErrorCode::JobPast,
@@ -224,12 +224,17 @@ async fn about_job<T: Serialize + Send + 'static>(
 async fn trace(handle: &MasterHandle, job: &str) -> Answered {
     let found = find(handle, job, |state, now, job| state.trace(now, job)).await;
     let forgotten = found.as_ref().is_ok_and(|trace| trace.attempts.is_empty() && 0 < trace.omitted);
-    if (forgotten || found.is_err())
+    if (forgotten || found.is_err() || ended_before(handle, job).await)
         && let Some(kept) = kept(handle, job).await?
     {
         return ok(&with_path(kept.trace));
     }
     ok(&with_path(found?))
+}
+
+/// Whether a job is in memory as the journal of an earlier master tells of it, which leaves out what the archive has.
+async fn ended_before(handle: &MasterHandle, job: &str) -> bool {
+    find(handle, job, |state, _, job| Some(state.ended_before(job))).await.unwrap_or(false)
 }
 
 fn with_path(trace: JobTrace) -> JobTrace {
@@ -248,6 +253,11 @@ async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, Route
 
 /// What the code of a job wrote, from memory or the archive.
 async fn logs(handle: &MasterHandle, job: &str) -> Answered {
+    if ended_before(handle, job).await
+        && let Some(KeptJob { logs: Some(logs), .. }) = kept(handle, job).await?
+    {
+        return ok(&logs);
+    }
     let refusal = match find(handle, job, |state, _, job| state.logs(job)).await {
         Ok(logs) => return ok(&logs),
         Err(refusal) => refusal,

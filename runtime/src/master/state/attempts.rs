@@ -122,9 +122,8 @@ impl MasterState {
         }
         if live && job.records.maps_succeeded == job.maps {
             job.times.maps_done = Some(now);
-            if empty {
-                job.times.shuffle_done = Some(now);
-            }
+            // Of a map that ran again something was lacking.
+            job.times.shuffle_done = None;
         }
         job.report_left_out_counters(now);
         job.touch();

@@ -142,6 +142,9 @@ impl MasterState {
         if let Some(ended) = entry.times.ended.filter(|_| entry.state.ended()) {
             self.ended.insert((ended, id));
         }
+        if !entry.state.ended() && !entry.shared {
+            self.alone = Some(id);
+        }
         self.jobs.insert(id, entry);
         Ok(())
     }

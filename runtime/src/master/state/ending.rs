@@ -147,6 +147,7 @@ impl MasterState {
     fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.end(now, outcome);
+        job.fleet_at_end = Some((self.workers.len() as u32, self.fleet.slots));
         let open = job.output_is_open();
         self.ended.insert((now, id));
         self.promise_end(id);
@@ -165,10 +166,12 @@ impl MasterState {
         let status = job.status(now, id, StatusContext::default());
         let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
         let whole = StatusContext { workers, slots, parts: true, ..StatusContext::default() };
-        let kept = self
-            .register
-            .is_kept()
-            .then(|| KeptJob::new(job.trace(now, job.status(now, id, whole)), job.logs.entries()));
+        let undivided = !self.fleet.is_divided(&self.workers);
+        let kept = self.register.is_kept().then(|| {
+            let mut trace = job.trace(now, job.status(now, id, whole));
+            trace.had_all_slots &= undivided;
+            KeptJob::new(trace, job.logs.entries())
+        });
         job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
         self.pending.archived.extend(kept);

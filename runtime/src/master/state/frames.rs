@@ -211,7 +211,6 @@ impl MasterState {
             let sum = &mut entry.records.sums.totals.shuffle_bytes;
             *sum = sum.saturating_add(bytes);
             entry.records.sums.totals.shuffle_segments += partitions.len() as u64;
-            entry.times.shuffle_done = Some(now);
             entry.came_damaged(now, (holder, home), resent);
             // A worker's clock tells well how long it took; it cannot have ended after it was told of, so the whole is moved.
             let late_ns = ended_ns.saturating_sub(now.0);

@@ -71,6 +71,13 @@ pub(super) struct JobEntry {
     pub(super) bad_records: JobBadRecords,
     /// Ways between workers, from and to, on which something of it was damaged.
     damaging_ways: BTreeSet<(WorkerId, WorkerId)>,
+    /// Workers and their slots when it ended.
+    pub(super) fleet_at_end: Option<(u32, u32)>,
+    /// Another job was there while it was, or workers came after it had begun in earnest.
+    pub(super) shared: bool,
+    /// It ended under an earlier master: what is kept in files says more of it.
+    #[serde(skip)]
+    pub(super) ended_before: bool,
 }
 
 impl JobEntry {
@@ -86,6 +93,7 @@ impl JobEntry {
             omitted,
             combines: self.submission.combines,
             cuttable_bytes: Some(self.input.cuttable_bytes),
+            had_all_slots: !self.shared,
             path: Vec::new(),
         }
     }
@@ -116,6 +124,9 @@ impl JobEntry {
             handed_over: HandedOver::default(),
             bad_records: JobBadRecords::default(),
             damaging_ways: BTreeSet::new(),
+            fleet_at_end: None,
+            shared: false,
+            ended_before: false,
             submission,
         }
     }
@@ -216,6 +227,7 @@ impl JobEntry {
         self.followers.notified.set(false);
         let submission = &self.submission;
         let records = &self.records;
+        let (workers, slots) = self.fleet_at_end.unwrap_or((context.workers, context.slots));
         JobStatus {
             schema: SCHEMA,
             job: id,
@@ -259,8 +271,8 @@ impl JobEntry {
             incidents_omitted: self.incidents.omitted,
             failure: self.failures.of_job.clone().filter(|_| !self.end_is_kept_back),
             remarks: submission.remarks.clone(),
-            workers: context.workers,
-            slots: context.slots,
+            workers,
+            slots,
             output: submission.output.clone(),
             weight: submission.weight,
             pool: submission.pool.clone(),

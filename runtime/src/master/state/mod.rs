@@ -88,6 +88,8 @@ pub(crate) struct MasterState {
     jobs: BTreeMap<JobId, JobEntry>,
     /// Those of them that have ended, by when.
     ended: BTreeSet<(Time, JobId)>,
+    /// The last job that came when no other was there, until another comes.
+    alone: Option<JobId>,
     pools: Pools,
     register: Register,
     join_terms: JoinTerms,
@@ -161,6 +163,7 @@ impl MasterState {
             fleet: Fleet::default(),
             jobs: BTreeMap::new(),
             ended: BTreeSet::new(),
+            alone: None,
             pools: Pools { numbers, weights: config.pools, owners: BTreeMap::new() },
             register: config.register,
             join_terms: JoinTerms {

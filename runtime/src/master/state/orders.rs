@@ -7,7 +7,8 @@ use super::workers::WorkerEntry;
 use crate::api::JobState;
 use gristmill_scheduler::command::{Command, LaunchReason};
 use gristmill_scheduler::core::Core;
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
+use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame};
@@ -26,6 +27,9 @@ impl MasterState {
         self.report_set_aside(now);
         self.write_down(now, lanes);
         self.sample_estimates(now);
+        let facts = std::mem::take(&mut self.events);
+        self.notice_shuffles_done(now, &facts);
+        self.events = facts;
         self.events.clear();
         let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {
@@ -35,6 +39,23 @@ impl MasterState {
         self.commands = commands;
         self.notice_lane_order(now);
         self.flush();
+    }
+
+    /// Notes of which jobs the last segment has come with these facts. A reduce that moves later fetches its segments once
+    /// more, and the shuffle stays done.
+    pub(super) fn notice_shuffles_done(&mut self, now: Time, facts: &[Event]) {
+        for fact in facts {
+            let (Event::Fetched { job, .. }
+            | Event::MapFinished { attempt: AttemptId { task: TaskId { job, .. }, .. }, .. }) = fact
+            else {
+                continue;
+            };
+            let Some(entry) = self.jobs.get_mut(job) else { continue };
+            let awaited = entry.times.maps_done.is_some() && entry.times.shuffle_done.is_none();
+            if awaited && 0 < entry.submission.reduces && self.core.shuffle_is_done(*job) {
+                entry.times.shuffle_done = Some(now);
+            }
+        }
     }
 
     /// Tells live jobs of workers that get nothing new because they and others do not reach each other, and of those that

@@ -87,7 +87,14 @@ impl MasterState {
     /// Everything that happened to a job.
     pub(crate) fn trace(&self, now: Time, job: JobId) -> Option<JobTrace> {
         let status = self.status(now, job)?;
-        Some(self.jobs.get(&job)?.trace(now, status))
+        let mut trace = self.jobs.get(&job)?.trace(now, status);
+        trace.had_all_slots &= !self.fleet.is_divided(&self.workers);
+        Some(trace)
+    }
+
+    /// Whether the job is in memory and ended under an earlier master, whose files say more of it.
+    pub(crate) fn ended_before(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(|job| job.ended_before)
     }
 
     /// User output of a job.

@@ -95,6 +95,7 @@ impl MasterState {
         if catch_unwind(handle).is_err() {
             return Err(Wrong::Reason("its facts are impossible".to_owned()));
         }
+        self.notice_shuffles_done(at, facts);
         let mut commands = std::mem::take(&mut self.commands);
         let again = Encoded::of(&commands);
         if again != *orders {
@@ -185,7 +186,8 @@ impl MasterState {
         for (id, job) in &mut self.jobs {
             self.register.came_back(*id);
             let status = job.status(now, *id, StatusContext::default());
-            match job.state.ended() {
+            job.ended_before = job.state.ended();
+            match job.ended_before {
                 true => self.register.ended(|| Some(status)),
                 false => self.register.job_arrived(|| Some(status)),
             }
@@ -235,7 +237,7 @@ impl MasterState {
         if job.state.ended() {
             return;
         }
-        job.incident(now, "the master that had the job ended; another goes on with it");
+        job.incident(now, "the master that had the job ended; another goes on with it, and what its tasks had printed before is lost");
         if job.followers.client {
             // It may come back.
             return;

@@ -155,7 +155,16 @@ impl MasterState {
         spec.quota = self.slot_quota(submission.owner.as_ref());
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
         let (changed, receiver) = watch::channel(false);
-        let entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
+        let mut entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
+        if 0 < self.jobs_live() {
+            entry.shared = true;
+            // All others have been since the second of them came.
+            if let Some(alone) = self.alone.take().and_then(|job| self.jobs.get_mut(&job)) {
+                alone.shared |= !alone.state.ended();
+            }
+        } else {
+            self.alone = Some(job);
+        }
         self.register.job_arrived(|| Some(entry.status(now, job, StatusContext::default())));
         self.jobs.insert(job, entry);
         self.events.push(Event::JobArrived { job, spec: spec.into() });

@@ -278,6 +278,55 @@ fn with_reduce_running() -> (Scene, WorkerId, JobId) {
 }
 
 #[test]
+fn shuffle_is_done_when_no_reduce_lacks_a_segment_and_stays_so_when_a_reduce_moves() {
+    let mut scene = Scene::new(&[]);
+    let worker = scene.join();
+    let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 2]).unwrap();
+    let done = |scene: &Scene, job| scene.state.status(scene.now, job).unwrap().shuffle_done_ns;
+    for index in 0..2 {
+        let map = TaskId::map(job, index).attempt(0);
+        scene.map_done(worker, map);
+        assert_eq!(done(&scene, job), None);
+        scene.pass(Span::milliseconds(1));
+        scene.fetched(worker, worker, map);
+        assert_eq!(done(&scene, job), (index == 1).then_some(scene.now.0));
+    }
+    let (mut scene, [first, second], job, _) = with_reduce_handed_over();
+    let before = done(&scene, job);
+    assert!(before.is_some());
+    scene.fetched(second, first, map(job));
+    assert_eq!(launched(&mut scene, second).len(), 1, "it has moved");
+    assert_eq!(done(&scene, job), before);
+}
+
+#[test]
+fn slots_of_a_job_are_those_of_its_end_and_a_job_alone_had_all_of_them() {
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let had_all = |scene: &Scene, job| scene.state.trace(scene.now, job).unwrap().had_all_slots;
+    let first = scene.submit(|_| {}).unwrap();
+    assert!(had_all(&scene, first));
+    scene.state.cancel(first);
+    scene.settle();
+    let second = scene.submit(|_| {}).unwrap();
+    assert!(had_all(&scene, first) && had_all(&scene, second), "they were not there together");
+    scene.join();
+    assert!(had_all(&scene, second), "the other worker has come at its beginning");
+    scene.pass(Span::whole_seconds(5));
+    let third = scene.submit(|_| {}).unwrap();
+    assert!(had_all(&scene, first) && !had_all(&scene, second) && !had_all(&scene, third));
+    let slots = [first, second].map(|job| scene.state.status(scene.now, job).unwrap().slots);
+    assert_eq!(slots, [1, 2]);
+    let mut scene = Scene::new(&[]);
+    scene.join();
+    let alone = scene.submit(|_| {}).unwrap();
+    scene.pass(Span::whole_seconds(5));
+    assert!(had_all(&scene, alone));
+    scene.join();
+    assert!(!had_all(&scene, alone), "a worker has come late");
+}
+
+#[test]
 fn transfers_that_came_damaged_are_counted_and_their_way_is_named_once() {
     let mut scene = Scene::new(&[]);
     let worker = scene.join();

@@ -9,7 +9,7 @@ use crate::api::WorkerStatus;
 use crate::journal::{Encoded, JournalRecord};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
-use gristmill_scheduler::units::{Bytes, Time};
+use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::{Endpoint, Secret};
 use gristmill_worker::protocol::{
@@ -20,6 +20,9 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 /// Names of hosts that are kept although no worker is on them.
 pub(super) const HOSTS_KEPT_MAX: usize = 1000;
+
+/// Workers that come so soon after a job's first task count as there from its beginning.
+const STARTING: Span = Span::whole_seconds(1);
 
 /// A connected worker.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -86,6 +89,13 @@ pub(super) struct Fleet {
     /// Numbers of hosts by their names; those that no worker is on are forgotten when they are too many.
     pub(super) hosts: BTreeMap<String, HostId>,
     pub(super) hosts_given: u32,
+}
+
+impl Fleet {
+    /// Whether some worker has slots for one kind of task only.
+    pub(super) fn is_divided(&self, workers: &BTreeMap<WorkerId, WorkerEntry>) -> bool {
+        workers.values().any(|worker| matches!(worker.hello.slots, SlotCounts::Pools { .. }))
+    }
 }
 
 impl WorkerEntry {
@@ -173,6 +183,10 @@ impl MasterState {
             offset_ns,
             round_trip_ns: u64::MAX,
         };
+        for job in self.jobs.values_mut() {
+            let begun = job.times.started.filter(|_| !job.state.ended());
+            job.shared |= begun.is_some_and(|started| STARTING < now.since(started));
+        }
         self.fleet.slots += entry.hello.slots.total();
         self.fleet.processes.insert((entry.hello.pid, worker));
         self.workers.insert(worker, entry);
