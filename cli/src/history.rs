@@ -13,6 +13,9 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Bytes, Span};
 use std::path::{Path, PathBuf};
 
+/// What stands for stdout where a file is named.
+const STDOUT: &str = "-";
+
 /// List jobs that have ended, the last one first, of earlier masters of the same state folder too
 #[derive(Args)]
 pub struct HistoryCommand {
@@ -35,9 +38,9 @@ pub struct TraceCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    /// Where to [default: stdout]
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    /// Where to; - is stdout
+    #[arg(long, value_name = "FILE", default_value = STDOUT)]
+    output: PathBuf,
     /// Replace a file that exists
     #[arg(long, requires = "output")]
     overwrite: bool,
@@ -54,7 +57,7 @@ pub struct ReportCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    /// Where to [default: job-N.html]
+    /// Where to; - is stdout [default: job-N.html]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace a file that exists
@@ -93,10 +96,7 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
 pub fn write_trace(settings: &Settings, flags: &TraceCommand) -> anyhow::Result<u8> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let text = serde_json::to_string(&trace::chrome(&client.trace(flags.job)?))?;
-    match &flags.output {
-        Some(path) => write("the trace", path, flags.overwrite, &text)?,
-        None => stdout_line(&text)?,
-    }
+    write("the trace", &flags.output, flags.overwrite, &text)?;
     Ok(exit::OK)
 }
 
@@ -106,12 +106,15 @@ pub fn write_report(settings: &Settings, flags: &ReportCommand) -> anyhow::Resul
     let page = report::html(&client.trace(flags.job)?);
     let path = flags.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", flags.job)));
     write("the report", &path, flags.overwrite, &page)?;
-    stdout_line(&path.display())?;
+    if path != Path::new(STDOUT) {
+        stdout_line(&path.display())?;
+    }
     Ok(exit::OK)
 }
 
 fn write(what: &'static str, path: &Path, overwrite: bool, text: &str) -> anyhow::Result<()> {
     match overwrite {
+        _ if path == Path::new(STDOUT) => stdout_line(&text),
         true => private_file::write(what, path, text.as_bytes()),
         false => private_file::write_new(what, path, text.as_bytes()),
     }

@@ -45,6 +45,9 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
     let page = sandbox.text("report.html");
     sandbox.gristmill(["report", &job, "--output", &page]).finish().expect_code(0);
     let page = std::fs::read_to_string(page).unwrap();
+    let printed = sandbox.gristmill(["report", &job, "--output", "-"]).finish().expect_code(0).stdout_text();
+    assert_eq!(printed.trim_end(), page.trim_end());
+    assert!(!sandbox.path("-").exists());
     assert!(page.contains("reduce-1.0") && page.contains("&lt;i&gt;out"), "{page}");
     assert!(page.contains("Critical path") && page.contains("the output is published"), "{page}");
     assert!(

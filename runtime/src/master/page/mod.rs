@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 /// How long a code waits to be used.
 const CODE_TIME: Duration = Duration::from_secs(600);
-/// Codes that wait at once; the oldest gives way.
+/// Codes that wait at once; then the oldest of the token that asked for the most gives way.
 const CODES_MAX: usize = 64;
 /// Label of the token that lets in whoever asked with one of another role.
 const PAGE_LABEL: &str = "page";
@@ -67,6 +67,8 @@ pub(super) fn file(path: &str) -> Option<Response<Body>> {
 /// A code and what it opens.
 struct WaitingCode {
     code: Secret,
+    /// The name of the token that asked for it.
+    key: String,
     role: Role,
     label: Option<String>,
     until: Instant,
@@ -93,9 +95,18 @@ impl PageCodes {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|waiting| now < waiting.until);
         if CODES_MAX <= codes.len() {
-            codes.remove(0);
+            // So that nobody's codes are pushed out by somebody else who asks again and again.
+            let asked = |at: &WaitingCode| codes.iter().filter(|other| other.key == at.key).count();
+            let oldest = (0..codes.len()).rev().max_by_key(|&index| asked(&codes[index]));
+            codes.remove(oldest.unwrap_or_default());
         }
-        codes.push(WaitingCode { code: code.clone(), role, label, until: now + CODE_TIME });
+        codes.push(WaitingCode {
+            code: code.clone(),
+            key: key.to_owned(),
+            role,
+            label,
+            until: now + CODE_TIME,
+        });
         Ok(code)
     }
 
@@ -166,12 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_wait_are_bounded_and_the_oldest_gives_way() {
+    fn codes_that_wait_are_bounded_and_the_oldest_of_the_token_that_asked_the_most_gives_way() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        let other = codes.give("admin@0", Role::View, now).unwrap();
         let given: Vec<_> =
-            (0..=CODES_MAX).map(|_| codes.give("admin@0", Role::View, now).unwrap()).collect();
-        assert!(codes.take(&given[0].to_text(), &tokens, now).is_none());
-        assert!(codes.take(&given[1].to_text(), &tokens, now).is_some());
+            (0..2 * CODES_MAX).map(|_| codes.give("view-screen@0", Role::View, now).unwrap()).collect();
+        let waiting = given.iter().map(|code| codes.take(&code.to_text(), &tokens, now).is_some());
+        let kept = CODES_MAX + 1..2 * CODES_MAX;
+        assert!(waiting.enumerate().all(|(index, waits)| waits == kept.contains(&index)));
+        assert!(codes.take(&other.to_text(), &tokens, now).is_some());
     }
 
     #[test]

@@ -95,7 +95,7 @@ async function follow() {
       let rest = "";
       for (;;) {
         // A master that is silent is lost, also where the connection stands: lines come four times a second.
-        const late = setTimeout(() => reader.cancel(), SILENCE_MS);
+        const late = setTimeout(() => reader.cancel().catch(() => {}), SILENCE_MS);
         const { value, done } = await reader.read();
         clearTimeout(late);
         if (done) break;

@@ -35,7 +35,10 @@ async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
     let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
     let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
     let token = token.ok_or_else(|| {
-        refusal("this link was used before, or is more than ten minutes old: `gristmill page` prints another")
+        refusal(
+            "this link was used before, is more than ten minutes old, or gave way to newer ones: `gristmill page` \
+             prints another",
+        )
     })?;
     let token = token.map_err(|wrong| refusal(&crate::chain(&wrong)))?;
     ok(&MadeToken { token })
