@@ -620,15 +620,16 @@ class Check:
         for step in self.steps:
             if step["kind"] != "fetch":
                 continue
-            title = re.match(r"(worker-\d+) (?:fetches|reads) what map-(\d+) made for it", step["title"])
+            title = re.match(r"(worker-\d+) (fetches what|reads what|learns that) map-(\d+) made (nothing )?for it", step["title"])
             expect(bool(title), f"`{step['title']}`")
             # Before the last sentences, which say when; in the first step of all, behind those on what a home is.
-            words, map_ = words_of(step)[-2], int(title[2])
+            words, map_ = words_of(step)[-2], int(title[3])
             output = self.output[map_]
             if output is None:
                 continue
             filled = {place for place, _, _ in output}
             nothing = "put out no pairs for it" in words
+            same((title[2] == "learns that", bool(title[4])), (nothing, nothing), f"title of `{words}`")
             named = [int(number) for number in re.findall(r"reduce-(\d+)", words)]
             for reduce in named:
                 expect((reduce in filled) != nothing, f"`{words}`, but map-{map_} put out pairs for {sorted(filled)}")
