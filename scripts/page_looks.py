@@ -198,6 +198,7 @@ def wanting(browser: Browser, worse: str = "") -> list:
                 if width < whole:
                     found.append(f"{where}: {whole} px wide, scrolls sideways")
     browser.run("location.hash = ''")
+    browser.until("the cluster", "document.querySelector('.chart').checkVisibility()")
     command(browser, "Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
     return found
 
