@@ -249,7 +249,7 @@ fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
     let failed = attempts.failed_user + attempts.failed_other;
     if 0 < failed + attempts.lost + attempts.maps_rerun {
         sentences.push(format!(
-            "{failed} of its {} attempts failed, {} were lost with their worker, and {} maps ran again",
+            "of its {} attempts {failed} failed, {} ended with their worker, and {} map(s) ran again",
             attempts.launched, attempts.lost, attempts.maps_rerun
         ));
     }
