@@ -1,4 +1,4 @@
-//! What `up` has started, as `down` will find it: a file in the state folder that only its user can read, written before
+//! What `up` has started, as `down` will find it: a file below the state folder that only its user can read, written before
 //! each thing is started and not after.
 //!
 //! Invariant: what may run somewhere stands in the file; what stands there need not run. No secret is in it.
@@ -8,14 +8,17 @@ use super::process::ProcessName;
 use gristmill_worker::http::make_private_directory;
 use gristmill_worker::whole_file::{self, Promise, ReadError};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Name of the file in the state folder.
-const RECORD_FILE: &str = "up.json";
+/// Folder of the file in the state folder: of its own, as masters tidy up theirs while `up` writes.
+const RECORD_FOLDER: &str = "up";
+
+/// Name of the file.
+const RECORD_FILE: &str = "record.json";
 
 /// Folder in the state folder: what workers have said.
 pub const LOGS_FOLDER: &str = "logs";
@@ -143,14 +146,26 @@ impl Record {
     /// Takes hold of the state folder for what comes up now.
     ///
     /// # Errors
-    /// Something is up already.
+    /// Something is up already, or what the file system says.
     pub fn claim(state: &Path, place: Place) -> Result<Self, PlaceError> {
-        let path = state.join(RECORD_FILE);
+        let path = path(state);
+        let folder = state.join(RECORD_FOLDER);
+        let failed = |source| PlaceError::Record { action: "make a place for", path: path.clone(), source };
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => return Err(failed(source)),
+            _ => {}
+        }
         let record =
             Self { schema: SCHEMA, machine: gristmill_worker::host_name(), master: None, place, path };
         let made = File::options().write(true).create_new(true).mode(0o600).open(&record.path);
         match made {
             Ok(_) => {
+                // Nobody else writes there now.
+                whole_file::remove_drafts(&folder).map_err(|source| PlaceError::Record {
+                    action: "tidy up beside",
+                    path: record.path.clone(),
+                    source,
+                })?;
                 record.keep()?;
                 Ok(record)
             }
@@ -170,7 +185,7 @@ impl Record {
     /// # Errors
     /// A file that cannot be read.
     pub fn read(state: &Path) -> Result<Option<Self>, PlaceError> {
-        let path = state.join(RECORD_FILE);
+        let path = path(state);
         let failed = |source| PlaceError::Record { action: "read", path: path.clone(), source };
         let bytes = match whole_file::read(&path, RECORD_BYTES_MAX) {
             Ok(bytes) => bytes,
@@ -229,6 +244,10 @@ impl Record {
     }
 }
 
+fn path(state: &Path) -> PathBuf {
+    state.join(RECORD_FOLDER).join(RECORD_FILE)
+}
+
 /// A record that is written to from several sides.
 pub fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
@@ -242,4 +261,40 @@ pub fn logs(state: &Path) -> anyhow::Result<PathBuf> {
     let logs = state.join(LOGS_FOLDER);
     make_private_directory(&logs)?;
     Ok(logs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateFolder;
+
+    fn place() -> Place {
+        Place::Kubernetes(KubernetesPlace { name: "mill".to_owned(), namespace: "default".to_owned() })
+    }
+
+    #[test]
+    fn master_that_tidies_up_its_state_folder_leaves_alone_what_up_is_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record::claim(folder.path(), place()).unwrap();
+        let written = whole_file::replace(&record.path, Promise::Private, |file| {
+            file.write_all(b"{}")?;
+            let state = StateFolder::take(folder.path().to_path_buf());
+            state.map(drop).map_err(io::Error::other)
+        });
+        written.unwrap();
+    }
+
+    #[test]
+    fn record_that_is_claimed_removes_what_an_up_that_was_killed_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        Record::claim(folder.path(), place()).unwrap().remove().unwrap();
+        let left = folder.path().join(RECORD_FOLDER).join(".draft-Ab3");
+        fs::write(&left, "half").unwrap();
+        let record = Record::claim(folder.path(), place()).unwrap();
+        assert!(!left.exists());
+        assert!(matches!(Record::claim(folder.path(), place()), Err(PlaceError::Up { .. })));
+        assert_eq!(Record::read(folder.path()).unwrap().unwrap().words(), record.words());
+        record.remove().unwrap();
+        assert!(Record::read(folder.path()).unwrap().is_none());
+    }
 }

@@ -48,12 +48,12 @@ impl Hosts {
     }
 
     fn record(&self) -> Value {
-        serde_json::from_slice(&fs::read(self.sandbox.path("state/up.json")).unwrap()).unwrap()
+        serde_json::from_slice(&fs::read(self.sandbox.path("state/up/record.json")).unwrap()).unwrap()
     }
 
     fn assert_nothing_left(&self) {
         self.sandbox.assert_nothing_left();
-        assert!(!self.sandbox.path("state/up.json").exists());
+        assert!(!self.sandbox.path("state/up/record.json").exists());
         for home in fs::read_dir(self.sandbox.path("homes")).unwrap() {
             let guests = home.unwrap().path().join(".local/state/gristmill/guests");
             assert!(!guests.exists(), "{}", guests.display());
@@ -68,7 +68,7 @@ fn cluster_on_hosts_of_ssh_comes_up_once_runs_a_job_and_goes_down_whole() {
     let up =
         up.expect_words(&["refuses does not take part: could not be reached: Permission denied (publickey)"]);
     assert_eq!(up.json()["workers"], 3);
-    let mode = fs::metadata(hosts.sandbox.path("state/up.json")).unwrap().permissions().mode();
+    let mode = fs::metadata(hosts.sandbox.path("state/up/record.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     hosts.up(&[]).expect_code(3).expect_words(&["workers on alpha, refuses, ada@beta is up already"]);
 
