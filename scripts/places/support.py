@@ -47,6 +47,9 @@ def need(*programs: str) -> None:
             subprocess.run(["apt-get", *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if missing():
         leave(f"{', '.join(missing())} missing")
+    spaces = run(["unshare", "--net", "--mount", "--uts", "true"])
+    if spaces.returncode != 0:
+        leave(f"no hosts can be made: {spaces.stderr.strip()}")
 
 
 def leave(why: str) -> None:
