@@ -7,7 +7,7 @@
 
 use crate::cluster_view::ClusterView;
 use gristmill_worker::api::{JobPlan, SideInputs};
-use gristmill_worker::input::{Blocks, Compression, InputError, InputLimits, Piece, Split, open_split};
+use gristmill_worker::input::{Blocks, InputError, InputLimits, Piece, Split, open_split};
 use gristmill_worker::record::{Block, RecordFormat, Source};
 use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ fn skip(format: RecordFormat, piece: &Piece, wanted: u64) -> u64 {
 /// Whether records can be found from the beginning of the piece alone.
 fn cannot_skip(format: RecordFormat, piece: &Piece) -> bool {
     let found_from_anywhere = matches!(format, RecordFormat::Lines | RecordFormat::Fixed { .. });
-    piece.compression != Compression::None || !found_from_anywhere
+    piece.is_decoded() || !found_from_anywhere
 }
 
 /// The first block of a split and no other.
@@ -219,7 +219,7 @@ struct SpreadLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_worker::input::{FilePath, FileStamp, Place as Whose};
+    use gristmill_worker::input::{Compression, FilePath, FileStamp, Place as Whose};
 
     fn split(format: RecordFormat, pieces: &[(u64, u64)]) -> Split {
         let piece = |&(offset, length): &(u64, u64)| Piece {
@@ -230,6 +230,7 @@ mod tests {
             length,
             stamp: FileStamp { size: 1 << 40, modified_ns: 0, inode: 0 },
             compression: Compression::None,
+            table: None,
         };
         Split { input: 0, format, pieces: pieces.iter().map(piece).collect() }
     }

@@ -12,10 +12,11 @@ use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
 use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
-use gristmill_worker::input::{Compression, FilePath, InputError, InputLimits, Piece, Place, Split};
+use gristmill_worker::input::{Compression, FilePath, Input, InputError, InputLimits, Piece, Place, Split};
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::PARTITIONS_MAX;
 use gristmill_worker::task::TaskFailure;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -72,6 +73,8 @@ pub struct JobOptions {
     pub standard_input: Option<PathBuf>,
     /// Directories in those that are input are read too.
     pub recursive: bool,
+    /// The columns that jobs of lines read of Parquet and Arrow files, in this order; none named: all.
+    pub read_columns: Vec<String>,
     /// Files that this process is going to write when the job has ended, such as a trace: none of them may be input.
     pub written: Vec<PathBuf>,
 }
@@ -102,6 +105,7 @@ impl JobOptions {
             serve: None,
             standard_input: None,
             recursive: false,
+            read_columns: Vec::new(),
             written: Vec::new(),
         }
     }
@@ -206,6 +210,22 @@ impl ClaimGate {
     }
 }
 
+/// The inputs with the columns that were asked for, where lines are read.
+fn with_columns<'a>(inputs: &'a [Input], columns: &[String]) -> Result<Cow<'a, [Input]>, SubmitError> {
+    if columns.is_empty() {
+        return Ok(inputs.into());
+    }
+    let mut inputs = inputs.to_vec();
+    let mut by_lines = inputs.iter_mut().filter(|input| input.format == RecordFormat::Lines).peekable();
+    if by_lines.peek().is_none() {
+        let reason =
+            "--read-columns is for jobs that read lines; this one finds columns by their names itself";
+        return Err(SubmitError::Settings { reason: TaskError::config(reason) });
+    }
+    by_lines.for_each(|input| input.columns = columns.to_vec());
+    Ok(inputs.into())
+}
+
 /// Plans a job and claims its output directory. Blocking.
 pub(crate) fn plan(
     job: &mut dyn PreparedJob,
@@ -226,8 +246,9 @@ pub(crate) fn plan(
     let listing = ClusterListing(cluster);
     let input = |source| SubmitError::Input { source };
     fault::place("split");
+    let inputs = with_columns(plan.inputs(), &options.read_columns)?;
     let splits =
-        with_bare_tasks(&plan, plan_splits(plan.inputs(), &listing, rules(options, limits)).map_err(input)?);
+        with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options, limits)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
     if PARTITIONS_MAX < reduces {

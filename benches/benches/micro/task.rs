@@ -60,6 +60,7 @@ impl TaskRunner {
             length: stamp.size,
             stamp,
             compression: Compression::None,
+            table: None,
         };
         Split { input: 0, format, pieces: vec![piece] }
     }

@@ -40,6 +40,9 @@ pub struct JobFlags {
     /// Read directories in those that are input too
     #[arg(long, global = true)]
     pub recursive: bool,
+    /// Of Parquet and Arrow inputs, what jobs of lines read: these columns, in this order, with tabs between [default: all]
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    pub read_columns: Vec<String>,
     #[command(flatten)]
     pub rank: RankFlags,
     /// Tries of a task before the job fails
@@ -159,6 +162,7 @@ impl JobFlags {
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
         options.recursive = self.recursive;
+        options.read_columns.clone_from(&self.read_columns);
         options.written.extend(self.report.trace.clone());
         Ok(options)
     }

@@ -2,6 +2,7 @@
 
 use super::path::FilePath;
 use super::split::FileStamp;
+use super::tables::TableKind;
 use crate::error_text::chain;
 use crate::objects::{self, ObjectError, ObjectFault};
 use std::error::Error;
@@ -223,6 +224,53 @@ pub enum InputError {
         compressed: u64,
         /// Bytes that may come out for each that goes in.
         ratio_max: u32,
+    },
+    /// A file that holds a table by columns, or says so by its name, and cannot be decoded.
+    #[error("{kind} input {path} is damaged, cut short, or no {kind} file")]
+    Table {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that it is.
+        kind: TableKind,
+        /// The error of the decoder.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A table without a column that is to be read.
+    #[error("input {path} has no column `{}` (--read-columns); it has {there}", .column.escape_debug())]
+    NoColumn {
+        /// As the user named it.
+        path: FilePath,
+        /// The name that was asked for.
+        column: String,
+        /// The names that are there.
+        there: String,
+    },
+    /// A table whose columns have names, which is to be read without them.
+    #[error(
+        "the columns of input {path} have names, which would be taken for a row: say that there is a header (--header yes)"
+    )]
+    HasHeader {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// A file of another kind, of which columns are to be read.
+    #[error(
+        "input {path} is no Parquet or Arrow file by its name, so it has no columns to choose (--read-columns)"
+    )]
+    NoTable {
+        /// As the user named it.
+        path: FilePath,
+    },
+    /// A table, in a program that was built without what reads them.
+    #[error(
+        "input {path} is a {kind} file, which this program was built without reading (the feature `tables`)"
+    )]
+    TablesNotBuiltIn {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that it is.
+        kind: TableKind,
     },
     /// A file of fixed-length records whose size is no multiple of the length.
     #[error("input {path} has {size} bytes, which is not a multiple of the record length {length}")]

@@ -15,6 +15,7 @@ use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
+use super::tables::Table;
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub struct Input {
     pub paths: Vec<String>,
     /// How the files fall into records.
     pub format: RecordFormat,
+    /// The columns that are read of files that hold tables by columns, in this order; none named: all.
+    pub columns: Vec<String>,
     /// Map tasks without any records, for mappers that make their own: they see only `setup` and `finish`.
     pub bare_tasks: u32,
 }
@@ -67,12 +70,12 @@ impl Input {
     /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
     #[must_use]
     pub fn bare_tasks(count: u32) -> Self {
-        Self { paths: Vec::new(), format: RecordFormat::Lines, bare_tasks: count }
+        Self { bare_tasks: count, ..Self::new([""; 0], RecordFormat::Lines) }
     }
 
     fn new<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, format: RecordFormat) -> Self {
         let paths = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
-        Self { paths, format, bare_tasks: 0 }
+        Self { paths, format, columns: Vec::new(), bare_tasks: 0 }
     }
 }
 
@@ -354,7 +357,7 @@ pub(super) fn list_into(
         match named {
             Ok((files, named)) => {
                 for file in files.into_iter().filter(|file| 0 < file.stamp.size) {
-                    match whole_file(&named, file, input.format, rests) {
+                    match whole_file(&named, file, input, rests) {
                         Ok(piece) => pieces.push(piece),
                         Err(error) => bad.push(error),
                     }
@@ -397,12 +400,7 @@ impl Named {
     }
 }
 
-fn whole_file(
-    named: &Named,
-    file: ListedFile,
-    format: RecordFormat,
-    rests: bool,
-) -> Result<Piece, InputError> {
+fn whole_file(named: &Named, file: ListedFile, input: &Input, rests: bool) -> Result<Piece, InputError> {
     let ListedFile { path, stamp } = file;
     let place = named.place;
     let (path, name) = match place {
@@ -414,13 +412,17 @@ fn whole_file(
         Place::Store => (path.clone(), path),
     };
     let compression = Compression::of_name(&path);
-    match format {
+    let table = Table::of_name(&path, input.format, &input.columns);
+    if table.is_none() && !input.columns.is_empty() {
+        return Err(InputError::NoTable { path: name });
+    }
+    match input.format {
         RecordFormat::Fixed { length }
             if compression == Compression::None && !rests && stamp.size % u64::from(length) != 0 =>
         {
             Err(InputError::FixedLength { path: name, size: stamp.size, length })
         }
-        _ => Ok(Piece { path, name, place, offset: 0, length: stamp.size, stamp, compression }),
+        _ => Ok(Piece { path, name, place, offset: 0, length: stamp.size, stamp, compression, table }),
     }
 }
 

@@ -164,7 +164,8 @@ impl MappedFile {
         let FilePlace { path, name, stamp } = place;
         // Nothing is asked for ahead of its use.
         let (offset, length, compression) = (stamp.size, 0, Compression::None);
-        let piece = Piece { path, name, place: Place::Submitter, offset, length, stamp, compression };
+        let piece =
+            Piece { path, name, place: Place::Submitter, offset, length, stamp, compression, table: None };
         Ok(match open(&piece, &MAPS)? {
             OpenFile::Local(file) => file.mapping().cloned(),
             OpenFile::Read(_) | OpenFile::Remote(_) => None,

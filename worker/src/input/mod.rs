@@ -19,6 +19,7 @@ pub mod record;
 pub mod records;
 mod split;
 mod stored;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -33,6 +34,7 @@ pub(crate) use local::{MappedFile, open_regular};
 pub use path::FilePath;
 pub use record::{Block, Record, RecordFormat, Source};
 pub use split::{Compression, FileStamp, Piece, Place, Split};
+pub use tables::{Table, TableKind};
 
 /// The blocks of one split, in order.
 pub trait Blocks {

@@ -2,6 +2,7 @@
 
 use super::path::FilePath;
 use super::record::RecordFormat;
+use super::tables::Table;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ impl Split {
 /// A stretch of one file. Its records are those whose first byte lies in `offset..offset + length`.
 ///
 /// Invariant: pieces of CSV files begin and end at borders of records, pieces of fixed-length files at
-/// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere.
+/// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere. Of a Parquet
+/// file they may too: a piece has the row groups that begin in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Piece {
     /// Absolute, as it is opened; of an object in a store its URL.
@@ -45,6 +47,8 @@ pub struct Piece {
     pub stamp: FileStamp,
     /// How the file is compressed.
     pub compression: Compression,
+    /// What is read of it if it holds a table by columns.
+    pub table: Option<Box<Table>>,
 }
 
 impl Piece {
@@ -52,6 +56,12 @@ impl Piece {
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
+    }
+
+    /// Whether what is read of it is not what lies in the file: it has to be decoded from its beginning on.
+    #[must_use]
+    pub fn is_decoded(&self) -> bool {
+        self.compression != Compression::None || self.table.is_some()
     }
 }
 

@@ -8,7 +8,7 @@ use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
-use gristmill_worker::input::{Compression, Place, Split};
+use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, Part};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,7 +42,7 @@ impl JobInput {
             .collect();
         let bytes = submission.splits.iter().map(Split::bytes).sum();
         let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
-        let cuttable = pieces.filter(|piece| piece.compression == Compression::None);
+        let cuttable = pieces.filter(|piece| !piece.is_decoded());
         let cuttable_bytes = cuttable.map(|piece| piece.length).sum();
         Self { bytes, cuttable_bytes, bytes_in_flight: 0, named: named.into_iter().collect(), cuts }
     }

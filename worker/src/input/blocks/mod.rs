@@ -9,7 +9,7 @@ mod sound;
 
 use super::local::MappedFile;
 use super::record::{Block, Source};
-use super::{BadRecords, Blocks, Compression, FileAccess, InputError, InputLimits, OpenFile, Split};
+use super::{BadRecords, Blocks, FileAccess, InputError, InputLimits, OpenFile, Split};
 use piece::{Found, PieceBlocks};
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl SplitBlocks<'_> {
         }
         self.source.path = piece.name.to_text();
         self.mapping = match &file {
-            OpenFile::Local(file) if piece.compression == Compression::None => file.mapping().cloned(),
+            OpenFile::Local(file) if !piece.is_decoded() => file.mapping().cloned(),
             _ => None,
         };
         let mut piece = PieceBlocks::open(piece, self.split.format, file, &self.limits)?;

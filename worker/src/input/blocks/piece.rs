@@ -4,6 +4,7 @@ use crate::input::border::{first_record, unclosed_quote, whole_records};
 use crate::input::compressed::Decoded;
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
+use crate::input::tables::table_rows;
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
 use crate::input::{BadRecords, Compression, InputError, InputLimits, OpenFile, Piece};
 use memchr::memchr;
@@ -50,10 +51,13 @@ impl PieceBlocks {
         file: OpenFile,
         limits: &InputLimits,
     ) -> Result<Self, InputError> {
-        let seek = format == RecordFormat::Lines && 0 < piece.offset;
+        let seek = format == RecordFormat::Lines && 0 < piece.offset && !piece.is_decoded();
         let first = piece.offset - u64::from(seek);
-        let in_place = piece.compression == Compression::None && matches!(file, OpenFile::Local(_));
+        let in_place = !piece.is_decoded() && matches!(file, OpenFile::Local(_));
         let window: Box<dyn Window> = match (piece.compression, file) {
+            (Compression::None, file) if let Some(table) = &piece.table => {
+                table_rows(piece, table, format, file)?
+            }
             (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
             (Compression::Bzip2, file) => Box::new(Buffered::new(Decoded::bzip2(piece, file, limits), 0)),
             (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
@@ -63,7 +67,6 @@ impl PieceBlocks {
                 Box::new(Buffered::new(ranges, first))
             }
         };
-        let whole_file = piece.compression != Compression::None;
         let room = if in_place { u64::MAX } else { limits.buffered_record_max };
         let record_max = limits.record_max.min(room).max(1);
         Ok(Self {
@@ -74,8 +77,8 @@ impl PieceBlocks {
             // A block within the record limit: so only a record that outgrows its block can outgrow the limit.
             block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
             window,
-            at: first,
-            end: if whole_file { u64::MAX } else { piece.end() },
+            at: if piece.is_decoded() { 0 } else { first },
+            end: if piece.is_decoded() { u64::MAX } else { piece.end() },
             seek,
             file_begins: piece.offset == 0,
             header: piece.offset == 0 && matches!(format, RecordFormat::Csv { header: true, .. }),

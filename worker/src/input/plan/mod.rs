@@ -4,7 +4,7 @@
 //! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
 //! map index. CSV files that are cut are read once, because only that tells where rows end: by several threads to
 //! learn whether there are quotes, and if there are, from the beginning to the end. All other files are not
-//! even opened.
+//! even opened. Parquet files are cut anywhere: of a table a piece has the row groups that begin in it.
 
 mod line_cuts;
 mod packing;
@@ -72,6 +72,7 @@ pub fn plan_splits(
     let split_bytes = rules.split_bytes.max(1);
     let rules = SplitRules { split_bytes, pieces_max, ..rules };
     let lists = list_all(inputs, listing, rules.leaving_out.is_some())?;
+    refuse_without_header(inputs, &lists)?;
     let mut splits = Vec::new();
     for (index, (input, files)) in inputs.iter().zip(lists).enumerate() {
         let mut packing = Packing {
@@ -94,6 +95,7 @@ pub fn plan_splits(
 /// As [`plan_splits`].
 pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
     let files = list_all(side, listing, false)?;
+    refuse_without_header(side, &files)?;
     let number = |index| u32::try_from(index).unwrap_or(u32::MAX);
     Ok(side
         .iter()
@@ -162,6 +164,18 @@ fn first_of(
         }
     }
     Ok(None)
+}
+
+/// Tables by columns have names of columns, which would be taken for a row.
+fn refuse_without_header(inputs: &[Input], files: &[Vec<Piece>]) -> Result<(), InputError> {
+    let without = inputs
+        .iter()
+        .zip(files)
+        .filter(|(input, _)| matches!(input.format, RecordFormat::Csv { header: false, .. }));
+    match without.flat_map(|(_, files)| files).find(|file| file.table.is_some()) {
+        Some(file) => Err(InputError::HasHeader { path: file.name.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// With `rests`, files of records of fixed length may end within a record.

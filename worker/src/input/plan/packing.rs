@@ -6,6 +6,7 @@ use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
 use crate::input::InputError;
 use crate::input::record::RecordFormat;
 use crate::input::split::{Compression, Piece, Place, Split};
+use crate::input::tables::TableKind;
 
 /// Cuts and packs the files of one input.
 pub(super) struct Packing<'a> {
@@ -19,12 +20,8 @@ pub(super) struct Packing<'a> {
 
 impl Packing<'_> {
     pub(super) fn add(&mut self, file: Piece) -> Result<(), InputError> {
-        let bytes = match file.compression {
-            Compression::None => file.length,
-            Compression::Gzip | Compression::Zstd | Compression::Bzip2 => {
-                file.length.saturating_mul(EXPANSION_TYPICAL)
-            }
-        };
+        let expansion = if file.is_decoded() { EXPANSION_TYPICAL } else { 1 };
+        let bytes = file.length.saturating_mul(expansion);
         let cuts = self.rules.cuts;
         let by_lines = cuts.lines.is_some() && self.format == RecordFormat::Lines;
         if !by_lines && bytes <= cuts.last_bytes_max.unwrap_or(self.rules.split_bytes) {
@@ -67,10 +64,13 @@ impl Packing<'_> {
 
     /// Where a large file is cut, ascending.
     fn cuts(&self, file: &Piece) -> Result<Vec<u64>, InputError> {
-        if file.compression != Compression::None {
-            return Ok(Vec::new());
-        }
         let step = match self.format {
+            _ if file.compression != Compression::None => return Ok(Vec::new()),
+            // Row groups lie where they lie: a piece has those that begin in it, which may be none.
+            _ if let Some(table) = &file.table => match table.kind {
+                TableKind::Parquet => (self.rules.split_bytes / EXPANSION_TYPICAL).max(1),
+                TableKind::Arrow => return Ok(Vec::new()),
+            },
             RecordFormat::WholeFile => return Ok(Vec::new()),
             RecordFormat::Lines => {
                 if let Some(lines) = self.rules.cuts.lines {

@@ -7,6 +7,8 @@ mod maps;
 mod side;
 mod sound;
 mod splits;
+#[cfg(feature = "tables")]
+mod tables;
 
 use super::list::{LocalListing, list_input};
 use super::plan::{FileCuts, SplitRules, plan_splits};
@@ -47,7 +49,7 @@ impl Files {
 }
 
 fn input(paths: &[String], format: RecordFormat) -> Input {
-    Input { paths: paths.to_vec(), format, bare_tasks: 0 }
+    Input { paths: paths.to_vec(), format, columns: Vec::new(), bare_tasks: 0 }
 }
 
 fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {

@@ -340,6 +340,7 @@ fn file_split(dir: &tempfile::TempDir, text: &str) -> Split {
         length: stamp.size,
         stamp,
         compression: Compression::None,
+        table: None,
     };
     Split { input: 0, format: RecordFormat::Lines, pieces: vec![piece] }
 }

@@ -1,0 +1,143 @@
+//! The bytes of a table's file for the crates that decode it: any range of them, from wherever the file is.
+//!
+//! What keeps a range from coming is kept for whoever asked for rows, as the crates turn it into text.
+
+use crate::input::local::LocalFile;
+use crate::input::{InputError, OpenFile, RangeRead};
+use bytes::Bytes;
+use parquet::errors::Result;
+use parquet::file::reader::{ChunkReader, Length};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that are read at once where nobody says how many will be wanted.
+const READ_BYTES: usize = 64 << 10;
+
+/// A file whose ranges are read in any order.
+#[derive(Clone)]
+pub(super) struct TableBytes {
+    size: u64,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    file: TableFile,
+    /// Why a range could not be read.
+    failure: Option<InputError>,
+}
+
+enum TableFile {
+    Local(LocalFile),
+    Ranges(Box<dyn RangeRead>),
+}
+
+impl TableBytes {
+    pub fn new(file: OpenFile, size: u64) -> Self {
+        let file = match file {
+            OpenFile::Local(file) => TableFile::Local(file),
+            OpenFile::Read(file) | OpenFile::Remote(file) => TableFile::Ranges(file),
+        };
+        Self { size, shared: Arc::new(Mutex::new(Shared { file, failure: None })) }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What kept a range from being read, if anything did.
+    pub fn take_failure(&self) -> Option<InputError> {
+        self.shared().failure.take()
+    }
+
+    pub fn verify_unchanged(&self) -> Result<(), InputError> {
+        match &mut self.shared().file {
+            TableFile::Local(file) => file.verify_unchanged(),
+            TableFile::Ranges(file) => file.verify_unchanged(),
+        }
+    }
+
+    /// Exactly this range.
+    fn range(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let end = start.checked_add(length as u64).filter(|end| *end <= self.size);
+        // Before anything is made room for.
+        let end =
+            end.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "it ends before its data"))?;
+        let mut shared = self.shared();
+        let mut buffer = Vec::new();
+        match &mut shared.file {
+            TableFile::Local(file) => {
+                buffer.extend_from_slice(&file.bytes()[start as usize..end as usize]);
+            }
+            TableFile::Ranges(file) => {
+                buffer.resize(length, 0);
+                if let Err(failure) = file.read_at(start, &mut buffer) {
+                    shared.failure = Some(failure);
+                    return Err(io::Error::other("a range of it could not be read"));
+                }
+            }
+        }
+        Ok(buffer)
+    }
+}
+
+impl Length for TableBytes {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for TableBytes {
+    type T = TableReader;
+
+    fn get_read(&self, start: u64) -> Result<TableReader> {
+        Ok(TableReader::new(self.clone(), start))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        Ok(self.range(start, length)?.into())
+    }
+}
+
+/// Reads a file from a place on.
+pub(super) struct TableReader {
+    bytes: TableBytes,
+    at: u64,
+    /// What was read already from `at` on.
+    ahead: io::Cursor<Vec<u8>>,
+}
+
+impl TableReader {
+    pub fn new(bytes: TableBytes, at: u64) -> Self {
+        Self { bytes, at, ahead: io::Cursor::default() }
+    }
+}
+
+impl Read for TableReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.ahead.position() == self.ahead.get_ref().len() as u64 {
+            let left = self.bytes.size.saturating_sub(self.at);
+            let length = (out.len().max(READ_BYTES) as u64).min(left);
+            self.ahead = io::Cursor::new(self.bytes.range(self.at, length as usize)?);
+        }
+        let count = self.ahead.read(out)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for TableReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(from) => self.bytes.size.checked_add_signed(from),
+            SeekFrom::Current(from) => self.at.checked_add_signed(from),
+        };
+        let place =
+            place.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a place before the file"))?;
+        if place != self.at {
+            self.at = place;
+            self.ahead = io::Cursor::default();
+        }
+        Ok(place)
+    }
+}

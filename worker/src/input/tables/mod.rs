@@ -1,0 +1,96 @@
+//! Files that hold tables by columns, Parquet and Arrow: which they are, and how their rows become text.
+//!
+//! A job of lines reads a row as a line, with tabs between its columns; tabs, line breaks and backslashes within one are
+//! written `\t`, `\n`, `\r` and `\\`, so that a row stays one line. Of a single column the text is taken as it is: texts of
+//! several lines are several lines. A job of CSV reads the file as the table with a header that it stands for, quoted where
+//! need be. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
+//! Not here: writing such files.
+
+#[cfg(feature = "tables")]
+mod bytes;
+#[cfg(feature = "tables")]
+mod cell;
+#[cfg(feature = "tables")]
+mod rows;
+
+use super::path::FilePath;
+use super::record::RecordFormat;
+#[cfg(feature = "tables")]
+use super::window::Buffered;
+use super::window::Window;
+use super::{InputError, OpenFile, Piece};
+#[cfg(feature = "tables")]
+use rows::TableRows;
+use serde::{Deserialize, Serialize};
+
+/// A file that holds a table by columns, and what is read of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// How it holds it.
+    pub kind: TableKind,
+    /// The columns that are read, in this order; none named: all.
+    pub columns: Vec<String>,
+}
+
+/// How a file holds a table; decided by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum TableKind {
+    /// `.parquet`: Apache Parquet, compressed by snappy, gzip, zstd or lz4, or not at all.
+    Parquet,
+    /// `.arrow` or `.feather`: a file of Apache Arrow's IPC format, compressed by lz4 or zstd, or not at all.
+    Arrow,
+}
+
+impl Table {
+    /// What a file of this name holds for jobs that read in this format.
+    #[must_use]
+    pub fn of_name(path: &FilePath, format: RecordFormat, columns: &[String]) -> Option<Box<Self>> {
+        let by_rows = matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. });
+        let kind = TableKind::of_name(path).filter(|_| by_rows)?;
+        Some(Box::new(Self { kind, columns: columns.to_vec() }))
+    }
+}
+
+impl TableKind {
+    fn of_name(path: &FilePath) -> Option<Self> {
+        let is_suffix = |suffix: &str| {
+            let bytes = path.as_bytes();
+            let at = bytes.len().checked_sub(suffix.len());
+            at.is_some_and(|at| bytes[at..].eq_ignore_ascii_case(suffix.as_bytes()))
+        };
+        match () {
+            () if is_suffix(".parquet") => Some(Self::Parquet),
+            () if is_suffix(".arrow") || is_suffix(".feather") => Some(Self::Arrow),
+            () => None,
+        }
+    }
+}
+
+/// The rows of a piece of a table's file as text.
+///
+/// # Errors
+/// A file that is none of its kind, a column that it does not have, what keeps it from being read, and a program that was
+/// built without what reads such files.
+pub(super) fn table_rows(
+    piece: &Piece,
+    table: &Table,
+    format: RecordFormat,
+    file: OpenFile,
+) -> Result<Box<dyn Window>, InputError> {
+    #[cfg(feature = "tables")]
+    return Ok(Box::new(Buffered::new(TableRows::open(piece, table, format, file)?, 0)));
+    #[cfg(not(feature = "tables"))]
+    {
+        let _ = (format, file);
+        Err(InputError::TablesNotBuiltIn { path: piece.name.clone(), kind: table.kind })
+    }
+}
+
+impl std::fmt::Display for TableKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! The rows of a table as bytes that come one after another.
+//!
+//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time;
+//! what a batch holds is up to the file, as in a decoder of a compressed one.
+
+use super::bytes::{TableBytes, TableReader};
+use super::cell::Cells;
+use super::{Table, TableKind};
+use crate::input::path::FilePath;
+use crate::input::record::RecordFormat;
+use crate::input::window::Fill;
+use crate::input::{InputError, OpenFile, Piece};
+use arrow_array::{RecordBatch, RecordBatchReader as _};
+use arrow_ipc::reader::FileReader;
+use arrow_schema::{ArrowError, Schema};
+use memchr::{memchr2, memchr3};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Rows that are decoded at once, at most.
+const BATCH_ROWS: usize = 1024;
+
+/// What goes wrong in the crates that decode.
+type DecodeError = Box<dyn std::error::Error + Send + Sync>;
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// The rows of a piece.
+pub(in crate::input) struct TableRows {
+    name: FilePath,
+    kind: TableKind,
+    bytes: TableBytes,
+    batches: Batches,
+    layout: RowLayout,
+    /// Where each column that is read lies in a batch, in the order in which it is written.
+    order: Vec<usize>,
+    /// The names of the columns, if they are to be written first.
+    header: Option<Vec<String>>,
+    /// The batch that is being written, and its first row that is not.
+    batch: Option<(RecordBatch, usize)>,
+}
+
+impl TableRows {
+    /// Opens the rows of a piece of such a file.
+    ///
+    /// # Errors
+    /// A file that is none of its kind, a column that it does not have, and what keeps it from being read.
+    pub fn open(
+        piece: &Piece,
+        table: &Table,
+        format: RecordFormat,
+        file: OpenFile,
+    ) -> Result<Self, InputError> {
+        let bytes = TableBytes::new(file, piece.stamp.size);
+        let failed = |source| failed(&piece.name, table.kind, &bytes, source);
+        let opened = guarded(|| match table.kind {
+            TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
+            TableKind::Arrow => arrow_rows(piece, table, bytes.clone()),
+        });
+        let (names, order, batches) = opened.map_err(failed)??;
+        let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
+        let layout = match format {
+            RecordFormat::Csv { delimiter, .. } => RowLayout::Csv { delimiter },
+            _ if order.len() == 1 => RowLayout::Text,
+            _ => RowLayout::Tabs,
+        };
+        let header = header.then_some(names);
+        let (name, kind) = (piece.name.clone(), table.kind);
+        Ok(Self { name, kind, bytes, batches, layout, order, header, batch: None })
+    }
+
+    /// Writes rows of a batch until there is enough; answers the first that is not written.
+    fn write(
+        &self,
+        batch: &RecordBatch,
+        from: usize,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> Result<usize, DecodeError> {
+        let cells: Result<Vec<Cells<'_>>, ArrowError> =
+            self.order.iter().map(|&column| Cells::new(batch.column(column).as_ref())).collect();
+        let cells = cells?;
+        let mut scratch = Vec::new();
+        let mut row = from;
+        while row < batch.num_rows() && out.len() < enough {
+            for (place, column) in cells.iter().enumerate() {
+                column.with(row, &mut scratch, |text| self.layout.field(place, cells.len(), text, out))?;
+            }
+            out.push(b'\n');
+            row += 1;
+        }
+        Ok(row)
+    }
+}
+
+impl Fill for TableRows {
+    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
+        if let Some(names) = self.header.take() {
+            for (place, name) in names.iter().enumerate() {
+                self.layout.field(place, names.len(), name.as_bytes(), buffer);
+            }
+            buffer.push(b'\n');
+            return Ok(true);
+        }
+        let enough = buffer.len().saturating_add(wanted);
+        while buffer.len() < enough {
+            let Some((batch, from)) = self.batch.take() else {
+                match guarded(|| self.batches.next().transpose().map_err(DecodeError::from)) {
+                    Ok(Some(batch)) => self.batch = Some((batch, 0)),
+                    Ok(None) => return Ok(false),
+                    Err(source) => return Err(failed(&self.name, self.kind, &self.bytes, source)),
+                }
+                continue;
+            };
+            let until = guarded(|| self.write(&batch, from, buffer, enough));
+            let until = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
+            self.batch = (until < batch.num_rows()).then_some((batch, until));
+        }
+        Ok(true)
+    }
+
+    fn verify_unchanged(&mut self) -> Result<(), InputError> {
+        self.bytes.verify_unchanged()
+    }
+}
+
+/// How fields are written.
+enum RowLayout {
+    Csv {
+        delimiter: u8,
+    },
+    Tabs,
+    /// The only column, as it is.
+    Text,
+}
+
+impl RowLayout {
+    fn field(&self, place: usize, columns: usize, text: &[u8], out: &mut Vec<u8>) {
+        match *self {
+            Self::Text => out.extend_from_slice(text),
+            Self::Tabs => {
+                if 0 < place {
+                    out.push(b'\t');
+                }
+                let mut rest = text;
+                while let Some(at) =
+                    memchr2(b'\\', b'\t', rest).into_iter().chain(memchr2(b'\n', b'\r', rest)).min()
+                {
+                    out.extend_from_slice(&rest[..at]);
+                    out.extend_from_slice(match rest[at] {
+                        b'\t' => b"\\t",
+                        b'\n' => b"\\n",
+                        b'\r' => b"\\r",
+                        _ => b"\\\\",
+                    });
+                    rest = &rest[at + 1..];
+                }
+                out.extend_from_slice(rest);
+            }
+            Self::Csv { delimiter } => {
+                if 0 < place {
+                    out.push(delimiter);
+                }
+                // A blank line would be no row.
+                let blank = text.is_empty() && columns == 1;
+                if !blank && memchr3(b'"', b'\n', delimiter, text).is_none() && !text.contains(&b'\r') {
+                    return out.extend_from_slice(text);
+                }
+                out.push(b'"');
+                let mut rest = text;
+                while let Some(at) = memchr::memchr(b'"', rest) {
+                    out.extend_from_slice(&rest[..=at]);
+                    out.push(b'"');
+                    rest = &rest[at + 1..];
+                }
+                out.extend_from_slice(rest);
+                out.push(b'"');
+            }
+        }
+    }
+}
+
+/// The names of the columns that are read, their places in a batch, and the batches.
+type Opened = Result<(Vec<String>, Vec<usize>, Batches), InputError>;
+
+fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+    let wanted = match columns(piece, table, builder.schema()) {
+        Ok(wanted) => wanted,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let groups = builder.metadata().row_groups().iter().enumerate();
+    let groups = groups.filter(|(_, group)| {
+        // Where its bytes begin; one without columns has no rows.
+        let first = group.columns().iter().map(|column| column.byte_range().0).min();
+        first.is_some_and(|first| (piece.offset..piece.end()).contains(&first))
+    });
+    let groups = groups.map(|(number, _)| number).collect();
+    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+    let batches =
+        builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
+    let (names, order) = placed(&batches.schema(), &wanted);
+    Ok(Ok((names, order, Box::new(batches))))
+}
+
+fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+    let schema = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?.schema();
+    let wanted = match columns(piece, table, &schema) {
+        Ok(wanted) => wanted,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let mut read = wanted.clone();
+    read.sort_unstable();
+    read.dedup();
+    let batches = FileReader::try_new(TableReader::new(bytes, 0), Some(read))?;
+    let (names, order) = placed(&batches.schema(), &wanted);
+    Ok(Ok((names, order, Box::new(batches))))
+}
+
+/// The columns that are read by their places in the file.
+fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, InputError> {
+    if table.columns.is_empty() {
+        return Ok((0..schema.fields().len()).collect());
+    }
+    let place = |name: &String| {
+        schema.index_of(name).map_err(|_| InputError::NoColumn {
+            path: piece.name.clone(),
+            column: name.clone(),
+            there: schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", "),
+        })
+    };
+    table.columns.iter().map(place).collect()
+}
+
+/// The names of the columns that are read, and their places among those that are read, which are in the file's order.
+fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
+    let mut in_order: Vec<usize> = wanted.to_vec();
+    in_order.sort_unstable();
+    in_order.dedup();
+    let order: Vec<usize> =
+        wanted.iter().map(|column| in_order.partition_point(|other| other < column)).collect();
+    let names = order.iter().map(|&place| read.field(place).name().clone()).collect();
+    (names, order)
+}
+
+/// Runs code of the crates that decode: where it panics at what a file holds, that is an error of the file.
+fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder gave up on it".into()))
+}
+
+fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
+    bytes.take_failure().unwrap_or_else(|| InputError::Table { path: name.clone(), kind, source })
+}

@@ -1,0 +1,237 @@
+//! Files that hold tables by columns.
+
+use super::*;
+use crate::input::plan::first_records;
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const CSV: RecordFormat = RecordFormat::Csv { delimiter: b',', header: true };
+
+/// A row: a number, a text that may be missing, bytes.
+type Row = (i64, Option<String>, Vec<u8>);
+
+fn batch(rows: &[Row]) -> RecordBatch {
+    let columns: [(&str, ArrayRef); 3] = [
+        ("number", Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>())),
+        ("text, or not", Arc::new(rows.iter().map(|row| row.1.clone()).collect::<StringArray>())),
+        ("bytes", Arc::new(rows.iter().map(|row| Some(&row.2)).collect::<BinaryArray>())),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
+}
+
+fn parquet(batch: &RecordBatch, codec: Codec, group_rows: usize) -> Vec<u8> {
+    let properties =
+        WriterProperties::builder().set_compression(codec).set_max_row_group_row_count(Some(group_rows));
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+fn arrow(batch: &RecordBatch, batch_rows: usize) -> Vec<u8> {
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    for from in (0..batch.num_rows()).step_by(batch_rows) {
+        writer.write(&batch.slice(from, batch_rows.min(batch.num_rows() - from))).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+/// Both kinds of files with these rows.
+fn files(rows: &[Row], group_rows: usize) -> [(&'static str, Vec<u8>); 3] {
+    let batch = batch(rows);
+    [
+        ("t.parquet", parquet(&batch, Codec::ZSTD(ZstdLevel::default()), group_rows)),
+        ("t.PARQUET", parquet(&batch, Codec::UNCOMPRESSED, group_rows)),
+        ("t.arrow", arrow(&batch, group_rows)),
+    ]
+}
+
+fn lines_of(
+    path: &str,
+    columns: &[&str],
+    split_bytes: u64,
+    block_bytes: usize,
+) -> Result<Vec<u8>, InputError> {
+    let columns = columns.iter().map(|&name| name.to_owned()).collect();
+    let splits = plan(&Input { columns, ..Input::lines([path]) }, split_bytes)?;
+    let (limits, mut text) = (limits(block_bytes), Vec::new());
+    let here = read(&splits, &LocalFiles::default(), &limits)?;
+    assert_eq!(here, read(&splits, &AsRemote, &limits)?);
+    for (_, line) in here {
+        text.extend_from_slice(&line);
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+fn escaped(text: &[u8]) -> Vec<u8> {
+    let escape = |byte: &u8| match byte {
+        b'\\' => b"\\\\".to_vec(),
+        b'\t' => b"\\t".to_vec(),
+        b'\n' => b"\\n".to_vec(),
+        b'\r' => b"\\r".to_vec(),
+        other => vec![*other],
+    };
+    text.iter().flat_map(escape).collect()
+}
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let text = prop::option::of("[a-c\\\\\t\r\n\", é]{0,6}");
+    prop::collection::vec((any::<i64>(), text, prop::collection::vec(any::<u8>(), 0..4)), 0..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn rows_of_a_table_are_lines_with_tabs_however_it_is_cut(
+        rows in rows(), group_rows in 1_usize..20, split_bytes in 40_u64..20_000, block_bytes in 1_usize..300,
+    ) {
+        let directory = Files::new();
+        let mut expected = Vec::new();
+        for (number, text, bytes) in &rows {
+            let text = text.as_deref().unwrap_or("");
+            expected.extend(escaped(bytes));
+            expected.extend(format!("\t{number}\t").bytes());
+            expected.extend(escaped(text.as_bytes()));
+            expected.push(b'\n');
+        }
+        for (name, bytes) in files(&rows, group_rows) {
+            let path = directory.write(name, bytes);
+            let seen = lines_of(&path, &["bytes", "number", "text, or not"], split_bytes, block_bytes).unwrap();
+            prop_assert_eq!(&seen, &expected, "{}", name);
+        }
+    }
+
+    #[test]
+    fn table_is_the_csv_with_a_header_that_it_stands_for(
+        rows in rows(), group_rows in 1_usize..20, split_bytes in 40_u64..20_000,
+    ) {
+        let directory = Files::new();
+        for (name, bytes) in files(&rows, group_rows) {
+            let path = directory.write(name, bytes);
+            let input = input(&[path], CSV);
+            let first = first_records(&input, &LocalListing, &LocalFiles::default(), &limits(64)).unwrap();
+            prop_assert_eq!(first[0].bytes.as_slice(), b"number,\"text, or not\",bytes".as_slice());
+            let splits = plan(&input, split_bytes).unwrap();
+            let mut seen = Vec::new();
+            for (_, row) in read(&splits, &LocalFiles::default(), &limits(64)).unwrap() {
+                let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_slice());
+                let fields = reader.byte_records().next().unwrap().unwrap();
+                let field = |place: usize| fields[place].to_vec();
+                seen.push((field(0), field(1), field(2)));
+            }
+            let expected: Vec<_> = rows.iter().map(|(number, text, bytes)| {
+                (number.to_string().into_bytes(), text.clone().unwrap_or_default().into_bytes(), bytes.clone())
+            }).collect();
+            prop_assert_eq!(seen, expected, "{}", name);
+        }
+    }
+
+    #[test]
+    fn damaged_table_is_an_error_or_other_rows_and_never_a_panic(
+        at in any::<prop::sample::Index>(), bit in 0_u8..8, cut in any::<bool>(),
+    ) {
+        let directory = Files::new();
+        let rows: Vec<Row> = (0..40).map(|n| (n, Some(format!("text {n}")), vec![n as u8; 3])).collect();
+        for (name, mut bytes) in files(&rows, 9) {
+            let at = at.index(bytes.len());
+            if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
+            let path = directory.write(name, bytes);
+            match lines_of(&path, &[], 100, 64) {
+                Ok(_) => {}
+                Err(error) => prop_assert!(matches!(error, InputError::Table { .. }), "{name}: {error:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn only_column_that_is_read_is_taken_as_it_is() {
+    let directory = Files::new();
+    let rows = [
+        (1, Some("two\nlines\t\\".to_owned()), vec![]),
+        (2, None, vec![]),
+        (3, Some("é".to_owned()), vec![]),
+    ];
+    for (name, bytes) in files(&rows, 2) {
+        let path = directory.write(name, bytes);
+        let seen = lines_of(&path, &["text, or not"], 1000, 64).unwrap();
+        assert_eq!(seen, "two\nlines\t\\\n\né\n".as_bytes(), "{name}");
+        let twice = lines_of(&path, &["number", "number"], 1000, 64).unwrap();
+        assert_eq!(twice, b"1\t1\n2\t2\n3\t3\n", "{name}");
+    }
+}
+
+#[test]
+fn numbers_and_truth_are_written_in_full() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("x", Arc::new(Float64Array::from(vec![0.1, -2.0, 1e300, f64::NAN]))),
+        ("ok", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]))),
+    ];
+    let directory = Files::new();
+    let path = directory.write("t.arrow", arrow(&RecordBatch::try_from_iter(columns).unwrap(), 3));
+    let seen = lines_of(&path, &[], 1000, 64).unwrap();
+    assert_eq!(String::from_utf8(seen).unwrap(), "0.1\ttrue\n-2.0\t\n1e300\tfalse\nNaN\ttrue\n");
+}
+
+#[test]
+fn what_cannot_be_read_as_a_table_says_why() {
+    let directory = Files::new();
+    let bytes = parquet(&batch(&[(1, None, vec![])]), Codec::SNAPPY, 10);
+    let path = directory.write("t.parquet", &bytes);
+    let said = |columns: &[&str], path: &str| lines_of(path, columns, 1000, 64).unwrap_err().to_string();
+    let missing = said(&["nope"], &path);
+    assert!(
+        missing.contains("has no column `nope`") && missing.contains("number, text, or not, bytes"),
+        "{missing}"
+    );
+    let text = directory.write("t.txt", "a\n");
+    assert!(said(&["a"], &text).contains("no Parquet or Arrow file by its name"));
+    let wrong = directory.write("wrong.arrow", &bytes);
+    assert!(said(&[], &wrong).contains("no Arrow file"));
+    let without = plan(&input(&[path.clone()], RecordFormat::Csv { delimiter: b',', header: false }), 1000);
+    assert!(without.unwrap_err().to_string().contains("--header yes"));
+    // Whole files are what they are.
+    let whole = plan(&input(&[path], RecordFormat::WholeFile), 1000).unwrap();
+    assert_eq!(read(&whole, &LocalFiles::default(), &limits(64)).unwrap(), [(0, bytes)]);
+}
+
+#[test]
+fn transport_that_fails_is_no_fault_of_the_table() {
+    struct Breaks(Vec<u8>);
+    impl RangeRead for Breaks {
+        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+            // What is at the end comes, most rows do not.
+            if offset < self.0.len() as u64 / 2 {
+                let source = "the way is gone".into();
+                return Err(InputError::Remote { path: "t.parquet".into(), offset, source });
+            }
+            buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+            Ok(())
+        }
+    }
+    struct Far(Vec<u8>);
+    impl FileAccess for Far {
+        fn open(&self, _: &Piece) -> Result<OpenFile, InputError> {
+            Ok(OpenFile::Remote(Box::new(Breaks(self.0.clone()))))
+        }
+    }
+    let random = |n: u64| (0..64).map(|k| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15 + k) >> 56) as u8).collect();
+    let rows: Vec<Row> = (0..1000).map(|n| (n, None, random(n as u64))).collect();
+    for (name, bytes) in files(&rows, 50) {
+        let directory = Files::new();
+        let splits = plan(&Input::lines([directory.write(name, &bytes)]), 1 << 20).unwrap();
+        let failed = read(&splits, &Far(bytes), &limits(64)).unwrap_err();
+        assert!(
+            matches!(failed, InputError::Remote { .. }) && !failed.is_input_fault(),
+            "{name}: {failed:?}"
+        );
+    }
+}
