@@ -1,6 +1,7 @@
 //! End-to-end tests of the `gristmill` program: real processes, real sockets, real kills.
 //!
-//! - The jobs: `jobs` compares the standard ones with plain programs; `formats` reads what files can look like, `input`
+//! - The jobs: `jobs` compares the standard ones with plain programs; `formats` reads what files can look like, `tables` those
+//!   that hold tables by columns, `input`
 //!   and `output` refuse what cannot be used, `bad_records` leaves it out, `claims` is about output directories whose job or disk fails.
 //! - The engine: `shuffle` measures how far it overlaps with the maps, `lanes` whose bytes come first on a paced network,
 //!   `suspend` which reduces make way, `live_policy` what a policy changes.
@@ -68,6 +69,7 @@ mod stores;
 mod streaming;
 mod support;
 mod suspend;
+mod tables;
 mod tokens;
 mod top;
 mod trust;

@@ -64,7 +64,8 @@ impl<'a> Record<'a> {
         String::from_utf8_lossy(self.bytes)
     }
 
-    /// Position of the record's first byte in its file (after decompression).
+    /// Position of the record's first byte in its file (after decompression). Of a table by columns it only tells the order:
+    /// rows of other row groups count for 64 MiB each.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset

@@ -7,7 +7,7 @@
 mod commit;
 mod reading;
 mod refusals;
-mod server;
+pub mod server;
 mod writing;
 
 use crate::support::Sandbox;

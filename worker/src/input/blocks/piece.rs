@@ -54,17 +54,18 @@ impl PieceBlocks {
         let seek = format == RecordFormat::Lines && 0 < piece.offset && !piece.is_decoded();
         let first = piece.offset - u64::from(seek);
         let in_place = !piece.is_decoded() && matches!(file, OpenFile::Local(_));
-        let window: Box<dyn Window> = match (piece.compression, file) {
+        let decoded = |decoded| (Box::new(Buffered::new(decoded, 0)) as Box<dyn Window>, 0);
+        let (window, at): (Box<dyn Window>, u64) = match (piece.compression, file) {
             (Compression::None, file) if let Some(table) = &piece.table => {
                 table_rows(piece, table, format, file)?
             }
-            (Compression::Gzip, file) => Box::new(Buffered::new(Decoded::gzip(piece, file, limits), 0)),
-            (Compression::Bzip2, file) => Box::new(Buffered::new(Decoded::bzip2(piece, file, limits), 0)),
-            (Compression::Zstd, file) => Box::new(Buffered::new(Decoded::zstd(piece, file, limits)?, 0)),
-            (Compression::None, OpenFile::Local(file)) => Box::new(Direct(file)),
+            (Compression::Gzip, file) => decoded(Decoded::gzip(piece, file, limits)),
+            (Compression::Bzip2, file) => decoded(Decoded::bzip2(piece, file, limits)),
+            (Compression::Zstd, file) => decoded(Decoded::zstd(piece, file, limits)?),
+            (Compression::None, OpenFile::Local(file)) => (Box::new(Direct(file)), first),
             (Compression::None, OpenFile::Read(file) | OpenFile::Remote(file)) => {
                 let ranges = ByteRanges::new(file, first, piece.end(), piece.stamp.size);
-                Box::new(Buffered::new(ranges, first))
+                (Box::new(Buffered::new(ranges, first)), first)
             }
         };
         let room = if in_place { u64::MAX } else { limits.buffered_record_max };
@@ -77,7 +78,7 @@ impl PieceBlocks {
             // A block within the record limit: so only a record that outgrows its block can outgrow the limit.
             block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
             window,
-            at: if piece.is_decoded() { 0 } else { first },
+            at,
             end: if piece.is_decoded() { u64::MAX } else { piece.end() },
             seek,
             file_begins: piece.offset == 0,

@@ -66,7 +66,7 @@ impl TableKind {
     }
 }
 
-/// The rows of a piece of a table's file as text.
+/// The rows of a piece of a table's file as text, and where that is said to begin in the file.
 ///
 /// # Errors
 /// A file that is none of its kind, a column that it does not have, what keeps it from being read, and a program that was
@@ -76,9 +76,13 @@ pub(super) fn table_rows(
     table: &Table,
     format: RecordFormat,
     file: OpenFile,
-) -> Result<Box<dyn Window>, InputError> {
+) -> Result<(Box<dyn Window>, u64), InputError> {
     #[cfg(feature = "tables")]
-    return Ok(Box::new(Buffered::new(TableRows::open(piece, table, format, file)?, 0)));
+    {
+        let rows = TableRows::open(piece, table, format, file)?;
+        let first = rows.first();
+        Ok((Box::new(Buffered::new(rows, first)), first))
+    }
     #[cfg(not(feature = "tables"))]
     {
         let _ = (format, file);

@@ -21,6 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Rows that are decoded at once, at most.
 const BATCH_ROWS: usize = 1024;
 
+/// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
+/// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
+const ROW_SPAN: u64 = 64 << 20;
+
 /// What goes wrong in the crates that decode.
 type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,6 +37,8 @@ pub(in crate::input) struct TableRows {
     bytes: TableBytes,
     batches: Batches,
     layout: RowLayout,
+    /// Where the text of its first row is said to begin in the file.
+    first: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
     order: Vec<usize>,
     /// The names of the columns, if they are to be written first.
@@ -58,7 +64,7 @@ impl TableRows {
             TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
             TableKind::Arrow => arrow_rows(piece, table, bytes.clone()),
         });
-        let (names, order, batches) = opened.map_err(failed)??;
+        let Opened { names, order, first, batches } = opened.map_err(failed)??;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
             RecordFormat::Csv { delimiter, .. } => RowLayout::Csv { delimiter },
@@ -67,7 +73,12 @@ impl TableRows {
         };
         let header = header.then_some(names);
         let (name, kind) = (piece.name.clone(), table.kind);
-        Ok(Self { name, kind, bytes, batches, layout, order, header, batch: None })
+        Ok(Self { name, kind, bytes, batches, layout, first, order, header, batch: None })
+    }
+
+    /// Where its bytes begin.
+    pub fn first(&self) -> u64 {
+        self.first
     }
 
     /// Writes rows of a batch until there is enough; answers the first that is not written.
@@ -181,30 +192,48 @@ impl RowLayout {
     }
 }
 
-/// The names of the columns that are read, their places in a batch, and the batches.
-type Opened = Result<(Vec<String>, Vec<usize>, Batches), InputError>;
+struct Opened {
+    /// The names of the columns that are read.
+    names: Vec<String>,
+    /// Their places in a batch.
+    order: Vec<usize>,
+    first: u64,
+    batches: Batches,
+}
 
-fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+fn parquet_rows(
+    piece: &Piece,
+    table: &Table,
+    bytes: TableBytes,
+) -> Result<Result<Opened, InputError>, DecodeError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
     let wanted = match columns(piece, table, builder.schema()) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let groups = builder.metadata().row_groups().iter().enumerate();
-    let groups = groups.filter(|(_, group)| {
+    let (mut groups, mut rows, mut first_row) = (Vec::new(), 0_u64, None);
+    for (number, group) in builder.metadata().row_groups().iter().enumerate() {
         // Where its bytes begin; one without columns has no rows.
-        let first = group.columns().iter().map(|column| column.byte_range().0).min();
-        first.is_some_and(|first| (piece.offset..piece.end()).contains(&first))
-    });
-    let groups = groups.map(|(number, _)| number).collect();
+        let begins = group.columns().iter().map(|column| column.byte_range().0).min();
+        if begins.is_some_and(|begins| (piece.offset..piece.end()).contains(&begins)) {
+            groups.push(number);
+            first_row.get_or_insert(rows);
+        }
+        rows = rows.saturating_add(group.num_rows().max(0).cast_unsigned());
+    }
+    let first = first_row.unwrap_or_default().saturating_mul(ROW_SPAN);
     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
     let batches =
         builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
     let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok((names, order, Box::new(batches))))
+    Ok(Ok(Opened { names, order, first, batches: Box::new(batches) }))
 }
 
-fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+fn arrow_rows(
+    piece: &Piece,
+    table: &Table,
+    bytes: TableBytes,
+) -> Result<Result<Opened, InputError>, DecodeError> {
     let schema = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?.schema();
     let wanted = match columns(piece, table, &schema) {
         Ok(wanted) => wanted,
@@ -215,7 +244,7 @@ fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened,
     read.dedup();
     let batches = FileReader::try_new(TableReader::new(bytes, 0), Some(read))?;
     let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok((names, order, Box::new(batches))))
+    Ok(Ok(Opened { names, order, first: 0, batches: Box::new(batches) }))
 }
 
 /// The columns that are read by their places in the file.

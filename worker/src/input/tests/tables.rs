@@ -63,6 +63,7 @@ fn lines_of(
     let (limits, mut text) = (limits(block_bytes), Vec::new());
     let here = read(&splits, &LocalFiles::default(), &limits)?;
     assert_eq!(here, read(&splits, &AsRemote, &limits)?);
+    assert!(here.is_sorted_by(|one, next| one.0 < next.0), "rows lie in their order");
     for (_, line) in here {
         text.extend_from_slice(&line);
         text.push(b'\n');
