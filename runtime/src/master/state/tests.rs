@@ -799,7 +799,8 @@ fn file_of_a_lost_worker_is_read_by_another_on_its_host() {
         let stamp = FileStamp { size: 9, modified_ns: 1, inode: 1 };
         let place = Place::Worker(gone);
         let compression = Compression::None;
-        let piece = Piece { name: path.clone(), path, place, offset: 0, length: 9, stamp, compression };
+        let piece =
+            Piece { name: path.clone(), path, place, offset: 0, length: 9, stamp, compression, table: None };
         submission.splits[0].pieces.push(piece);
     });
     let job = job.unwrap();

@@ -61,7 +61,7 @@ fn lines_of(
     let columns = columns.iter().map(|&name| name.to_owned()).collect();
     let splits = plan(&Input { columns, ..Input::lines([path]) }, split_bytes)?;
     let (limits, mut text) = (limits(block_bytes), Vec::new());
-    let here = read(&splits, &LocalFiles::default(), &limits)?;
+    let here = read(&splits, &LocalFiles, &limits)?;
     assert_eq!(here, read(&splits, &AsRemote, &limits)?);
     assert!(here.is_sorted_by(|one, next| one.0 < next.0), "rows lie in their order");
     for (_, line) in here {
@@ -118,11 +118,11 @@ proptest! {
         for (name, bytes) in files(&rows, group_rows) {
             let path = directory.write(name, bytes);
             let input = input(&[path], CSV);
-            let first = first_records(&input, &LocalListing, &LocalFiles::default(), &limits(64)).unwrap();
+            let first = first_records(&input, &LocalListing, &LocalFiles, &limits(64)).unwrap();
             prop_assert_eq!(first[0].bytes.as_slice(), b"number,\"text, or not\",bytes".as_slice());
             let splits = plan(&input, split_bytes).unwrap();
             let mut seen = Vec::new();
-            for (_, row) in read(&splits, &LocalFiles::default(), &limits(64)).unwrap() {
+            for (_, row) in read(&splits, &LocalFiles, &limits(64)).unwrap() {
                 let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_slice());
                 let fields = reader.byte_records().next().unwrap().unwrap();
                 let field = |place: usize| fields[place].to_vec();
@@ -197,11 +197,12 @@ fn what_cannot_be_read_as_a_table_says_why() {
     assert!(said(&["a"], &text).contains("no Parquet or Arrow file by its name"));
     let wrong = directory.write("wrong.arrow", &bytes);
     assert!(said(&[], &wrong).contains("no Arrow file"));
-    let without = plan(&input(&[path.clone()], RecordFormat::Csv { delimiter: b',', header: false }), 1000);
+    let without =
+        plan(&input(std::slice::from_ref(&path), RecordFormat::Csv { delimiter: b',', header: false }), 1000);
     assert!(without.unwrap_err().to_string().contains("--header yes"));
     // Whole files are what they are.
     let whole = plan(&input(&[path], RecordFormat::WholeFile), 1000).unwrap();
-    assert_eq!(read(&whole, &LocalFiles::default(), &limits(64)).unwrap(), [(0, bytes)]);
+    assert_eq!(read(&whole, &LocalFiles, &limits(64)).unwrap(), [(0, bytes)]);
 }
 
 #[test]
