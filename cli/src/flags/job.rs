@@ -104,7 +104,7 @@ pub struct RankFlags {
     /// Pool under the policy `fair` [default: one of its own]
     #[arg(long, global = true, value_name = "NAME")]
     pub pool: Option<String>,
-    /// What to call the job: history takes jobs of one label to be alike [default: the job's name]
+    /// Label of the job, beside its name: history takes jobs of one label to be alike [default: its name]
     #[arg(long, global = true, value_name = "TEXT")]
     pub label: Option<String>,
     /// Urgency, for the policy `fifo`; the higher the sooner
