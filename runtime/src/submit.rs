@@ -12,7 +12,8 @@ use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
 use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
-use gristmill_worker::input::{Compression, FilePath, Input, InputError, InputLimits, Piece, Place, Split};
+use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::PARTITIONS_MAX;
 use gristmill_worker::task::TaskFailure;
@@ -53,8 +54,8 @@ pub struct JobOptions {
     pub exact: Option<ExactWork>,
     /// Charged failures of one task after which the job fails.
     pub attempts_max: u32,
-    /// How parts are compressed; `None`: as the job's plan says.
-    pub compress_output: Option<Compression>,
+    /// How parts lie in their files; `None`: as the job's plan says.
+    pub part_format: Option<PartFormat>,
     /// Parts and `_SUCCESS` are synced to disk before they count.
     pub sync: bool,
     /// Longest record, bytes.
@@ -96,7 +97,7 @@ impl JobOptions {
             deadline: None,
             exact: None,
             attempts_max: 4,
-            compress_output: None,
+            part_format: None,
             sync: true,
             record_bytes_max: InputLimits::default().record_max,
             expansion_max: InputLimits::default().expansion_max,
@@ -250,6 +251,13 @@ pub(crate) fn plan(
     let splits =
         with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options, limits)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
+    let part_format = options.part_format.unwrap_or(plan.part_format());
+    let fixed = |input: &Input| matches!(input.format, RecordFormat::Fixed { .. });
+    if matches!(part_format, PartFormat::Table(_)) && inputs.iter().any(fixed) {
+        let reason =
+            "records of fixed length are no lines, which tables by columns (--output-format) are made of";
+        return Err(SubmitError::Settings { reason: TaskError::config(reason) });
+    }
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
     if PARTITIONS_MAX < reduces {
         let reason = format!("{reduces} parts are more than the {PARTITIONS_MAX} that a job can have");
@@ -293,7 +301,7 @@ pub(crate) fn plan(
         output: FilePath::from(output.path().as_path()),
         output_probe: output.probe().clone(),
         output_made: output.is_made(),
-        output_compression: options.compress_output.unwrap_or(plan.output_compression()),
+        part_format,
         submitter: None,
         key: key.to_text().to_string(),
         permit_key: permit_key.to_text().to_string(),

@@ -5,7 +5,7 @@
 //! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
-use crate::input::Compression;
+use crate::output::PartFormat;
 use gristmill_scheduler::ids::AttemptId;
 
 /// Name of the folder inside the output directory in which parts are built.
@@ -15,12 +15,12 @@ pub const TEMPORARY: &str = "_temporary";
 const PART_DIGITS_MIN: usize = 5;
 
 /// The name of a part of so many: with as many digits as the last one needs, at least five, so that the order of names
-/// is that of parts however many there are. How it is compressed stands at its end.
+/// is that of parts however many there are. How it lies in its file stands at its end.
 #[must_use]
-pub fn part_name(index: u32, parts: u32, compression: Compression) -> String {
+pub fn part_name(index: u32, parts: u32, format: PartFormat) -> String {
     let last = parts.saturating_sub(1).max(index);
     let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1).max(PART_DIGITS_MIN);
-    format!("part-{index:0digits$}{}", compression.suffix())
+    format!("part-{index:0digits$}{}", format.suffix())
 }
 
 /// Outputs beside the main one that a job may have.
@@ -60,6 +60,7 @@ pub fn built_name(probe: &PlainName, attempt: AttemptId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Compression;
 
     #[test]
     fn part_names_are_in_the_order_of_parts_for_any_number_of_them() {
@@ -71,14 +72,14 @@ mod tests {
             indices.sort_unstable();
             indices.dedup();
             let names: Vec<String> =
-                indices.iter().map(|index| part_name(*index, parts, Compression::None)).collect();
+                indices.iter().map(|index| part_name(*index, parts, PartFormat::default())).collect();
             assert!(names.is_sorted(), "of {parts} parts: {names:?}");
         }
-        let plain = |index, parts| part_name(index, parts, Compression::None);
+        let plain = |index, parts| part_name(index, parts, PartFormat::default());
         assert_eq!([plain(0, 1), plain(99_999, 100_000)], ["part-00000", "part-99999"]);
         assert_eq!(plain(7, 100_001), "part-000007");
-        assert_eq!(part_name(7, 9, Compression::Gzip), "part-00007.gz");
-        assert_eq!(part_name(7, 9, Compression::Zstd), "part-00007.zst");
-        assert_eq!(part_name(7, 9, Compression::Bzip2), "part-00007.bz2");
+        assert_eq!(part_name(7, 9, Compression::Gzip.into()), "part-00007.gz");
+        assert_eq!(part_name(7, 9, Compression::Zstd.into()), "part-00007.zst");
+        assert_eq!(part_name(7, 9, Compression::Bzip2.into()), "part-00007.bz2");
     }
 }

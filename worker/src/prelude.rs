@@ -12,6 +12,7 @@ pub use crate::key::{ByteString, Key};
 pub use crate::key_newtype;
 pub use crate::merge::Values;
 pub use crate::output::Output;
+pub use crate::output::{ColumnKind, RowLayout};
 pub use crate::record::{Block, Record};
 pub use crate::text;
 pub use crate::value::Value;

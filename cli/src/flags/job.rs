@@ -8,7 +8,8 @@ use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
 use gristmill_scheduler::units::Span;
 use gristmill_worker::http::ListenAddress;
-use gristmill_worker::input::Compression;
+use gristmill_worker::input::{Compression, TableKind};
+use gristmill_worker::output::PartFormat;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,15 @@ pub struct JobFlags {
     /// Compress the parts: part-00000.gz, .zst or .bz2 [default: as the job says, usually not]
     #[arg(long, global = true, value_name = "HOW")]
     pub compress_output: Option<CompressOutput>,
+    /// Write the parts as tables by columns, a row for each line: part-00000.parquet or .arrow
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        conflicts_with = "compress_output",
+        requires = "output"
+    )]
+    pub output_format: Option<OutputFormat>,
     /// Number of parts [default: one for each slot]
     #[arg(long, global = true, value_name = "N")]
     pub reduces: Option<u32>,
@@ -69,6 +79,24 @@ pub struct JobFlags {
     /// 192.0.2.1, 192.0.2.1:7200-7209
     #[arg(long, global = true, value_name = "ADDR[:PORT-PORT]")]
     pub serve: Option<ListenAddress>,
+}
+
+/// How tables by columns lie in their files.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum OutputFormat {
+    /// As Apache Parquet, compressed by snappy
+    Parquet,
+    /// As Apache Arrow
+    Arrow,
+}
+
+impl From<OutputFormat> for PartFormat {
+    fn from(format: OutputFormat) -> Self {
+        PartFormat::Table(match format {
+            OutputFormat::Parquet => TableKind::Parquet,
+            OutputFormat::Arrow => TableKind::Arrow,
+        })
+    }
 }
 
 /// How parts are compressed.
@@ -146,7 +174,8 @@ impl JobFlags {
             options.split_bytes = size("--split-size", text)?;
         }
         options.overwrite = self.overwrite;
-        options.compress_output = self.compress_output.map(Compression::from);
+        let compressed = self.compress_output.map(|how| Compression::from(how).into());
+        options.part_format = self.output_format.map(PartFormat::from).or(compressed);
         options.reduces = reduces;
         options.weight = self.rank.weight;
         options.pool = self.rank.pool.clone();

@@ -39,6 +39,7 @@ use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::FileCuts;
+use gristmill_worker::output::PartFormat;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
 use places::FileNames;
@@ -330,7 +331,7 @@ fn job_options(
         LineInput::Between(_) => WHOLE_FILE_BYTES,
         _ => least.max(goal.min(most)).max(1),
     };
-    options.compress_output = typed.compression()?;
+    options.part_format = typed.compression()?.map(PartFormat::from);
     let lines = (job.job.line_input == LineInput::Numbered)
         .then(|| typed.number("mapreduce.input.lineinputformat.linespermap"))
         .transpose()?

@@ -13,7 +13,8 @@ use gristmill::worker::http::{
     self, Access, Bind, Body, Connection, Duplex, Endpoint, JoinLine, Key, Plaintext, RouteAuth, Secret,
     ServerConfig, Timeouts, Token, Transport,
 };
-use gristmill::worker::input::{Compression, FilePath, FilePlace, FileStamp};
+use gristmill::worker::input::{FilePath, FilePlace, FileStamp};
+use gristmill::worker::output::PartFormat;
 use gristmill::worker::protocol::{
     AttemptProgress, AttemptReport, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass,
     FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
@@ -267,7 +268,7 @@ fn order(job: JobId, key: &Secret) -> JobOrder {
         key: key.clone(),
         output: FilePath::from("output"),
         output_probe: "probe".parse::<PlainName>().unwrap(),
-        output_compression: Compression::None,
+        part_format: PartFormat::default(),
         side: Vec::new(),
         submitter: None,
         peers: Vec::new(),

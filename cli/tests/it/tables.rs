@@ -152,3 +152,76 @@ fn table_that_cannot_be_read_says_why() {
         run(&["join", "--left", &path, "--right", &path, "--on", "number", "--read-columns", "text"]);
     joined.expect_code(2).expect_words(&["--read-columns is for jobs that read lines"]);
 }
+
+#[test]
+fn tables_that_jobs_write_are_inputs_of_the_next_and_say_no_where_lines_are_no_rows() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.write("text", "the mill the\nmill a\n");
+    for format in ["parquet", "arrow"] {
+        let [out, again, joined] =
+            ["out", "again", "joined"].map(|name| sandbox.text(&format!("{name}-{format}")));
+        let shape = ["--output-format", format, "--reduces", "2", "--quiet"];
+        let run = |words: &[&str]| sandbox.run_well([&["run"], words, &shape].concat());
+        run(&["wordcount", &text, "--output", &out]);
+        run(&["wordcount", &text, "--output", &again]);
+        for part in ["part-00000", "part-00001"] {
+            let [one, other] =
+                [&out, &again].map(|folder| std::fs::read(format!("{folder}/{part}.{format}")).unwrap());
+            assert!(one == other, "the same job writes the same files");
+        }
+        let sorted =
+            sandbox.run_well(["run", "sort", &out, "--quiet", "--read-columns", "count,word"]).stdout_text();
+        assert_eq!(sorted, "1\ta\n2\tmill\n2\tthe\n");
+        // Its columns are found by their names, and those of the join have names too.
+        run(&["join", "--left", &out, "--right", &again, "--on", "word", "--output", &joined]);
+        let sums = sandbox
+            .run_well(["run", "sort", &joined, "--quiet", "--read-columns", "word,count_2"])
+            .stdout_text();
+        assert_eq!(sums, "a\t1\nmill\t2\nthe\t2\n");
+    }
+    let out = sandbox.text("refused");
+    let refused = |words: &[&str]| {
+        let refused =
+            sandbox.gristmill([&["run"], words, &["--output", &out, "--output-format", "parquet"]].concat());
+        let refused = refused.finish();
+        assert!(!sandbox.path("refused").exists(), "nothing is left");
+        refused
+    };
+    let bytes = sandbox.write("bytes", b"good\n\xff\n");
+    refused(&["wordcount", &bytes]).expect_code(2).expect_words(&["its Parquet file", "is not UTF-8"]);
+    refused(&["sort", &text, "--record-length", "1"])
+        .expect_code(2)
+        .expect_words(&["records of fixed length are no lines"]);
+    let nowhere = sandbox.gristmill(["run", "wordcount", &text, "--output-format", "parquet"]).finish();
+    nowhere.expect_code(2).expect_words(&["--output"]);
+}
+
+#[test]
+fn tables_are_written_to_a_store() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let text = sandbox.write("text", "the mill the\n");
+    let out = crate::stores::server::url("out");
+    let with_store = |words: &[&str]| {
+        let run = sandbox.gristmill(words);
+        server
+            .variables(&sandbox)
+            .into_iter()
+            .fold(run, |run, (name, value)| run.env(name, value))
+            .finish()
+            .expect_code(0)
+    };
+    with_store(&[
+        "run",
+        "wordcount",
+        &text,
+        "--output",
+        &out,
+        "--output-format",
+        "parquet",
+        "--reduces",
+        "1",
+        "--quiet",
+    ]);
+    let sorted = with_store(&["run", "sort", &out, "--quiet"]).stdout_text();
+    assert_eq!(sorted, "mill\t1\nthe\t2\n");
+}

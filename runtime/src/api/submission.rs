@@ -4,7 +4,8 @@ use super::JobOwner;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::input::{Compression, FilePath, FileStamp, Split};
+use gristmill_worker::input::{FilePath, FileStamp, Split};
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::ShippedProgram;
 use serde::{Deserialize, Serialize};
 
@@ -54,9 +55,9 @@ pub struct Submission {
     pub output_probe: PlainName,
     /// The directory was made for this job.
     pub output_made: bool,
-    /// How parts are compressed.
+    /// How parts lie in their files.
     #[serde(default)]
-    pub output_compression: Compression,
+    pub part_format: PartFormat,
     /// Where the submitter serves its files and takes parts.
     pub submitter: Option<Endpoint>,
     /// What opens the job's segments and files, as text; made by the submitter because it serves files too.

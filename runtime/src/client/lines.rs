@@ -115,12 +115,13 @@ mod tests {
     use crate::master::status_of;
     use gristmill_scheduler::ids::{JobId, TaskId};
     use gristmill_worker::commit::part_name;
-    use gristmill_worker::input::{Compression, FileStamp};
+    use gristmill_worker::input::FileStamp;
+    use gristmill_worker::output::PartFormat;
 
     fn status(count: u32) -> JobStatus {
         let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
         let part = |index| Part {
-            name: part_name(index, count, Compression::None),
+            name: part_name(index, count, PartFormat::default()),
             bytes: u64::MAX,
             records: 2,
             crc32c: index,

@@ -52,12 +52,13 @@ impl Job for WordCount {
             lower: Vec::new(),
         })
         .combine(Sum::<u64>::default);
-        Ok(match self.top {
+        let plan = match self.top {
             None => plan.reduce(WriteTotal::<ByteString, Sum<u64>>::default),
             Some(top) => {
                 plan.reduces(1).reduce(move || MostFrequent::new(Some(top as usize), Columns::KeyCount))
             }
-        })
+        };
+        Ok(plan.rows(RowLayout::tabs([("word", ColumnKind::Text), ("count", ColumnKind::Integer)])))
     }
 }
 

@@ -6,7 +6,8 @@ use crate::api::BuiltPart;
 use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, built_name, is_output_name, named_built_name, part_name};
 use gristmill_worker::fault;
 use gristmill_worker::folder::{Folder, PlainName};
-use gristmill_worker::input::{Compression, FileStamp};
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -111,10 +112,11 @@ impl OutputDirectory {
             return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
         }
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let compression =
-            parts.first().map_or(Compression::None, |part| Compression::of_name(&part.name.as_str().into()));
+        let format = parts
+            .first()
+            .map_or(PartFormat::default(), |part| PartFormat::of_name(&part.name.as_str().into()));
         for (part, index) in parts.iter().zip(0..count) {
-            let name = part_name(index, count, compression);
+            let name = part_name(index, count, format);
             if part.name != name {
                 let why = format!("it is called {:?}", part.name);
                 return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));

@@ -4,7 +4,8 @@ use super::*;
 use crate::api::{BuiltPart, SCHEMA};
 use gristmill_scheduler::ids::{JobId, TaskId};
 use gristmill_worker::commit::{built_name, part_name};
-use gristmill_worker::input::{Compression, FileStamp};
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::BTreeMap;
 
@@ -158,7 +159,7 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
             fs::write(&path, "it").unwrap();
             let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
             let part = Part {
-                name: part_name(index, 2, Compression::None),
+                name: part_name(index, 2, PartFormat::default()),
                 bytes: 2,
                 records: 1,
                 crc32c: crc32c::crc32c(b"it"),

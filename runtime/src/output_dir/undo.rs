@@ -4,7 +4,7 @@ use super::{OutputDirectory, SUCCESS, claim};
 use crate::removal::remove_retrying;
 use gristmill_worker::commit::{TEMPORARY, is_output_name};
 use gristmill_worker::folder::PlainName;
-use gristmill_worker::input::Compression;
+use gristmill_worker::output::PartFormat;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -149,7 +149,7 @@ impl Drop for RetiredClaim {
 
 /// Whether a file name is that of a part.
 fn is_part(name: &str) -> bool {
-    let name = name.strip_suffix(Compression::of_name(&name.into()).suffix()).unwrap_or(name);
+    let name = name.strip_suffix(PartFormat::of_name(&name.into()).suffix()).unwrap_or(name);
     name.strip_prefix("part-")
         .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -132,7 +132,7 @@ pub(super) fn take_over(
         let request = setting.pool.request(endpoint, Some(&order.key), Method::GET, &path, http::empty());
         let mut response = request.await.map_err(http_failed)?;
         let taken = TakenOver { output: &mut *output, progress, left: state.bytes };
-        let mut unpacked = unpacking(taken, order.output_compression).map_err(unpack_failed)?;
+        let mut unpacked = unpacking(taken, order.part_format).map_err(unpack_failed)?;
         while let Some(chunk) = response.body_mut().chunk().await.map_err(http_failed)? {
             progress.check().map_err(|failure| failed(&failure))?;
             unpacked.write_all(&chunk).map_err(unpack_failed)?;

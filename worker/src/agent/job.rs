@@ -12,13 +12,16 @@ use crate::folder::PlainName;
 use crate::http::Pool;
 use crate::input::InputLimits;
 use crate::narration::Narration;
+use crate::output::Output;
 use crate::protocol::{FailureClass, JobOrder, ShippedProgram};
 use crate::recycle::Recycler;
 use crate::segment::{PARTITIONS_MAX, SpillDirs};
 use crate::task::{Parking, Progress, TaskSettings};
 use gristmill_scheduler::ids::WorkerId;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where the functions of a job are.
@@ -103,6 +106,12 @@ impl RunningJob {
     }
 
     /// Its functions, which are to be in this program.
+    /// What writes a part into this file.
+    pub(super) fn part(&self, path: PathBuf, file: File) -> Result<Output, Failed> {
+        let plan = self.plan()?;
+        Ok(Output::formatted(path, Box::new(file), self.order.part_format, &plan.rows))
+    }
+
     pub(super) fn plan(&self) -> Result<&JobPlan, Failed> {
         let failed = |class, message: &str| Failed { class, message: clean(message) };
         match &self.code {

@@ -37,7 +37,7 @@ const PART_CHUNKS_AHEAD: usize = 2;
 fn part_name(assignment: &Assignment) -> String {
     let order = &assignment.job.order;
     let parts = if order.partitions == 0 { order.maps } else { order.partitions };
-    commit::part_name(assignment.attempt.task.index, parts, order.output_compression)
+    commit::part_name(assignment.attempt.task.index, parts, order.part_format)
 }
 
 fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
@@ -140,7 +140,7 @@ pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Resu
 pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, Built), Failed> {
     let (file, built) = make_built(assignment, setting)?;
     let job = &assignment.job;
-    let mut output = Output::compressed(built.path(), Box::new(file), job.order.output_compression);
+    let mut output = job.part(built.path(), file)?;
     let (place, named) = (built.clone(), job.clone());
     output.open_named_with(open_named(built.folder.clone(), &built.name, move |name| {
         named.named_outputs().insert(name.clone());

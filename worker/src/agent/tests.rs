@@ -9,6 +9,7 @@ use crate::http::{Permissions, Secret};
 use crate::input::record::{Record, RecordFormat};
 use crate::input::{Compression, FilePath, FileStamp, Split};
 use crate::merge::Values;
+use crate::output::PartFormat;
 use crate::output::{Output, unpacking};
 use crate::protocol::{
     AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, Session, SlotCounts,
@@ -239,7 +240,7 @@ impl TestMaster {
             key: Secret::from_bytes([9; 32]),
             output: FilePath::from(&*self.output),
             output_probe: format!("probe-{job}").parse().unwrap(),
-            output_compression: self.compression,
+            part_format: self.compression.into(),
             side: Vec::new(),
             submitter: self.submitter.clone(),
             peers: Vec::new(),
@@ -291,11 +292,11 @@ impl TestMaster {
             .await;
         let stored = std::fs::read(self.built(attempt)).unwrap();
         assert_eq!(stamp, FileStamp::of(&std::fs::metadata(self.built(attempt)).unwrap()));
-        assert_eq!(part.name, part_name(attempt.task.index, self.parts, self.compression));
+        assert_eq!(part.name, part_name(attempt.task.index, self.parts, self.compression.into()));
         assert_eq!((part.bytes, part.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
         assert_eq!(report.bytes_out, part.bytes);
         let mut text = Vec::new();
-        let mut unpacked = unpacking(&mut text, self.compression).unwrap();
+        let mut unpacked = unpacking(&mut text, self.compression.into()).unwrap();
         unpacked.write_all(&stored).and_then(|()| unpacked.flush()).unwrap();
         drop(unpacked);
         (String::from_utf8(text).unwrap(), report)
@@ -535,7 +536,7 @@ async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digi
     let output = output();
     let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
     master.parts = 100_001;
-    assert_eq!(part_name(0, master.parts, Compression::None), "part-000000");
+    assert_eq!(part_name(0, master.parts, PartFormat::default()), "part-000000");
     master.maps(JobId(1)).await;
     for partition in 0..PARTITIONS {
         master.gate.let_in(partition, u32::MAX);

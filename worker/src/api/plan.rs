@@ -12,7 +12,7 @@ use crate::attempt::{TaskFailure, TaskResult};
 use crate::collect::{CombineFactory, Combiner, Emitter, Partitioner};
 use crate::input::{Blocks, Compression, Input, Record};
 use crate::key::{GroupPrefix, Key};
-use crate::output::Output;
+use crate::output::{Output, PartFormat, RowLayout};
 use crate::value::Value;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
@@ -37,7 +37,8 @@ pub struct JobPlan {
     pub(crate) work: JobFunctions,
     pub(crate) reduces: Option<u32>,
     pub(crate) order: KeyOrder,
-    pub(crate) output_compression: Compression,
+    pub(crate) part_format: PartFormat,
+    pub(crate) rows: RowLayout,
 }
 
 /// The functions of a job with their types erased.
@@ -167,7 +168,8 @@ impl JobPlan {
             work: JobFunctions::MapOnly(vec![Arc::new(move || Box::new(RunMapOnly(mapper())))]),
             reduces: Some(0),
             order: KeyOrder::EachPart,
-            output_compression: Compression::None,
+            part_format: PartFormat::default(),
+            rows: RowLayout::default(),
         }
     }
 
@@ -183,14 +185,22 @@ impl JobPlan {
     /// (`--compress-output`). Later jobs read them as what they hold.
     #[must_use]
     pub fn compress_output(mut self, compression: Compression) -> Self {
-        self.output_compression = compression;
+        self.part_format = compression.into();
         self
     }
 
-    /// How the parts are compressed.
+    /// Names the columns of the lines that the job writes, for whoever wants the parts as tables by columns
+    /// (`--output-format parquet`); without it they have one, `line`.
     #[must_use]
-    pub fn output_compression(&self) -> Compression {
-        self.output_compression
+    pub fn rows(mut self, rows: RowLayout) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// How the parts lie in their files.
+    #[must_use]
+    pub fn part_format(&self) -> PartFormat {
+        self.part_format
     }
 
     /// The inputs, in the order in which they were added.

@@ -4,14 +4,16 @@
 //! here: where parts are built and how they are published (`commit`).
 
 mod field;
+mod format;
 mod sink;
+mod table;
 
 use crate::attempt::{
     Counters, NamedCounts, PartDone, Progress, TaskError, TaskFailure, TaskResult, TaskStats, refuse_record,
 };
 use crate::commit::{NAMED_OUTPUTS_MAX, is_output_name};
 use crate::folder::PlainName;
-use crate::input::{Compression, Record};
+use crate::input::Record;
 use crate::protocol::NamedPart;
 use serde::Serialize;
 use sink::Sink;
@@ -22,10 +24,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use table::is_no_row;
 
 pub use field::Field;
+pub use format::PartFormat;
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
+pub use table::{ColumnKind, OutputColumn, RowLayout};
 
 /// Bytes gathered before they are written. Small enough that the checksum finds them in the cache.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -45,7 +50,7 @@ pub struct Output {
     json: Vec<u8>,
     counts: NamedCounts,
     progress: Option<Arc<Progress>>,
-    compression: Compression,
+    format: PartFormat,
     /// Outputs beside this one that have been written to.
     named: BTreeMap<PlainName, Output>,
     open_named: Option<OpenNamed>,
@@ -77,18 +82,20 @@ impl Output {
     /// Writes to `writer`; `path` is its name in messages.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, writer: Box<dyn Write + Send>) -> Self {
-        Self::compressed(path, writer, Compression::None)
+        Self::formatted(path, writer, PartFormat::default(), &RowLayout::default())
     }
 
-    /// As [`Output::new`], with what is written compressed on its way to `writer`. The same bytes give the same file.
+    /// As [`Output::new`], with what is written put into a format on its way to `writer`; `layout` are the columns if that is
+    /// a table. The same bytes give the same file.
     #[must_use]
-    pub fn compressed(
+    pub fn formatted(
         path: impl Into<PathBuf>,
         writer: Box<dyn Write + Send>,
-        compression: Compression,
+        format: PartFormat,
+        layout: &RowLayout,
     ) -> Self {
         Self {
-            sink: Sink::new(writer, compression),
+            sink: Sink::new(writer, format, layout),
             path: path.into(),
             buffer: Vec::with_capacity(BUFFER_BYTES),
             written: 0,
@@ -98,7 +105,7 @@ impl Output {
             json: Vec::new(),
             counts: NamedCounts::default(),
             progress: None,
-            compression,
+            format,
             named: BTreeMap::new(),
             open_named: None,
         }
@@ -120,9 +127,9 @@ impl Output {
         self.named.values_mut().for_each(|output| output.counts.move_to(counters));
     }
 
-    /// Whether anything was written beside this output.
-    pub(crate) fn has_named(&self) -> bool {
-        !self.named.is_empty()
+    /// Whether another worker could go on with what was written: nothing lies beside this output, and it can be read back.
+    pub(crate) fn can_move(&self) -> bool {
+        self.named.is_empty() && matches!(self.format, PartFormat::Bytes(_))
     }
 
     /// Another output of the same task, made when it is asked for first: its parts lie in a folder of this name in the
@@ -166,7 +173,8 @@ impl Output {
                 // It is the disk's fault and not that of user code, which learns of it at the next check.
                 Err(error) => (Box::new(io::sink()) as Box<dyn Write + Send>, Some(error)),
             };
-            let output = Self { failure, ..Self::compressed(path, writer, self.compression) };
+            let output =
+                Self { failure, ..Self::formatted(path, writer, self.format, &RowLayout::default()) };
             self.named.insert(name.clone(), output);
         }
         self.named.get_mut(&name).ok_or_else(|| wrong("it was made just now"))
@@ -301,7 +309,11 @@ impl Output {
     /// Reports a failure of writing since the last check, and whether the task is cancelled.
     pub(crate) fn check(&mut self) -> Result<(), TaskFailure> {
         if let Some(source) = self.failure.take() {
-            return Err(TaskFailure::Output { path: self.path.clone(), source });
+            // What the job has written is not the disk's fault.
+            return Err(match is_no_row(&source) {
+                true => TaskError::config(source.to_string()).into(),
+                false => TaskFailure::Output { path: self.path.clone(), source },
+            });
         }
         for named in self.named.values_mut() {
             named.check()?;
@@ -415,6 +427,7 @@ impl fmt::Debug for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Compression;
     use proptest::prelude::*;
     use std::io::Read;
     use std::sync::Mutex;
@@ -481,7 +494,12 @@ mod tests {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let written = |step: usize| {
                 let disk = Disk(Arc::default(), usize::MAX);
-                let mut out = Output::compressed("part", Box::new(disk.clone()), compression);
+                let mut out = Output::formatted(
+                    "part",
+                    Box::new(disk.clone()),
+                    compression.into(),
+                    &RowLayout::default(),
+                );
                 text.as_bytes().chunks(step).for_each(|chunk| out.record(chunk));
                 let (plain, sum) = (out.written().unwrap(), out.finish().unwrap());
                 assert_eq!((plain.bytes, plain.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
@@ -496,7 +514,7 @@ mod tests {
                 assert!(written(step) == whole, "{compression:?} in steps of {step}");
             }
             let mut unpacked = Vec::new();
-            let mut decoder = unpacking(&mut unpacked, compression).unwrap();
+            let mut decoder = unpacking(&mut unpacked, compression.into()).unwrap();
             decoder.write_all(&whole).and_then(|()| decoder.flush()).unwrap();
             drop(decoder);
             assert!(unpacked == text.as_bytes(), "{compression:?}");
@@ -508,7 +526,12 @@ mod tests {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(format!("part{}", compression.suffix()));
-            let out = Output::compressed(&path, Box::new(File::create(&path).unwrap()), compression);
+            let out = Output::formatted(
+                &path,
+                Box::new(File::create(&path).unwrap()),
+                compression.into(),
+                &RowLayout::default(),
+            );
             assert!(0 < out.finish().unwrap().bytes);
             assert_eq!(open_part(&path).unwrap().read_to_end(&mut Vec::new()).unwrap(), 0);
         }
@@ -518,7 +541,8 @@ mod tests {
     fn compressed_output_reports_a_full_disk_when_it_ends() {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let disk = Disk(Arc::default(), 5);
-            let mut out = Output::compressed("part", Box::new(disk), compression);
+            let mut out =
+                Output::formatted("part", Box::new(disk), compression.into(), &RowLayout::default());
             out.line(b"some");
             let failure = out.end().unwrap_err();
             assert!(

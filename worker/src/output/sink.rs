@@ -3,7 +3,9 @@
 //! The compressed bytes depend on what is written alone, and not on the pieces in which it comes. Not here: reading
 //! compressed inputs, whose size nobody knows beforehand (`input`).
 
-use crate::input::Compression;
+use super::PartFormat;
+use super::table::{RowLayout, TableSink};
+use crate::input::{Compression, TableKind};
 use crate::objects::{ObjectBucket, ObjectError, ObjectReader, ObjectUrl, is_url};
 use bzip2::write::{BzDecoder, BzEncoder};
 use flate2::write::GzEncoder;
@@ -30,6 +32,13 @@ pub(super) struct Stored {
     crc32c: u32,
 }
 
+impl Stored {
+    /// Bytes and CRC-32C of what has gone to the file.
+    pub(super) fn sum(&self) -> (u64, u32) {
+        (self.bytes, self.crc32c)
+    }
+}
+
 impl Write for Stored {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.writer.write(bytes)?;
@@ -53,13 +62,23 @@ pub(super) enum Sink {
     Zstd(Box<zstd::stream::write::Encoder<'static, Stored>>),
     /// One stream.
     Bzip2(Box<BzEncoder<Stored>>),
+    /// Rows of a table by columns.
+    Table(Box<TableSink>),
     /// There is none: why, until somebody has been told.
     Broken(Option<io::Error>),
 }
 
 impl Sink {
-    pub(super) fn new(writer: Box<dyn Write + Send>, compression: Compression) -> Self {
+    /// `layout`: the columns of a table.
+    pub(super) fn new(writer: Box<dyn Write + Send>, format: PartFormat, layout: &RowLayout) -> Self {
         let stored = |writer| Stored { writer, bytes: 0, crc32c: 0 };
+        let compression = match format {
+            PartFormat::Bytes(compression) => compression,
+            PartFormat::Table(kind) => {
+                return TableSink::new(kind, layout, stored(writer))
+                    .map_or_else(|error| Sink::Broken(Some(error)), |table| Sink::Table(Box::new(table)));
+            }
+        };
         match compression {
             Compression::None => Sink::Plain(writer),
             Compression::Gzip => {
@@ -89,8 +108,9 @@ impl Sink {
             Sink::Gzip(encoder) => encoder.get_ref(),
             Sink::Zstd(encoder) => encoder.get_ref(),
             Sink::Bzip2(encoder) => encoder.get_ref(),
+            Sink::Table(table) => return Some(table.stored()),
         };
-        Some((stored.bytes, stored.crc32c))
+        Some(stored.sum())
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -99,6 +119,7 @@ impl Sink {
             Sink::Gzip(encoder) => encoder.write_all(bytes),
             Sink::Zstd(encoder) => encoder.write_all(bytes),
             Sink::Bzip2(encoder) => encoder.write_all(bytes),
+            Sink::Table(table) => table.write_all(bytes),
             Sink::Broken(why) => Err(why.take().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
         }
     }
@@ -119,6 +140,7 @@ impl Sink {
                 encoder.try_finish()?;
                 encoder.get_mut().flush()
             }
+            Sink::Table(table) => table.finish(),
             Sink::Broken(_) => self.write_all(&[]),
         }
     }
@@ -127,11 +149,12 @@ impl Sink {
 /// Writes to `inner` what comes in once it is unpacked; all of it is there after a `flush`.
 ///
 /// # Errors
-/// A decoder that finds no memory.
-pub(crate) fn unpacking<'a>(
-    inner: impl Write + 'a,
-    compression: Compression,
-) -> io::Result<Box<dyn Write + 'a>> {
+/// A decoder that finds no memory, and a table by columns.
+pub(crate) fn unpacking<'a>(inner: impl Write + 'a, format: PartFormat) -> io::Result<Box<dyn Write + 'a>> {
+    let compression = match format {
+        PartFormat::Bytes(compression) => compression,
+        PartFormat::Table(kind) => return Err(no_text(kind)),
+    };
     Ok(match compression {
         Compression::None => Box::new(inner),
         Compression::Gzip => Box::new(flate2::write::MultiGzDecoder::new(inner)),
@@ -147,14 +170,18 @@ pub(crate) fn unpacking<'a>(
 /// Opens a part to read what its job wrote, whatever its compression; its name tells that. One in a store is named by its URL.
 ///
 /// # Errors
-/// A file that cannot be opened, and what a store says.
+/// A file that cannot be opened, a table by columns, and what a store says.
 pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let file: Box<dyn Read + Send> = match path.to_str().filter(|path| is_url(path)) {
         Some(url) => Box::new(StoredPart::open(url).map_err(io::Error::other)?),
         None => Box::new(File::open(path)?),
     };
     let file = BufReader::with_capacity(READ_BYTES, file);
-    Ok(match Compression::of_name(&path.into()) {
+    let compression = match PartFormat::of_name(&path.into()) {
+        PartFormat::Bytes(compression) => compression,
+        PartFormat::Table(kind) => return Err(no_text(kind)),
+    };
+    Ok(match compression {
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
@@ -164,6 +191,13 @@ pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
             Box::new(decoder)
         }
     })
+}
+
+fn no_text(kind: TableKind) -> io::Error {
+    let why = format!(
+        "it is a {kind} file and no text; make it the input of a job, or read it with what reads such files"
+    );
+    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 /// A part in a store, from its first byte to its last.

@@ -3,7 +3,8 @@
 use super::ShippedProgram;
 use crate::folder::PlainName;
 use crate::http::{Endpoint, Secret};
-use crate::input::{Compression, FilePath, Split};
+use crate::input::{FilePath, Split};
+use crate::output::PartFormat;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +42,8 @@ pub struct JobOrder {
     pub output: FilePath,
     /// Name of a file in `_temporary` there: whoever sees it shares the directory with the submitter.
     pub output_probe: PlainName,
-    /// How parts are compressed.
-    pub output_compression: Compression,
+    /// How parts lie in their files.
+    pub part_format: PartFormat,
     /// Side inputs, each with its files whole.
     pub side: Vec<Split>,
     /// Where the attached submitter serves its files and takes parts; `None` if it does not.

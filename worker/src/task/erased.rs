@@ -7,10 +7,9 @@ use crate::api::{
 };
 use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
 use crate::collect::KeySample;
-use crate::input::Compression;
 use crate::key::{GroupPrefix, Key};
 use crate::merge::Values;
-use crate::output::Output;
+use crate::output::{Output, PartFormat, RowLayout};
 use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,7 +32,8 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
             side: self.side.clone(),
             reduces: self.reduces,
             order: self.order,
-            output_compression: Compression::None,
+            part_format: PartFormat::default(),
+            rows: RowLayout::default(),
             work: JobFunctions::MapReduce(Arc::new(Typed { plan: self, reducer })),
         }
     }

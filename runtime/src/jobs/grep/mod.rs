@@ -66,6 +66,7 @@ impl Job for Grep {
                 .combine(Sum::<u64>::default)
                 .reduces(1)
                 .reduce(|| MostFrequent::new(None, Columns::CountKey))
+                .rows(RowLayout::tabs([("count", ColumnKind::Integer), ("match", ColumnKind::Text)]))
         } else if self.count {
             let one_input = self.inputs.len() == 1;
             JobPlan::map(input, move || CountLines::new(pattern.clone(), invert))

@@ -162,10 +162,15 @@ impl Job for Join {
             value: "nothing".to_owned(),
             reason: "prepare has to look at the tables before the join can be planned".to_owned(),
         })?;
-        Ok(match prepared.broadcast {
+        let plan = match prepared.broadcast {
             Some(side) => broadcast::plan(self, prepared, side),
             None => repartition::plan(self, prepared),
-        })
+        };
+        let right = if self.join_type.is_left_alone() { 0 } else { prepared.written(Side::Right) };
+        let numbers = 1..=prepared.written(Side::Left) + right;
+        let names =
+            self.columns().unwrap_or_else(|| numbers.map(|number| format!("column_{number}")).collect());
+        Ok(plan.rows(RowLayout::csv(self.delimiter, names)))
     }
 
     fn columns(&self) -> Option<Vec<String>> {

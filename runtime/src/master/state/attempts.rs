@@ -155,7 +155,7 @@ impl MasterState {
         job.output.permits.remove(&attempt.task);
         // Files are named here, whatever the worker calls its own.
         let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
-        part.name = part_name(attempt.task.index, parts, job.submission.output_compression);
+        part.name = part_name(attempt.task.index, parts, job.submission.part_format);
         if is_url(&job.submission.output.to_text()) {
             let nonce = nonce_of(&job.submission.output_probe);
             part.name = attempt_object_name(&part.name, nonce, attempt.epoch);

@@ -260,7 +260,7 @@ impl MasterState {
             key: job.keys.segments.clone(),
             output: submission.output.clone(),
             output_probe: submission.output_probe.clone(),
-            output_compression: submission.output_compression,
+            part_format: submission.part_format,
             side: submission.side.clone(),
             submitter: submission.submitter.clone(),
             peers,

@@ -29,6 +29,7 @@ use gristmill_scheduler::view::{Change, Handle, Station, View};
 use gristmill_worker::codec;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Split};
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{
     AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, Heartbeat, Hello,
     LaneOrder, LaneShare, MasterFrame, Measures, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame,
@@ -226,7 +227,7 @@ pub(super) fn submission() -> Submission {
         output: FilePath::from("/nowhere"),
         output_probe: "probe-1".parse().unwrap(),
         output_made: false,
-        output_compression: Compression::None,
+        part_format: PartFormat::default(),
         submitter: None,
         key: Secret::generate().unwrap().to_text().to_string(),
         permit_key: Secret::generate().unwrap().to_text().to_string(),

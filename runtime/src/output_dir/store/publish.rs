@@ -6,10 +6,10 @@ use super::{StoreOutput, is_condition, names_of};
 use crate::api::BuiltPart;
 use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, is_output_name, part_name};
 use gristmill_worker::fault;
-use gristmill_worker::input::Compression;
 use gristmill_worker::objects::{
     ObjectError, ObjectFailure, ObjectStamp, ObjectVersion, attempt_object_name,
 };
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -108,14 +108,15 @@ impl StoreOutput {
         let there: BTreeMap<String, ObjectStamp> =
             self.objects()?.into_iter().map(|(name, object)| (name, object.stamp)).collect();
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let compression =
-            parts.first().map_or(Compression::None, |part| Compression::of_name(&part.name.as_str().into()));
+        let format = parts
+            .first()
+            .map_or(PartFormat::default(), |part| PartFormat::of_name(&part.name.as_str().into()));
         for ((part, built), index) in parts.iter().zip(built).zip(0..count) {
             let wrong = |name: &str, what: String| OutputError::PartObject {
                 url: self.url.child(name).to_string(),
                 what,
             };
-            let name = part_name(index, count, compression);
+            let name = part_name(index, count, format);
             let expected = attempt_object_name(&name, self.nonce(), built.attempt.epoch);
             if part.name != expected {
                 return Err(wrong(&expected, format!("it is called {:?}", part.name)));

@@ -262,7 +262,7 @@ fn open_part(output: Option<(FilePath, String)>, job: &RunningJob) -> Result<Out
         class: FailureClass::Output,
         message: clean(&format!("could not write {}: {source}", folder.join(&name).display())),
     })?;
-    let mut output = Output::compressed(folder.join(&name), Box::new(file), job.order.output_compression);
+    let mut output = job.part(folder.join(&name), file)?;
     output.open_named_with(open_named(Arc::new(opened), &name, |_| ()));
     Ok(output)
 }

@@ -52,7 +52,18 @@ impl Table {
 }
 
 impl TableKind {
-    fn of_name(path: &FilePath) -> Option<Self> {
+    /// What the names of files end in that we write like this.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Parquet => ".parquet",
+            Self::Arrow => ".arrow",
+        }
+    }
+
+    /// What the end of a file name says; upper or lower case.
+    #[must_use]
+    pub fn of_name(path: &FilePath) -> Option<Self> {
         let is_suffix = |suffix: &str| {
             let bytes = path.as_bytes();
             let at = bytes.len().checked_sub(suffix.len());

@@ -36,7 +36,7 @@ pub(in crate::input) struct TableRows {
     kind: TableKind,
     bytes: TableBytes,
     batches: Batches,
-    layout: RowLayout,
+    layout: RowText,
     /// Where the text of its first row is said to begin in the file.
     first: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
@@ -67,9 +67,9 @@ impl TableRows {
         let Opened { names, order, first, batches } = opened.map_err(failed)??;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
-            RecordFormat::Csv { delimiter, .. } => RowLayout::Csv { delimiter },
-            _ if order.len() == 1 => RowLayout::Text,
-            _ => RowLayout::Tabs,
+            RecordFormat::Csv { delimiter, .. } => RowText::Csv { delimiter },
+            _ if order.len() == 1 => RowText::Text,
+            _ => RowText::Tabs,
         };
         let header = header.then_some(names);
         let (name, kind) = (piece.name.clone(), table.kind);
@@ -137,7 +137,7 @@ impl Fill for TableRows {
 }
 
 /// How fields are written.
-enum RowLayout {
+enum RowText {
     Csv {
         delimiter: u8,
     },
@@ -146,7 +146,7 @@ enum RowLayout {
     Text,
 }
 
-impl RowLayout {
+impl RowText {
     fn field(&self, place: usize, columns: usize, text: &[u8], out: &mut Vec<u8>) {
         match *self {
             Self::Text => out.extend_from_slice(text),

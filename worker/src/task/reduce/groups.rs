@@ -83,7 +83,7 @@ impl<R: Reducer> KeyGroups<R> {
 
     /// Writes down where it stands; `None` if the reducer, or what it has become, cannot move.
     fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
-        if self.output.has_named() {
+        if !self.output.can_move() {
             return Ok(None);
         }
         let Some(reducer) = self.reducer.save() else { return Ok(None) };

@@ -10,7 +10,8 @@ use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_scheduler::units::Span;
 use gristmill_worker::budget::Budget;
 use gristmill_worker::commit::part_name;
-use gristmill_worker::input::{Compression, FileStamp};
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, SlotCounts, WorkerFrame};
 use gristmill_worker::segment::{
     OutputPrint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
@@ -302,7 +303,7 @@ impl Process {
         let plan = self.jobs.get(&attempt.task.job);
         let parts = plan.map_or(1, |plan| if reduce { plan.reduces } else { plan.maps });
         let records = one.groups.len() as u64;
-        let name = part_name(attempt.task.index, parts, Compression::None);
+        let name = part_name(attempt.task.index, parts, PartFormat::default());
         let part = Part { name, bytes: 10 * records, records, crc32c: attempt.epoch, named: Vec::new() };
         let stamp = FileStamp { size: part.bytes, modified_ns: 1, inode: u64::from(attempt.epoch) };
         let counters = match reduce {
