@@ -21,7 +21,7 @@ impl std::error::Error for StdoutClosed {}
 pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
     result.map_err(|error| match error.kind() {
         std::io::ErrorKind::BrokenPipe => StdoutClosed.into(),
-        _ => error.into(),
+        _ => anyhow::Error::new(error).context("could not write to standard output"),
     })
 }
 

@@ -30,7 +30,9 @@ pub struct CompletionsCommand {
 /// `gristmill gen`.
 pub fn generate(flags: &GenerateArgs) -> anyhow::Result<u8> {
     let report = generate::run(flags).map_err(|error| match error {
-        generate::GenerateError::Write { .. } => anyhow::Error::from(error),
+        generate::GenerateError::Write { path, source } => {
+            anyhow::Error::new(source).context(format!("could not write {}", path.display()))
+        }
         other => usage(gristmill_runtime::chain(&other)),
     })?;
     for file in report.files {

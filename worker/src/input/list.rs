@@ -67,6 +67,13 @@ impl Input {
         Self::new(paths, RecordFormat::WholeFile)
     }
 
+    /// Of files that hold tables by columns only these columns, in this order; all by default.
+    #[must_use]
+    pub fn with_columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.columns = names.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
     #[must_use]
     pub fn bare_tasks(count: u32) -> Self {

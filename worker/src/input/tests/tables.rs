@@ -58,8 +58,7 @@ fn lines_of(
     split_bytes: u64,
     block_bytes: usize,
 ) -> Result<Vec<u8>, InputError> {
-    let columns = columns.iter().map(|&name| name.to_owned()).collect();
-    let splits = plan(&Input { columns, ..Input::lines([path]) }, split_bytes)?;
+    let splits = plan(&Input::lines([path]).with_columns(columns.iter().copied()), split_bytes)?;
     let (limits, mut text) = (limits(block_bytes), Vec::new());
     let here = read(&splits, &LocalFiles, &limits)?;
     assert_eq!(here, read(&splits, &AsRemote, &limits)?);
