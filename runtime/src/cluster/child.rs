@@ -164,7 +164,10 @@ pub(super) async fn first_line(child: &mut Child) -> io::Result<String> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).await?;
-    if line.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(line) }
+    if line.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended at once, and says above why"));
+    }
+    Ok(line)
 }
 
 /// Asks a worker to leave in good order. One that has ended needs no word.

@@ -2,13 +2,27 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryType, LargeBinaryType, LargeUtf8Type, Utf8Type};
-use arrow_array::{Array, BinaryViewArray, FixedSizeBinaryArray, GenericByteArray, StringViewArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, GenericByteArray, StringViewArray, make_array,
+};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use std::io::Write;
 
 /// How all but text and bytes are written: numbers in full, dates and times as in ISO 8601, lists and structures in brackets.
 const FORMAT: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
+
+/// A column as it is to be written. Moments are in UTC, whatever zone they are to be shown in: the tables of all zones would
+/// cost each process of the program more at its start than all else that reads such files.
+pub(super) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match column.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            Ok(make_array(column.to_data().into_builder().data_type(utc).build()?))
+        }
+        _ => Ok(column.clone()),
+    }
+}
 
 /// A column of a batch.
 pub(super) enum Cells<'a> {

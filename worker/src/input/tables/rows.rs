@@ -4,13 +4,13 @@
 //! what a batch holds is up to the file, as in a decoder of a compressed one.
 
 use super::bytes::{TableBytes, TableReader};
-use super::cell::Cells;
+use super::cell::{Cells, as_written};
 use super::{Table, TableKind};
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
 use crate::input::{InputError, OpenFile, Piece};
-use arrow_array::{RecordBatch, RecordBatchReader as _};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, Schema};
 use memchr::{memchr2, memchr3};
@@ -30,6 +30,15 @@ type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
+/// The batch that is being written.
+struct Batch {
+    /// In the order in which they are written.
+    columns: Vec<ArrayRef>,
+    rows: usize,
+    /// Its first row that is not written.
+    from: usize,
+}
+
 /// The rows of a piece.
 pub(in crate::input) struct TableRows {
     name: FilePath,
@@ -43,8 +52,7 @@ pub(in crate::input) struct TableRows {
     order: Vec<usize>,
     /// The names of the columns, if they are to be written first.
     header: Option<Vec<String>>,
-    /// The batch that is being written, and its first row that is not.
-    batch: Option<(RecordBatch, usize)>,
+    batch: Option<Batch>,
 }
 
 impl TableRows {
@@ -81,20 +89,21 @@ impl TableRows {
         self.first
     }
 
+    fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
+        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        let columns: Result<_, ArrowError> =
+            self.order.iter().map(|&column| as_written(batch.column(column))).collect();
+        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
+    }
+
     /// Writes rows of a batch until there is enough; answers the first that is not written.
-    fn write(
-        &self,
-        batch: &RecordBatch,
-        from: usize,
-        out: &mut Vec<u8>,
-        enough: usize,
-    ) -> Result<usize, DecodeError> {
+    fn write(&self, batch: &Batch, out: &mut Vec<u8>, enough: usize) -> Result<usize, DecodeError> {
         let cells: Result<Vec<Cells<'_>>, ArrowError> =
-            self.order.iter().map(|&column| Cells::new(batch.column(column).as_ref())).collect();
+            batch.columns.iter().map(|column| Cells::new(column.as_ref())).collect();
         let cells = cells?;
         let mut scratch = Vec::new();
-        let mut row = from;
-        while row < batch.num_rows() && out.len() < enough {
+        let mut row = batch.from;
+        while row < batch.rows && out.len() < enough {
             for (place, column) in cells.iter().enumerate() {
                 column.with(row, &mut scratch, |text| self.layout.field(place, cells.len(), text, out))?;
             }
@@ -116,17 +125,17 @@ impl Fill for TableRows {
         }
         let enough = buffer.len().saturating_add(wanted);
         while buffer.len() < enough {
-            let Some((batch, from)) = self.batch.take() else {
-                match guarded(|| self.batches.next().transpose().map_err(DecodeError::from)) {
-                    Ok(Some(batch)) => self.batch = Some((batch, 0)),
+            let Some(mut batch) = self.batch.take() else {
+                match guarded(|| self.next_batch()) {
+                    Ok(Some(batch)) => self.batch = Some(batch),
                     Ok(None) => return Ok(false),
                     Err(source) => return Err(failed(&self.name, self.kind, &self.bytes, source)),
                 }
                 continue;
             };
-            let until = guarded(|| self.write(&batch, from, buffer, enough));
-            let until = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
-            self.batch = (until < batch.num_rows()).then_some((batch, until));
+            let until = guarded(|| self.write(&batch, buffer, enough));
+            batch.from = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
+            self.batch = Some(batch).filter(|batch| batch.from < batch.rows);
         }
         Ok(true)
     }

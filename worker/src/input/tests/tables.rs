@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::input::plan::first_records;
-use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampSecondArray,
+};
 use arrow_ipc::writer::FileWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
@@ -170,15 +173,24 @@ fn only_column_that_is_read_is_taken_as_it_is() {
 }
 
 #[test]
-fn numbers_and_truth_are_written_in_full() {
-    let columns: [(&str, ArrayRef); 2] = [
+fn numbers_truth_and_moments_are_written_in_full() {
+    let moments = TimestampSecondArray::from(vec![0, 1_600_000_000, 1, 2]).with_timezone("Europe/Berlin");
+    let columns: [(&str, ArrayRef); 3] = [
         ("x", Arc::new(Float64Array::from(vec![0.1, -2.0, 1e300, f64::NAN]))),
         ("ok", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]))),
+        ("at", Arc::new(moments)),
     ];
     let directory = Files::new();
     let path = directory.write("t.arrow", arrow(&RecordBatch::try_from_iter(columns).unwrap(), 3));
     let seen = lines_of(&path, &[], 1000, 64).unwrap();
-    assert_eq!(String::from_utf8(seen).unwrap(), "0.1\ttrue\n-2.0\t\n1e300\tfalse\nNaN\ttrue\n");
+    assert_eq!(
+        String::from_utf8(seen).unwrap(),
+        [
+            "0.1\ttrue\t1970-01-01T00:00:00Z\n-2.0\t\t2020-09-13T12:26:40Z\n",
+            "1e300\tfalse\t1970-01-01T00:00:01Z\nNaN\ttrue\t1970-01-01T00:00:02Z\n",
+        ]
+        .concat()
+    );
 }
 
 #[test]
