@@ -6,7 +6,8 @@ usage: scripts/stores_speed.py [--program PROGRAM] [--megabytes 1000] [--rounds 
 Two curls at once get all objects; then `run grep` looks for the one line of each that matches. Aim: the job takes at most
 1.3 times as long. Of each the shortest round counts, beside it all rounds. The same job on the same files, without the
 server, is there to say what it takes by itself. The server is s3s-fs, which `cargo install` builds into target/bench the
-first time. It takes part of the same cores. Without --program the shipped build is made first. Ends with code 1 if the
+first time. It takes part of the same cores. Objects are put there by way of it: of files
+that it finds it makes a sum for each GET. Without --program the shipped build is made first. Ends with code 1 if the
 aim is missed. Not here: what stores do wrong (cli/tests/it/stores).
 """
 import argparse
@@ -85,20 +86,25 @@ def main():
     program = shipped(asked.program)
     serve = server_program()
     with tempfile.TemporaryDirectory(prefix="gristmill-stores-", dir=os.environ.get("TMPDIR")) as base:
-        folder = pathlib.Path(base) / "data"
+        folder, served = pathlib.Path(base) / "texts", pathlib.Path(base) / "served"
         folder.mkdir()
+        served.mkdir()
         size_mb = texts(program, folder, asked.megabytes) / 1e6
         port = free_port()
-        server = subprocess.Popen([serve, "--host", "127.0.0.1", "--port", str(port), "--access-key", KEY_ID, "--secret-key", SECRET, base],
+        server = subprocess.Popen([serve, "--host", "127.0.0.1", "--port", str(port), "--access-key", KEY_ID, "--secret-key", SECRET, served],
                                   env={**os.environ, "RUST_LOG": "off"}, stdout=subprocess.DEVNULL)
         try:
             wait_for(port, server)
             kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
             env = {**kept, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": KEY_ID,
                    "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true"}
-            get = ["curl", "--silent", "--show-error", "--fail", "--parallel", "--parallel-max", str(AT_ONCE), "--aws-sigv4", "aws:amz:us-east-1:s3",
-                   "--user", f"{KEY_ID}:{SECRET}", "--header", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "--output", "/dev/null",
-                   f"http://127.0.0.1:{port}/data/text-[00-{OBJECTS - 1}]"]
+            url = f"http://127.0.0.1:{port}/data"
+            curl = ["curl", "--silent", "--show-error", "--fail", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{KEY_ID}:{SECRET}",
+                    "--header", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "--output", "/dev/null"]
+            timed([*curl, "--request", "PUT", url])
+            for path in sorted(folder.iterdir()):
+                timed([*curl, "--upload-file", path, f"{url}/{path.name}"])
+            get = [*curl, "--parallel", "--parallel-max", str(AT_ONCE), f"{url}/text-[00-{OBJECTS - 1}]"]
             grep = [program, "run", "grep", "^NEEDLE", "--workers", "2", "--quiet"]
             needles = sorted(f"NEEDLE {number}" for number in range(OBJECTS))
             gets, jobs, local = [], [], []
