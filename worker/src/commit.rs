@@ -5,7 +5,7 @@
 //! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
-use crate::output::PartFormat;
+use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::AttemptId;
 
 /// Name of the folder inside the output directory in which parts are built.

@@ -30,6 +30,7 @@ pub mod merge;
 pub mod narration;
 pub mod objects;
 pub mod output;
+pub mod part_format;
 pub mod prefetch;
 pub mod prelude;
 pub mod protocol;

@@ -4,7 +4,6 @@
 //! here: where parts are built and how they are published (`commit`).
 
 mod field;
-mod format;
 mod sink;
 mod table;
 
@@ -26,8 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::is_no_row;
 
+pub use crate::part_format::PartFormat;
 pub use field::Field;
-pub use format::PartFormat;
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
 pub use table::{ColumnKind, OutputColumn, RowLayout};

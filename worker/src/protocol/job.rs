@@ -4,7 +4,7 @@ use super::ShippedProgram;
 use crate::folder::PlainName;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
-use crate::output::PartFormat;
+use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 

@@ -44,6 +44,9 @@ const SAMPLE_PAUSE: Duration = Duration::from_millis(500);
 /// Between two lines that say how far it is.
 const REPORT_PAUSE: Duration = Duration::from_secs(60);
 
+/// How much longer a soak goes on in which no fault has done anything.
+const MEETING_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Longest that a job may take under faults without end.
 const JOB_PATIENCE: Duration = Duration::from_secs(240);
 
@@ -97,9 +100,12 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// Soaks for so long.
+    /// Soaks for so long, and on until some fault has done something: in a few seconds that is up to what is drawn when.
     fn soak(&mut self, time: Duration) {
-        while self.start.elapsed() < time {
+        let is_met = |nemesis: &Nemesis| nemesis.met() != 0;
+        while self.start.elapsed() < time
+            || (!is_met(&self.nemesis) && self.start.elapsed() < time + MEETING_PATIENCE)
+        {
             let (least, most) = PAUSE_MILLISECONDS;
             let pause = Duration::from_millis((least + self.draw.below(most - least)) as u64);
             self.nemesis.strike(&mut self.cluster, &mut self.flights, &mut self.draw);
