@@ -98,6 +98,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 "start the master again in its state folder; a job that must outlive its client is one of `submit --detach`",
             ),
         ),
+        ClientError::NotTaken { .. } => (exit::CLUSTER, Some("submit it again")),
         ClientError::Job { status } => match &status.failure {
             Some(failure) => judge_failure(&failure.code),
             None => (exit::CANCELLED, None),

@@ -4,7 +4,7 @@ use super::DoctorCommand;
 use crate::flags::JOIN_FILE;
 use crate::settings::Settings;
 use gristmill_runtime::api::GivenUpWorker;
-use gristmill_runtime::client::{Client, HeardCheck};
+use gristmill_runtime::client::{Client, ClientError, HeardCheck};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::{Bytes, Span};
@@ -33,6 +33,8 @@ pub(super) struct MachineFacts {
     /// Worker processes.
     pub workers: u32,
     pub folders: Vec<FolderFacts>,
+    /// The state folder, if there is one and nothing can be written to it, and why.
+    pub state: Option<(PathBuf, String)>,
     /// What spills leave free in each file system.
     pub reserve_bytes: u64,
     pub descriptors: u64,
@@ -54,7 +56,11 @@ pub(super) enum MasterFacts {
     /// None is known here.
     None,
     /// One is known, but cannot be asked: why.
-    Unusable(String),
+    Unusable {
+        why: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// It answers.
     There(ClusterFacts),
 }
@@ -104,6 +110,20 @@ impl Unheard {
     }
 }
 
+/// What to do where a master that is known cannot be asked.
+fn remedy(error: &anyhow::Error) -> &'static str {
+    let refused =
+        |source: &HttpError| matches!(source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. });
+    match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Master { source, .. }) if refused(source) => {
+            "take a join line of this master: that of its state folder, or one of `gristmill token new`"
+        }
+        // What is wrong with the line, or its file, says itself what to do.
+        None => "mend the file with the join line, or name another with --join FILE",
+        Some(_) => "start the master again in its state folder, or name the one that runs with --join FILE",
+    }
+}
+
 /// Looks at everything.
 pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Facts> {
     let machine = machine(settings, flags)?;
@@ -112,7 +132,9 @@ pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Resu
     let master = match known.then(|| cluster(settings, flags)) {
         None => MasterFacts::None,
         Some(Ok(cluster)) => MasterFacts::There(cluster),
-        Some(Err(error)) => MasterFacts::Unusable(gristmill_runtime::chain(error.as_ref())),
+        Some(Err(error)) => {
+            MasterFacts::Unusable { why: gristmill_runtime::chain(error.as_ref()), remedy: remedy(&error) }
+        }
     };
     Ok(Facts { machine, master })
 }
@@ -137,12 +159,20 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
         memory_named_bytes: named.map(|text| parse_bytes(text)).transpose().map_err(anyhow::Error::msg)?,
         workers: count,
         folders: folders.into_iter().map(|path| FolderFacts { free: free(&path), path }).collect(),
+        state: unwritable_state(settings, flags),
         reserve_bytes: workers.each.disk_reserve.get(),
         descriptors: gristmill_worker::descriptors::allowed() as u64,
         wall_ms: wall_ms(),
         replaced: fs::read_link("/proc/self/exe")
             .is_ok_and(|link| link.to_string_lossy().ends_with(" (deleted)")),
     })
+}
+
+/// The state folder if it is there and a master could not begin in it, and why.
+fn unwritable_state(settings: &Settings, flags: &DoctorCommand) -> Option<(PathBuf, String)> {
+    let folder = flags.master.state_dir(settings).ok().filter(|folder| folder.exists())?;
+    let why = free(&folder).err()?;
+    Some((folder, why))
 }
 
 /// Why nothing can listen on an address; `None` if something can.

@@ -32,10 +32,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = machine(&facts.machine);
     match &facts.master {
         MasterFacts::None => {}
-        MasterFacts::Unusable(why) => findings.push(finding(
-            why,
-            "start the master again in its state folder, or name the one that runs with --join FILE",
-        )),
+        MasterFacts::Unusable { why, remedy } => findings.push(finding(why, *remedy)),
         MasterFacts::There(there) => {
             findings.extend(cluster(there));
             for worker in &there.workers {
@@ -74,6 +71,13 @@ fn machine(facts: &MachineFacts) -> Vec<Finding> {
         ));
     }
     findings.extend(folders(facts));
+    if let Some((folder, why)) = &facts.state {
+        let wrong = format!("nothing can be written to the state folder {}: {why}", folder.display());
+        findings.push(finding(
+            wrong,
+            "mend that before a master is to begin there, or name another with --state",
+        ));
+    }
     if facts.descriptors < DESCRIPTORS_MIN {
         findings.push(finding(
             format!(
@@ -276,6 +280,7 @@ mod tests {
                 memory_named_bytes: Some(2 << 30),
                 workers: 2,
                 folders: vec![FolderFacts { path: "/tmp".into(), free: Ok(10 << 30) }],
+                state: None,
                 reserve_bytes: 1 << 30,
                 descriptors: 65536,
                 wall_ms: WALL_MS_MIN + 1,
@@ -314,7 +319,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 20] = [
+        let faults: [Fault; 21] = [
             (
                 |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
                 "nothing can listen on [::1]:7: in use",
@@ -329,10 +334,17 @@ mod tests {
                 |it| it.machine.folders[0].free = Err("read-only".into()),
                 "nothing can be written to the spill folder /tmp: read-only",
             ),
+            (
+                |it| it.machine.state = Some(("/state".into(), "read-only".into())),
+                "the state folder /state: read-only",
+            ),
             (|it| it.machine.descriptors = 256, "may have 256 files and connections open"),
             (|it| it.machine.wall_ms = 5, "the clock of this machine stands before 2024"),
             (|it| it.machine.replaced = true, "was replaced since it was started"),
-            (|it| it.master = MasterFacts::Unusable("the master is silent".into()), "the master is silent"),
+            (
+                |it| it.master = MasterFacts::Unusable { why: "the master is silent".into(), remedy: "wait" },
+                "the master is silent",
+            ),
             (|it| there(it).own_build = "c".into(), "this program is build c, and the master's is b"),
             (|it| there(it).trouble = Some("disk full".into()), "takes no jobs: disk full"),
             (|it| there(it).workers.clear(), "has no workers"),

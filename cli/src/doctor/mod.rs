@@ -54,7 +54,7 @@ pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> 
         let looked = "this machine's ports, memory, disks, limits and clock";
         let beyond = match &facts.master {
             MasterFacts::None => "; no master is known here".to_owned(),
-            MasterFacts::Unusable(_) => "; nothing behind the master".to_owned(),
+            MasterFacts::Unusable { .. } => "; nothing behind the master".to_owned(),
             MasterFacts::There(cluster) => {
                 format!(", the master and {} worker(s), and the ways between them", cluster.workers.len())
             }

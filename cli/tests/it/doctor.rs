@@ -119,3 +119,21 @@ fn doctor_names_a_worker_whose_clock_is_another() {
     finds(doctor(&sandbox, &[]), 1, "the clock of worker-1 on ");
     standing.end();
 }
+
+#[test]
+fn doctor_tells_a_token_that_opens_nothing_and_a_file_that_is_no_join_line_from_a_master_that_is_gone() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let line = fs::read_to_string(sandbox.path("state/join")).unwrap();
+    let (place, token) = line.trim().rsplit_once(':').unwrap();
+    let other = format!("{}{}", if token.starts_with('A') { 'B' } else { 'A' }, &token[1..]);
+    let wrong = sandbox.write_private("wrong", format!("{place}:{other}\n"));
+    let garbage = sandbox.write_private("garbage", "no line of ours\n");
+    for (file, words) in [
+        (&wrong, "do:  take a join line of this master"),
+        (&garbage, "do:  mend the file with the join line"),
+    ] {
+        finds(doctor(&sandbox, &["--join", file, "--workers", "1"]), 1, words);
+    }
+    standing.end();
+}

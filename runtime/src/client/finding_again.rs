@@ -69,9 +69,8 @@ impl AsyncClient {
             match self.open(again.method.clone(), &again.path, full(again.body.clone())).await {
                 Ok(lines) => return Ok(lines),
                 Err(error) if is_broken(&error) => last = error,
-                // It was never told of: the master before had not written it down.
                 Err(ClientError::Refused { error }) if job.is_none() && error.code == ErrorCode::Job => {
-                    return Err(last);
+                    return Err(ClientError::NotTaken { master });
                 }
                 Err(error) => return Err(error),
             }

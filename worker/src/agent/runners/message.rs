@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Version of what follows: a shipped program may have been built against another version of this library.
-pub(super) const RUNNER_PROTOCOL: u32 = 3;
+pub(super) const RUNNER_PROTOCOL: u32 = 4;
 
 /// What a worker orders.
 #[derive(Serialize, Deserialize)]
