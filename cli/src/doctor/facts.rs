@@ -33,7 +33,7 @@ pub(super) struct MachineFacts {
     /// Worker processes.
     pub workers: u32,
     pub folders: Vec<FolderFacts>,
-    /// The state folder, if there is one and nothing can be written to it, and why.
+    /// The state folder, or the one in which it would lie, if nothing can be written to it, and why.
     pub state: Option<(PathBuf, String)>,
     /// What spills leave free in each file system.
     pub reserve_bytes: u64,
@@ -120,7 +120,10 @@ fn remedy(error: &anyhow::Error) -> &'static str {
         }
         // What is wrong with the line, or its file, says itself what to do.
         None => "mend the file with the join line, or name another with --join FILE",
-        Some(_) => "start the master again in its state folder, or name the one that runs with --join FILE",
+        Some(_) => {
+            "start the master again in its state folder, or name the one that runs with --join FILE; one that was stopped \
+             goes on by `kill -CONT` (its process stands in the file `lock` of that folder)"
+        }
     }
 }
 
@@ -168,11 +171,11 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
     })
 }
 
-/// The state folder if it is there and a master could not begin in it, and why.
+/// The state folder, or the one in which it would be made, if a master could not begin there, and why.
 fn unwritable_state(settings: &Settings, flags: &DoctorCommand) -> Option<(PathBuf, String)> {
-    let folder = flags.master.state_dir(settings).ok().filter(|folder| folder.exists())?;
-    let why = free(&folder).err()?;
-    Some((folder, why))
+    let folder = flags.master.state_dir(settings).ok()?;
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    Some((there.to_owned(), free(there).err()?))
 }
 
 /// Why nothing can listen on an address; `None` if something can.

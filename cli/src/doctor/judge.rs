@@ -72,7 +72,7 @@ fn machine(facts: &MachineFacts) -> Vec<Finding> {
     }
     findings.extend(folders(facts));
     if let Some((folder, why)) = &facts.state {
-        let wrong = format!("nothing can be written to the state folder {}: {why}", folder.display());
+        let wrong = format!("nothing can be written to {}, for the state folder: {why}", folder.display());
         findings.push(finding(
             wrong,
             "mend that before a master is to begin there, or name another with --state",
@@ -336,7 +336,7 @@ mod tests {
             ),
             (
                 |it| it.machine.state = Some(("/state".into(), "read-only".into())),
-                "the state folder /state: read-only",
+                "nothing can be written to /state, for the state folder: read-only",
             ),
             (|it| it.machine.descriptors = 256, "may have 256 files and connections open"),
             (|it| it.machine.wall_ms = 5, "the clock of this machine stands before 2024"),
