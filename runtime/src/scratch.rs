@@ -22,6 +22,12 @@ const OWNER: &str = "owner";
 /// Its name until it is written.
 const OWNER_UNWRITTEN: &str = "owner.new";
 
+/// What the names of folders end in until they are signed.
+const UNNAMED: &str = ".new";
+
+/// Name of the file that keeps a folder that could not be signed from being empty.
+const UNOWNED: &str = "unowned";
+
 /// Longest such file, bytes.
 const OWNER_BYTES_MAX: u64 = 4096;
 
@@ -71,20 +77,38 @@ pub struct FolderLock(#[expect(dead_code, reason = "it is the open file that hol
 /// # Errors
 /// A folder that cannot be made, or is there already.
 pub(crate) fn make(folder: &Path) -> io::Result<FolderLock> {
-    DirBuilder::new().mode(0o700).create(folder)?;
-    match sign(folder) {
-        Ok(lock) => Ok(FolderLock(Some(lock))),
+    // It is signed before it bears its name: so one of that name that is empty is one whose removal was interrupted.
+    let mut unnamed = folder.as_os_str().to_owned();
+    unnamed.push(UNNAMED);
+    let unnamed = PathBuf::from(unnamed);
+    DirBuilder::new().mode(0o700).create(&unnamed)?;
+    let lock = sign(&unnamed).or_else(|error| {
+        // Without word of its owner nobody sweeps it; all else is as it should be.
+        tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
+        let _ = fs::remove_file(unnamed.join(OWNER));
+        File::create(unnamed.join(UNOWNED)).map(|_| None)
+    });
+    match lock.and_then(|lock| rename_new(&unnamed, folder).map(|()| lock)) {
+        Ok(lock) => Ok(FolderLock(lock)),
         Err(error) => {
-            // Without word of its owner nobody sweeps it; all else is as it should be.
-            tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
-            let _ = fs::remove_file(folder.join(OWNER));
-            Ok(FolderLock(None))
+            let _ = remove(&unnamed);
+            Err(error)
         }
     }
 }
 
+/// Renames a folder, unless something of that name is there.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // File systems that know no such flag.
+        Err(rustix::io::Errno::INVAL) if !to.exists() => fs::rename(from, to),
+        result => Ok(result?),
+    }
+}
+
 /// Leaves word of this process, and takes the lock before anybody can read it.
-fn sign(folder: &Path) -> io::Result<File> {
+fn sign(folder: &Path) -> io::Result<Option<File>> {
     let text = serde_json::to_vec(&Owner::current()?)?;
     let built = folder.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
@@ -93,7 +117,7 @@ fn sign(folder: &Path) -> io::Result<File> {
     // It is needed most after the power has failed.
     file.sync_data()?;
     fs::rename(&built, folder.join(OWNER))?;
-    Ok(file)
+    Ok(Some(file))
 }
 
 /// Keeps a folder that another process has made from being swept when that process dies.
@@ -137,6 +161,11 @@ pub(crate) fn sweep_folder(folder: &Path) {
     }
 }
 
+/// Whether a folder may be about to be signed.
+fn is_unnamed(folder: &Path) -> bool {
+    folder.as_os_str().as_encoded_bytes().ends_with(UNNAMED.as_bytes())
+}
+
 /// The owner whose folder was removed; `None` if it is not to be.
 fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let about = fs::symlink_metadata(folder)?;
@@ -147,7 +176,13 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     }
     let here = Owner::current()?;
     // An owner that died while its word was being synced has left it under the other name, locked likewise till then.
-    let file = open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN)))?;
+    let file = match open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN))) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_unnamed(folder) => {
+            // Whoever removed it was killed before its last step.
+            return fs::remove_dir(folder).map(|()| None);
+        }
+        opened => opened?,
+    };
     if file.try_lock().is_err() {
         return Ok(None);
     }
@@ -227,6 +262,19 @@ mod tests {
         unsigned(&live);
         sweep(place.path());
         assert!(!dead.exists() && live.exists());
+    }
+
+    #[test]
+    fn empty_folders_are_those_whose_removal_was_interrupted_unless_they_have_no_name_yet() {
+        let place = tempfile::tempdir().unwrap();
+        let [empty, unnamed, full] =
+            ["gristmill-a", "gristmill-b.new", "gristmill-c"].map(|name| place.path().join(name));
+        for folder in [&empty, &unnamed, &full] {
+            DirBuilder::new().mode(0o700).create(folder).unwrap();
+        }
+        fs::write(full.join(UNOWNED), "").unwrap();
+        sweep(place.path());
+        assert!(!empty.exists() && unnamed.exists() && full.exists());
     }
 
     #[test]

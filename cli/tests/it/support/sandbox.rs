@@ -199,7 +199,9 @@ impl Sandbox {
             .map(|found| format!("process {}: {}", found.pid, found.command))
             .collect();
         for entry in fs::read_dir(self.path("tmp")).unwrap() {
-            left.push(format!("temporary file {}", entry.unwrap().path().display()));
+            let path = entry.unwrap().path();
+            let within = fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            left.push(format!("temporary file {} with {:?}", path.display(), within.collect::<Vec<_>>()));
         }
         left
     }
