@@ -534,7 +534,7 @@ GENERAL_FLAGS = {
     "--shuffle", "--policy", "--placement", "--estimator", "--journal", "--no-backup", "--output", "--overwrite", "--reduces", "--split-size",
     "--weight", "--pool", "--label", "--priority", "--deadline", "--exact", "--recursive", "--attempts", "--no-sync", "--max-record",
     "--max-expansion", "--hang-after", "--json", "--trace", "--quiet", "--serve", "--settings", "--master", "--join", "--state",
-    "--detach", "--skip-bad-records", "--compress-output",
+    "--detach", "--skip-bad-records", "--compress-output", "--output-format", "--read-columns",
 }
 
 
