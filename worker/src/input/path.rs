@@ -26,6 +26,12 @@ impl FilePath {
         &self.0
     }
 
+    /// Whether the name ends like this, in upper or lower case.
+    pub(crate) fn has_suffix(&self, suffix: &str) -> bool {
+        let at = self.0.len().checked_sub(suffix.len());
+        at.is_some_and(|at| self.0[at..].eq_ignore_ascii_case(suffix.as_bytes()))
+    }
+
     /// The name for the file system of this machine.
     #[must_use]
     pub fn to_path(&self) -> &Path {

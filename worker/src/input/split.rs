@@ -135,16 +135,11 @@ impl Compression {
     /// What the end of a file name says; upper or lower case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Self {
-        let ends_with = |suffix: &str| {
-            let bytes = path.as_bytes();
-            bytes.len() >= suffix.len()
-                && bytes[bytes.len() - suffix.len()..].eq_ignore_ascii_case(suffix.as_bytes())
-        };
-        if ends_with(".gz") {
+        if path.has_suffix(".gz") {
             Compression::Gzip
-        } else if ends_with(".zst") || ends_with(".zstd") {
+        } else if path.has_suffix(".zst") || path.has_suffix(".zstd") {
             Compression::Zstd
-        } else if ends_with(".bz2") {
+        } else if path.has_suffix(".bz2") {
             Compression::Bzip2
         } else {
             Compression::None

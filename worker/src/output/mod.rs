@@ -29,7 +29,7 @@ pub use crate::part_format::PartFormat;
 pub use field::Field;
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
-pub use table::{ColumnKind, OutputColumn, RowLayout};
+pub use table::{ColumnKind, RowLayout};
 
 /// Bytes gathered before they are written. Small enough that the checksum finds them in the cache.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -30,11 +30,9 @@ pub(super) enum RowSeparator {
 
 /// A column.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OutputColumn {
-    /// Its name.
-    pub name: String,
-    /// What it holds.
-    pub kind: ColumnKind,
+pub(super) struct OutputColumn {
+    name: String,
+    kind: ColumnKind,
 }
 
 /// What a column holds.

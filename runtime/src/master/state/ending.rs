@@ -164,14 +164,11 @@ impl MasterState {
         // The register says how it is, not what is told.
         let kept_back = std::mem::take(&mut job.end_is_kept_back);
         let status = job.status(now, id, StatusContext::default());
-        let (workers, slots) = (self.workers.len() as u32, self.fleet.slots);
-        let whole = StatusContext { workers, slots, parts: true, ..StatusContext::default() };
-        let undivided = !self.fleet.is_divided(&self.workers);
-        let kept = self.register.is_kept().then(|| {
-            let mut trace = job.trace(now, job.status(now, id, whole));
-            trace.had_all_slots &= undivided;
-            KeptJob::new(trace, job.logs.entries())
-        });
+        let whole = StatusContext { parts: true, ..StatusContext::default() };
+        let kept = self
+            .register
+            .is_kept()
+            .then(|| KeptJob::new(job.trace(now, job.status(now, id, whole)), job.logs.entries()));
         job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
         self.pending.archived.extend(kept);

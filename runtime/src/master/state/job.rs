@@ -73,7 +73,8 @@ pub(super) struct JobEntry {
     damaging_ways: BTreeSet<(WorkerId, WorkerId)>,
     /// Workers and their slots when it ended.
     pub(super) fleet_at_end: Option<(u32, u32)>,
-    /// Another job was there while it was, or workers came after it had begun in earnest.
+    /// Another job was there while it was, workers came after it had begun in earnest, or some have slots for one kind of
+    /// task only: not all slots were there for it.
     pub(super) shared: bool,
     /// It ended under an earlier master: what is kept in files says more of it.
     #[serde(skip)]

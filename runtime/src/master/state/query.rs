@@ -87,9 +87,7 @@ impl MasterState {
     /// Everything that happened to a job.
     pub(crate) fn trace(&self, now: Time, job: JobId) -> Option<JobTrace> {
         let status = self.status(now, job)?;
-        let mut trace = self.jobs.get(&job)?.trace(now, status);
-        trace.had_all_slots &= !self.fleet.is_divided(&self.workers);
-        Some(trace)
+        Some(self.jobs.get(&job)?.trace(now, status))
     }
 
     /// Whether the job is in memory and ended under an earlier master, whose files say more of it.

@@ -156,8 +156,9 @@ impl MasterState {
         spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
         let (changed, receiver) = watch::channel(false);
         let mut entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
-        if 0 < self.jobs_live() {
-            entry.shared = true;
+        let others = 0 < self.jobs_live();
+        entry.shared = others || self.workers.values().any(|worker| worker.is_divided());
+        if others {
             // All others have been since the second of them came.
             if let Some(alone) = self.alone.take().and_then(|job| self.jobs.get_mut(&job)) {
                 alone.shared |= !alone.state.ended();

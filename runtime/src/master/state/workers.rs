@@ -91,14 +91,12 @@ pub(super) struct Fleet {
     pub(super) hosts_given: u32,
 }
 
-impl Fleet {
-    /// Whether some worker has slots for one kind of task only.
-    pub(super) fn is_divided(&self, workers: &BTreeMap<WorkerId, WorkerEntry>) -> bool {
-        workers.values().any(|worker| matches!(worker.hello.slots, SlotCounts::Pools { .. }))
-    }
-}
-
 impl WorkerEntry {
+    /// Whether it has slots for one kind of task only.
+    pub(super) fn is_divided(&self) -> bool {
+        matches!(self.hello.slots, SlotCounts::Pools { .. })
+    }
+
     /// A ping has come back. The shorter its way, the better it tells the worker's clock.
     pub(super) fn measure_clock(&mut self, now: Time, master_ns: u64, worker_ns: u64) {
         let round_trip = now.0.saturating_sub(master_ns);
@@ -183,9 +181,9 @@ impl MasterState {
             offset_ns,
             round_trip_ns: u64::MAX,
         };
-        for job in self.jobs.values_mut() {
-            let begun = job.times.started.filter(|_| !job.state.ended());
-            job.shared |= begun.is_some_and(|started| STARTING < now.since(started));
+        for job in self.jobs.values_mut().filter(|job| !job.state.ended()) {
+            let is_late = job.times.started.is_some_and(|started| STARTING < now.since(started));
+            job.shared |= is_late || entry.is_divided();
         }
         self.fleet.slots += entry.hello.slots.total();
         self.fleet.processes.insert((entry.hello.pid, worker));

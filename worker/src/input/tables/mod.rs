@@ -64,15 +64,12 @@ impl TableKind {
     /// What the end of a file name says; upper or lower case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Option<Self> {
-        let is_suffix = |suffix: &str| {
-            let bytes = path.as_bytes();
-            let at = bytes.len().checked_sub(suffix.len());
-            at.is_some_and(|at| bytes[at..].eq_ignore_ascii_case(suffix.as_bytes()))
-        };
-        match () {
-            () if is_suffix(".parquet") => Some(Self::Parquet),
-            () if is_suffix(".arrow") || is_suffix(".feather") => Some(Self::Arrow),
-            () => None,
+        if path.has_suffix(".parquet") {
+            Some(Self::Parquet)
+        } else if path.has_suffix(".arrow") || path.has_suffix(".feather") {
+            Some(Self::Arrow)
+        } else {
+            None
         }
     }
 }

@@ -10,12 +10,14 @@ use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
 use crate::input::{InputError, OpenFile, Piece};
+use crate::text::write_csv_field;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, Schema};
-use memchr::{memchr2, memchr3};
+use memchr::memchr2;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows that are decoded at once, at most.
@@ -182,20 +184,12 @@ impl RowText {
                 if 0 < place {
                     out.push(delimiter);
                 }
-                // A blank line would be no row.
-                let blank = text.is_empty() && columns == 1;
-                if !blank && memchr3(b'"', b'\n', delimiter, text).is_none() && !text.contains(&b'\r') {
-                    return out.extend_from_slice(text);
+                if text.is_empty() && columns == 1 {
+                    // A blank line would be no row.
+                    out.extend_from_slice(b"\"\"");
+                } else {
+                    write_csv_field(out, text, delimiter);
                 }
-                out.push(b'"');
-                let mut rest = text;
-                while let Some(at) = memchr::memchr(b'"', rest) {
-                    out.extend_from_slice(&rest[..=at]);
-                    out.push(b'"');
-                    rest = &rest[at + 1..];
-                }
-                out.extend_from_slice(rest);
-                out.push(b'"');
             }
         }
     }
@@ -243,15 +237,15 @@ fn arrow_rows(
     table: &Table,
     bytes: TableBytes,
 ) -> Result<Result<Opened, InputError>, DecodeError> {
-    let schema = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?.schema();
-    let wanted = match columns(piece, table, &schema) {
+    let whole = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?;
+    let wanted = match columns(piece, table, &whole.schema()) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let mut read = wanted.clone();
-    read.sort_unstable();
-    read.dedup();
-    let batches = FileReader::try_new(TableReader::new(bytes, 0), Some(read))?;
+    let batches = match table.columns.is_empty() {
+        true => whole,
+        false => FileReader::try_new(TableReader::new(bytes, 0), Some(in_file_order(&wanted)))?,
+    };
     let (names, order) = placed(&batches.schema(), &wanted);
     Ok(Ok(Opened { names, order, first: 0, batches: Box::new(batches) }))
 }
@@ -271,11 +265,15 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
     table.columns.iter().map(place).collect()
 }
 
+/// Each column that is read once, in the order of the file.
+fn in_file_order(wanted: &[usize]) -> Vec<usize> {
+    let each: BTreeSet<usize> = wanted.iter().copied().collect();
+    each.into_iter().collect()
+}
+
 /// The names of the columns that are read, and their places among those that are read, which are in the file's order.
 fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
-    let mut in_order: Vec<usize> = wanted.to_vec();
-    in_order.sort_unstable();
-    in_order.dedup();
+    let in_order = in_file_order(wanted);
     let order: Vec<usize> =
         wanted.iter().map(|column| in_order.partition_point(|other| other < column)).collect();
     let names = order.iter().map(|&place| read.field(place).name().clone()).collect();
