@@ -325,6 +325,16 @@ fn slots_of_a_job_are_those_of_its_end_and_a_job_alone_had_all_of_them() {
     assert!(had_all(&scene, alone));
     scene.join();
     assert!(!had_all(&scene, alone), "a worker has come late");
+    let divided = Hello { slots: SlotCounts::Pools { map: 1, reduce: 1 }, ..Scene::hello(1) };
+    let mut scene = Scene::new(&[]);
+    let ahead = scene.submit(|_| {}).unwrap();
+    assert!(had_all(&scene, ahead));
+    scene.join_saying(divided);
+    assert!(!had_all(&scene, ahead), "slots are for one kind of task each");
+    scene.state.cancel(ahead);
+    scene.settle();
+    let behind = scene.submit(|_| {}).unwrap();
+    assert!(!had_all(&scene, behind));
 }
 
 #[test]
