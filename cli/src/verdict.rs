@@ -17,6 +17,7 @@ use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::submit::SubmitError;
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
+use gristmill_worker::descriptors::TooFewDescriptors;
 use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileError, SecretError};
 use gristmill_worker::input::InputError;
 use gristmill_worker::objects::ObjectFault;
@@ -48,6 +49,9 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
             PlaceError::Hosts { .. } | PlaceError::Left { .. } => (exit::CLUSTER, None),
             _ => (exit::ENVIRONMENT, None),
         };
+    }
+    if error.chain().any(|cause| cause.is::<TooFewDescriptors>()) {
+        return (exit::RESOURCES, Some("raise the limit, as by `ulimit -n 1024`"));
     }
     if let Some(judged) = judge_comparison(error) {
         return judged;

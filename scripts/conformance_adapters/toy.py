@@ -160,7 +160,8 @@ class Coordinator:
                         waiting.append(task)
             for task, since in began.items():
                 if task not in results and task not in waiting and patience < time.monotonic() - since:
-                    waiting.append(task)
+                    # Before all others, or the job could end first.
+                    waiting.insert(0, task)
             if self.flaw == "ends-while-reduces-run" and kind == "reduce" and GIVE_UP_SECONDS < time.monotonic() - last_end:
                 break
         return [results.get(task) for task in range(len(orders))]

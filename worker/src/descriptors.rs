@@ -28,6 +28,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Most descriptors that a process asks for.
 const ALLOWED_MAX: u64 = 65_536;
 
+/// Fewest descriptors with which a master or a worker can do its work: with fewer, connections wait for one for ever.
+pub const NEEDED: usize = 64;
+
+/// This process may not have [`NEEDED`] descriptors.
+#[derive(Debug, thiserror::Error)]
+#[error("the limit of open files is {allowed} for this process (`ulimit -n`), and {NEEDED} are needed")]
+pub struct TooFewDescriptors {
+    allowed: usize,
+}
+
 /// What this process may have.
 static ALLOWED: LazyLock<u64> = LazyLock::new(raised);
 
@@ -40,6 +50,15 @@ pub fn raise() {
 #[must_use]
 pub fn allowed() -> usize {
     usize::try_from(*ALLOWED).unwrap_or(usize::MAX)
+}
+
+/// Looks whether a master or a worker of this process, or of one that it starts, could do its work.
+///
+/// # Errors
+/// The limit does not allow it.
+pub fn ensure_enough() -> Result<(), TooFewDescriptors> {
+    let allowed = allowed();
+    if allowed < NEEDED { Err(TooFewDescriptors { allowed }) } else { Ok(()) }
 }
 
 fn raised() -> u64 {

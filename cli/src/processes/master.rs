@@ -18,6 +18,7 @@ use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
 use gristmill_runtime::master::{MasterConfig, PreparedMaster};
 use gristmill_runtime::registry::Registry;
+use gristmill_worker::descriptors;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -103,6 +104,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
     if flags.from_parent {
         return master_process(registry);
     }
+    descriptors::ensure_enough()?;
     let pools = pools(flags.pools.as_deref(), settings)?;
     let names = DeciderNames {
         policy: policy(flags.policy.as_ref(), settings, !pools.is_empty()),

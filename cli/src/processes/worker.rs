@@ -19,10 +19,10 @@ use gristmill_worker::agent::{
     self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, ORPHAN_PATIENCE, WorkerConfig, WorkerError, WorkerExit,
     crash, slots,
 };
-use gristmill_worker::fault;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, ListenAddress, Transport};
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
+use gristmill_worker::{descriptors, fault};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -92,6 +92,7 @@ pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) ->
     if let Some(WorkerAction::Drain(drained)) = &flags.action {
         return drain(settings, drained);
     }
+    descriptors::ensure_enough()?;
     log_to(None, "info");
     let mut line = flags.master.join_line(settings)?;
     // User code can read the memory of the process that it runs in, so that gets a token that may do nothing else.

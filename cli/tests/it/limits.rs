@@ -67,3 +67,17 @@ fn a_record_that_no_slot_has_room_for_is_refused_and_the_remedy_is_named() {
         assert!(oracle::whole(Path::new(&out)) == expected.as_bytes(), "{job}");
     }
 }
+
+#[test]
+fn too_few_open_files_for_any_work_are_named_at_once_by_all_that_would_wait_for_one() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "one two\n");
+    let join = "gristmill://127.0.0.1:1/?token=work-0000";
+    let commands: [&[&str]; 3] =
+        [&["run", "wordcount", &input], &["master"], &["worker", "--workers", "1", "--join", join]];
+    for command in commands {
+        let refused = run_under(&sandbox, "-n 40", command).expect_code(7);
+        refused.expect_words(&["the limit of open files is 40", "64 are needed", "hint: ", "ulimit -n 1024"]);
+    }
+    run_under(&sandbox, "-n 64", &["run", "wordcount", &input]).expect_code(0);
+}

@@ -24,6 +24,7 @@ use crate::role::Role;
 use crate::scratch;
 use folders::private_folders;
 use gristmill_worker::agent::EndRequests;
+use gristmill_worker::descriptors::{self, TooFewDescriptors};
 use gristmill_worker::http::{
     Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
 };
@@ -82,6 +83,12 @@ pub enum ClusterError {
         #[source]
         source: SecretError,
     },
+    /// Its processes could not do their work.
+    #[error("a cluster cannot be started")]
+    Descriptors {
+        #[from]
+        source: TooFewDescriptors,
+    },
 }
 
 /// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
@@ -103,6 +110,7 @@ impl Cluster {
     /// # Errors
     /// Whatever keeps the processes from starting; nothing is left behind then.
     pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
+        descriptors::ensure_enough()?;
         let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let (folders, holds) = private_folders(&config.workers.spill_dirs, &secret)?;
         match Self::start_in(config, secret, folders.clone(), holds).await {
