@@ -8,6 +8,7 @@ use gristmill::prelude::*;
 use gristmill::size::parse_bytes;
 use serde_json::json;
 use std::fs;
+use std::sync::Barrier;
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -121,24 +122,33 @@ impl Reducer for CheckGroup {
 
 /// Run the same small job many times on one cluster
 ///
-/// Prints, as JSON, the seconds from submitting to committed output of each.
+/// Prints, as JSON, the seconds from submitting to committed output of each, and
+/// how long all that count took together.
 #[derive(clap::Args)]
 struct WarmJobs {
-    /// Jobs that count
+    /// Jobs of each client that count
     #[arg(long, value_name = "N", default_value_t = 200)]
     jobs: u32,
-    /// Jobs before them that do not
+    /// Jobs of each client before them that do not
     #[arg(long, value_name = "N", default_value_t = 10)]
     warm_up: u32,
     /// Empty map tasks of each job
     #[arg(long, value_name = "N", default_value_t = 1)]
     maps: u32,
+    /// Clients at once, each with a connection of its own that stays, and one job after another
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    clients: u32,
 }
 
-impl Rounds for WarmJobs {
-    const NAME: &'static str = "warm-jobs";
+/// What one client has measured.
+struct Measured {
+    seconds: Vec<f64>,
+    tasks: u32,
+}
 
-    fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
+impl WarmJobs {
+    /// One job after another; `begin` is waited for before those that count.
+    fn run_jobs(&self, client: &mut Client, name: &str, begin: &Barrier) -> anyhow::Result<Measured> {
         let at_once: TimeLaw = "0ms".parse()?;
         let job = Synthetic {
             maps: self.maps,
@@ -146,20 +156,54 @@ impl Rounds for WarmJobs {
             reduce_time: at_once,
             ..Synthetic::default()
         };
-        let mut seconds = Vec::new();
-        let mut tasks = 0;
-        for number in 0..self.warm_up + self.jobs {
-            let options = client.options("job");
+        let mut measured = Measured { seconds: Vec::new(), tasks: 0 };
+        let mut run = || -> anyhow::Result<f64> {
+            let options = client.options(name);
             let start = Instant::now();
             let report = client.run(job.clone(), &options)?;
-            let taken = start.elapsed();
-            if self.warm_up <= number {
-                seconds.push(taken.as_secs_f64());
-            }
-            tasks = report.status.maps.total + report.status.reduces.total;
+            let seconds = start.elapsed().as_secs_f64();
+            measured.tasks = report.status.maps.total + report.status.reduces.total;
             fs::remove_dir_all(&report.output)?;
-        }
-        Ok(json!({"seconds": seconds, "tasks": tasks}).to_string())
+            Ok(seconds)
+        };
+        let warmed: anyhow::Result<Vec<f64>> = (0..self.warm_up).map(|_| run()).collect();
+        // Also by one that has failed, so that nobody waits for it.
+        begin.wait();
+        warmed?;
+        measured.seconds = (0..self.jobs).map(|_| run()).collect::<anyhow::Result<_>>()?;
+        Ok(measured)
+    }
+}
+
+impl Rounds for WarmJobs {
+    const NAME: &'static str = "warm-jobs";
+
+    fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
+        let begin = Barrier::new(self.clients as usize + 1);
+        let mut clients: Vec<Client> =
+            (0..self.clients).map(|_| client.another()).collect::<Result<_, _>>()?;
+        let (measured, whole) = std::thread::scope(|scope| {
+            let threads: Vec<_> = clients
+                .iter_mut()
+                .enumerate()
+                .map(|(number, client)| {
+                    let begin = &begin;
+                    scope.spawn(move || self.run_jobs(client, &format!("job-{number}"), begin))
+                })
+                .collect();
+            begin.wait();
+            let start = Instant::now();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            let measured: Vec<_> = joined.collect();
+            (measured, start.elapsed())
+        });
+        let measured: Vec<Measured> = measured
+            .into_iter()
+            .map(|joined| joined.unwrap_or_else(|_| Err(anyhow::anyhow!("a client has panicked"))))
+            .collect::<anyhow::Result<_>>()?;
+        let tasks = measured.first().map_or(0, |client| client.tasks);
+        let seconds: Vec<f64> = measured.into_iter().flat_map(|client| client.seconds).collect();
+        Ok(json!({"seconds": seconds, "tasks": tasks, "whole_seconds": whole.as_secs_f64()}).to_string())
     }
 }
 

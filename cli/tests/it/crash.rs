@@ -223,6 +223,21 @@ fn second_interruption_ends_run_at_once_and_its_children_follow() {
 }
 
 #[test]
+fn output_of_a_cancelled_job_goes_though_its_run_is_killed_as_it_is_about_to_remove_it() {
+    let sandbox = Sandbox::new();
+    let running = held_in_a_map(&sandbox, Some(&sandbox.text("out")));
+    sandbox.arm("output.abandon");
+    running.signal(Signal::INT);
+    let run = sandbox.stopped_at("output.abandon");
+    assert!(process::command_line(run).contains(" run sort "), "{}", process::command_line(run));
+    assert!(sandbox.path("out").exists(), "it is there until somebody removes it");
+    process::kill(run);
+    running.finish();
+    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    await_gone(&sandbox.path("out"));
+}
+
+#[test]
 fn run_ends_with_the_code_of_a_lost_cluster_when_its_master_is_killed() {
     let sandbox = Sandbox::new();
     let out = sandbox.text("out");

@@ -101,6 +101,22 @@ impl AsyncClient {
         }
     }
 
+    /// Another client of the same master, with the same token and connections of its own.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            master: self.master.clone(),
+            token: self.token.clone(),
+            pool: self.pool.renewed(),
+            plaintext: self.plaintext,
+            interrupted: self.interrupted.clone(),
+            permissions: self.permissions,
+            patience: self.patience,
+            said: self.said,
+            ships: self.ships,
+        }
+    }
+
     /// Cancels the job that is followed as soon as this is more than 0.
     pub fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
         self.interrupted = Some(interrupted);

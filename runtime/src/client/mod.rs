@@ -42,6 +42,11 @@ fn resume(source: ResumeError) -> ClientError {
     ClientError::Resume { source: Box::new(source) }
 }
 
+fn runtime() -> Result<Arc<tokio::runtime::Runtime>, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map(Arc::new).map_err(|source| ClientError::Start { source })
+}
+
 /// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
 /// line that `master` prints:
 ///
@@ -79,11 +84,7 @@ impl Client {
     /// # Errors
     /// A runtime that cannot be started. The master is not asked yet.
     pub fn connect(master: &JoinLine) -> Result<Self, ClientError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| ClientError::Start { source })?;
-        Ok(Self::within(Arc::new(runtime), AsyncClient::new(master)))
+        Ok(Self::within(runtime()?, AsyncClient::new(master)))
     }
 
     /// A client that blocks on this runtime.
@@ -91,6 +92,16 @@ impl Client {
     pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
         let options = JobOptions::new("output");
         Self { runtime, core, options, record: None, done: Vec::new(), traces: None, announce: None }
+    }
+
+    /// Another client of the same master, for another thread: with connections of its own, and no rounds.
+    ///
+    /// # Errors
+    /// A runtime that cannot be started.
+    pub fn another(&self) -> Result<Self, ClientError> {
+        let mut another = Self::within(runtime()?, self.core.another());
+        another.options = self.options.clone();
+        Ok(another)
     }
 
     /// The options from which [`Client::options`] makes those of each round.

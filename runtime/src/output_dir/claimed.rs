@@ -9,6 +9,7 @@ use super::{OutputDirectory, OutputError, Success};
 use crate::api::{BuiltPart, Submission};
 use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;
+use gristmill_worker::fault;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::input::{FilePath, Piece};
 use gristmill_worker::objects::{ObjectUrl, is_url};
@@ -110,6 +111,7 @@ impl ClaimedOutput {
 
     /// Removes everything that the job has put there.
     pub(crate) fn abandon(self) {
+        fault::place("output.abandon");
         match self {
             Self::Directory(directory) => directory.abandon(),
             Self::Store(output) => output.abandon(),

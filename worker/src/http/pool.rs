@@ -52,6 +52,12 @@ impl Pool {
         Pool { timeouts, plaintext, idle: Arc::default() }
     }
 
+    /// An empty pool of the same settings.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self::new(self.timeouts, self.plaintext)
+    }
+
     /// Sends a request and returns its answer if the status is a success.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::super::kept_job::KeptJob;
 use super::super::recovery::RecoveryNote;
 use super::MasterState;
-use super::job::StatusContext;
+use super::job::{JobEntry, StatusContext};
 use crate::api::{BuiltPart, FailureCode, JobFailure, JobState, Submission};
 use crate::output_dir::{ClaimedOutput, Success};
 use gristmill_scheduler::command::{Cause, Outcome};
@@ -180,10 +180,17 @@ impl MasterState {
         self.register.close();
     }
 
-    /// Outputs of jobs that will not end any more because the master does.
+    /// Outputs that are to be abandoned as the master ends: of jobs that will not end any more because of that, and of
+    /// those that ended badly without word of their client, which may have died before it had abandoned them.
     pub(crate) fn unfinished(&self) -> Vec<ClaimedOutput> {
-        let live = self.jobs.values().filter(|job| !job.state.ended() && job.output.closing.is_none());
-        live.filter_map(|job| adopted(&job.submission)).collect()
+        let unheard = |job: &JobEntry| {
+            job.submission.attached && job.state != JobState::Succeeded && !*job.output.closed.borrow()
+        };
+        let lacks_end = |job: &&JobEntry| match job.state.ended() {
+            true => unheard(job),
+            false => job.output.closing.is_none(),
+        };
+        self.jobs.values().filter(lacks_end).filter_map(|job| adopted(&job.submission)).collect()
     }
 }
 
