@@ -1,7 +1,7 @@
 //! `run` and `submit`: a job on an embedded cluster, or on a master that is already there.
 
 use crate::bars::JobProgress;
-use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags};
+use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
 use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::settings::Settings;
@@ -93,7 +93,11 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
             "--trace and --narrate-html name the same file: give each a place of its own".to_owned(),
         ));
     }
-    let mut config = cluster_flags.config(settings)?;
+    let shows = typed.get_flag("show");
+    // Whoever looks wants to see workers that fetch from each other.
+    let watched = shows || narrate.is_asked();
+    let spread = if registry.is_standard(name) && !watched { Spread::Together } else { Spread::Apart };
+    let mut config = cluster_flags.config(settings, spread)?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
@@ -123,7 +127,6 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
     let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref() };
-    let shows = typed.get_flag("show");
     if shows {
         say!("live page: {}", page::link(&cluster.join_line().endpoint, &client.page_code()?));
     }

@@ -11,7 +11,7 @@ use gristmill_scheduler::placement::{self, Placement};
 use gristmill_scheduler::policy::{self, Policy};
 use gristmill_worker::agent::JobSource;
 use gristmill_worker::api::{Job, JobPlan, PlanError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A registered job with its type erased: its flags, its parameters, its plan.
@@ -148,6 +148,8 @@ fn plan_of<J: Job>(parameters: &str) -> Result<JobPlan, PlanError> {
 #[derive(Clone, Default)]
 pub struct Registry {
     jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
+    /// Those of them that came with Gristmill.
+    standard: BTreeSet<&'static str>,
     rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
     /// Jobs that only programs run.
     inner: BTreeMap<&'static str, MakePlan>,
@@ -168,13 +170,23 @@ impl Registry {
     #[must_use]
     pub fn standard() -> Self {
         use crate::jobs::{Grep, Join, Sort, Synthetic, WordCount};
-        Self::new().job::<WordCount>().job::<Grep>().job::<Sort>().job::<Join>().job::<Synthetic>()
+        let mut all =
+            Self::new().job::<WordCount>().job::<Grep>().job::<Sort>().job::<Join>().job::<Synthetic>();
+        all.standard = all.jobs.keys().copied().collect();
+        all
+    }
+
+    /// Whether the job of this name came with Gristmill, so that none of its code can bring a process down.
+    #[must_use]
+    pub fn is_standard(&self, job: &str) -> bool {
+        self.standard.contains(job)
     }
 
     /// Adds a job: `run NAME` and `submit NAME` of the command line, with the job's fields as flags. A later one of the
     /// same name replaces an earlier one.
     #[must_use]
     pub fn job<J: Job + clap::Args>(mut self) -> Self {
+        self.standard.remove(J::NAME);
         self.jobs.insert(J::NAME, Arc::new(Registered::<J>(std::marker::PhantomData)));
         self
     }

@@ -1,7 +1,7 @@
 //! What a comparison is to do, by its flags, the settings file and the workload's `[cluster]`.
 
 use super::CompareFlags;
-use crate::flags::{ClusterFlags, MasterFlags};
+use crate::flags::{ClusterFlags, MasterFlags, Spread};
 use crate::settings::Settings;
 use crate::usage::usage;
 use clap::parser::ValueSource;
@@ -53,7 +53,7 @@ pub(super) fn options(
 fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: bool) -> anyhow::Result<Site> {
     let master = MasterFlags::from_arg_matches(typed)?;
     if master.master.is_none() && master.join.is_none() {
-        let config = merged(typed, file)?.config(settings)?;
+        let config = merged(typed, file)?.config(settings, Spread::Apart)?;
         return Ok(Site::Embedded(ClusterConfig { backups, ..config }));
     }
     if backups {

@@ -49,16 +49,29 @@ pub struct ClusterFlags {
     pub no_backup: bool,
 }
 
+/// How slots that nobody has spread over worker processes are spread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// A process for each slot: user code may bring its process down.
+    Apart,
+    /// All in one process, which costs less: nothing that runs in it can bring it down.
+    Together,
+}
+
 impl ClusterFlags {
     /// The size of the cluster.
     ///
     /// # Errors
     /// Numbers that make no cluster.
-    pub fn config(&self, settings: &Settings) -> anyhow::Result<ClusterConfig> {
-        let count = self.workers.count(settings)?;
+    pub fn config(&self, settings: &Settings, spread: Spread) -> anyhow::Result<ClusterConfig> {
+        let workers = match spread {
+            Spread::Together => self.workers.together(settings),
+            Spread::Apart => self.workers.clone(),
+        };
+        let count = workers.count(settings)?;
         let memory = memory(self.memory.as_ref().or(settings.memory.as_ref()), 1)?;
         Ok(ClusterConfig {
-            workers: self.workers.workers(settings, Bytes(memory / u64::from(count)))?,
+            workers: workers.workers(settings, Bytes(memory / u64::from(count)))?,
             deciders: DeciderNames {
                 policy: policy(self.policy.as_ref(), settings, false),
                 placement: placement(self.placement.as_ref(), settings),

@@ -30,7 +30,7 @@ const SPEED_MIN: f64 = 0.001;
 /// Number and settings of workers, as typed.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WorkerFlags {
-    /// Worker processes to start [default: one for each core]
+    /// Worker processes to start [default: one for each core; where `run` or `streaming` runs nothing that could bring a worker down, one with a slot for each core]
     #[arg(long, global = true, value_name = "N")]
     pub workers: Option<u32>,
     /// Slots of each worker [default: 1, so that user code that aborts harms no other attempt]
@@ -78,10 +78,26 @@ impl WorkerFlags {
     /// # Errors
     /// None, or too many.
     pub fn count(&self, settings: &Settings) -> anyhow::Result<u32> {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        match self.workers.or(settings.workers).unwrap_or(cores) {
+        match self.workers.or(settings.workers).unwrap_or_else(cores) {
             workers @ 1..=WORKERS_MAX => Ok(workers),
             workers => Err(usage(format!("--workers {workers} must be from 1 to {WORKERS_MAX}"))),
+        }
+    }
+
+    /// One process with a slot for each core, unless something is named that is said of each worker.
+    #[must_use]
+    pub fn together(&self, settings: &Settings) -> Self {
+        let numbers = [self.workers, self.slots, self.map_slots, self.reduce_slots];
+        let of_file = [settings.workers, settings.slots, settings.map_slots, settings.reduce_slots];
+        let named = numbers.iter().chain(&of_file).any(Option::is_some)
+            || self.speed.is_some()
+            || settings.speed.is_some()
+            || self.slow.is_some()
+            || self.nic_rate.is_some()
+            || settings.nic_rate.is_some();
+        match named {
+            true => self.clone(),
+            false => Self { workers: Some(1), slots: Some(cores().min(SLOTS_MAX)), ..self.clone() },
         }
     }
 
@@ -162,6 +178,11 @@ impl WorkerFlags {
             (None, None, Some(_)) => Err(usage("--reduce-slots needs --map-slots beside it".to_owned())),
         }
     }
+}
+
+/// Cores that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
 /// How many times as long: `5x`, or `5`.

@@ -22,7 +22,7 @@ mod told;
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
 pub use places::DefaultSystem;
 
-use crate::flags::{ClusterFlags, MasterFlags};
+use crate::flags::{ClusterFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{self, stderr_line};
@@ -247,7 +247,7 @@ fn carry_out(
     match standing(flags, settings).map_err(submit)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
         None => {
-            let config = flags.cluster.config(settings).map_err(submit)?;
+            let config = flags.cluster.config(settings, Spread::Together).map_err(submit)?;
             let cluster = runtime.block_on(Cluster::start(&config)).map_err(|error| submit(error.into()))?;
             let line = cluster.join_line();
             let result = run_on(&runtime, &line, Some((&cluster, &config)), job, &options, reporter(&line));
