@@ -32,6 +32,8 @@ ROOT_FOLDERS = ("tmp", "proc", "dev", "home")
 NULL_DEVICE = (1, 3)
 TEXT = "the mill\nthe grist\n"
 COUNTS = ["grist\t1", "mill\t1", "the\t2"]
+# Each word stands once in the table of counts.
+WORDS_OF_TABLE = ["grist\t1", "mill\t1", "the\t1"]
 
 
 def say(text: str) -> None:
@@ -130,12 +132,22 @@ def refuses_other_bytes(out: pathlib.Path, tarball: pathlib.Path, scratch: pathl
 
 
 def run_in(root: pathlib.Path) -> None:
-    """Runs the program where there is nothing but it, a folder for spills, /proc and /dev/null, in namespaces of its own."""
-    script = 'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/gristmill run --workers 2 --no-sync --quiet wordcount /text'
-    words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", str(root)]
+    """Runs the program where there is nothing but it, a folder for spills, /proc and /dev/null, in namespaces of its own:
+    a job of text, one that writes a table, and one that reads it."""
+    script = 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" /bin/gristmill run --workers 2 --no-sync --quiet "$@"'
     variables = {"PATH": os.environ["PATH"], "TMPDIR": "/tmp", "HOME": "/home"}
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=variables, timeout=60)
-    assert done.returncode == 0 and sorted(done.stdout.splitlines()) == COUNTS, done
+
+    def lines(*job: str) -> list:
+        words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", str(root), *job]
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=variables, timeout=60)
+        assert done.returncode == 0, done
+        return sorted(done.stdout.splitlines())
+
+    counts = lines("wordcount", "/text")
+    assert counts == COUNTS, counts
+    lines("wordcount", "/text", "--output", "/table", "--output-format", "parquet")
+    words = lines("wordcount", "/table/*.parquet", "--read-columns", "word")
+    assert words == WORDS_OF_TABLE, words
 
 
 def differences(one: pathlib.Path, other: pathlib.Path) -> list:

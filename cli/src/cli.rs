@@ -17,6 +17,7 @@ use gristmill_runtime::generate::GenerateArgs;
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::clean;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -104,8 +105,14 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
         }
         Err(error) => {
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            let written = error.print().and_then(|()| std::io::stdout().flush());
             // Help into a closed pipe is no error.
-            let _ = error.print();
+            if let Err(source) = written
+                && source.kind() != std::io::ErrorKind::BrokenPipe
+            {
+                terminal::complain("error", &format!("could not write to standard output: {source}"));
+                return ExitCode::from(exit::RESOURCES);
+            }
             if let Some(job) = job_without_run(&error, &registry) {
                 terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
             }

@@ -284,11 +284,11 @@ fn workers_and_submitters_listen_on_the_ports_they_are_given_and_on_no_others() 
 #[test]
 fn what_cannot_be_written_is_named_with_a_code_of_its_own() {
     let sandbox = Sandbox::new();
-    let full = sandbox.program(
-        Path::new("sh"),
-        ["-c", "\"$0\" completions bash > /dev/full", crate::support::sandbox::PROGRAM],
-    );
-    full.finish().expect_code(7).expect_words(&["could not write to standard output", "No space left"]);
+    for words in ["completions bash", "--help", "run --help"] {
+        let script = format!("\"$0\" {words} > /dev/full");
+        let full = sandbox.program(Path::new("sh"), ["-c", &script, crate::support::sandbox::PROGRAM]);
+        full.finish().expect_code(7).expect_words(&["could not write to standard output", "No space left"]);
+    }
     let refused = sandbox.gristmill(["gen", "text", "/proc/there/is/none", "--size", "1KB"]).finish();
     refused.expect_code(3).expect_words(&["could not write /proc/there/is/none"]);
 }
