@@ -113,9 +113,8 @@ pub fn write_report(settings: &Settings, flags: &ReportCommand) -> anyhow::Resul
 }
 
 fn write(what: &'static str, path: &Path, overwrite: bool, text: &str) -> anyhow::Result<()> {
-    match overwrite {
-        _ if path == Path::new(STDOUT) => stdout_line(&text),
-        true => private_file::write(what, path, text.as_bytes()),
-        false => private_file::write_new(what, path, text.as_bytes()),
+    match path == Path::new(STDOUT) {
+        true => stdout_line(&text),
+        false => private_file::write_asked(what, path, overwrite, text.as_bytes()),
     }
 }

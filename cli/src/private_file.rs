@@ -19,8 +19,8 @@ pub struct FileExists {
 /// Whether such a file could be written there, asked before the work whose result it is to hold.
 ///
 /// # Errors
-/// A folder that is not there, a folder in the file's place, or one that this user may not write.
-pub fn expect_place(what: &str, path: &Path) -> anyhow::Result<()> {
+/// [`FileExists`] without `overwrite`; a folder that is not there, a folder in the file's place, or one that this user may not write.
+pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let look = || -> io::Result<()> {
         let written = match fs::metadata(path) {
@@ -33,11 +33,20 @@ pub fn expect_place(what: &str, path: &Path) -> anyhow::Result<()> {
     };
     look().with_context(|| {
         format!("could not write {what} {}; nothing was run, name another place", path.display())
-    })
+    })?;
+    match !overwrite && fs::metadata(path).is_ok_and(|there| there.is_file()) {
+        true => Err(FileExists { what, path: path.to_owned() }.into()),
+        false => Ok(()),
+    }
+}
+
+/// Writes such a file: with `overwrite` as [`write`] does, else as [`write_new`].
+pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8]) -> anyhow::Result<()> {
+    if overwrite { write(what, path, bytes) } else { write_new(what, path, bytes) }
 }
 
 /// Writes a file that only its owner may read; `what` it is stands in the error.
-pub fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || {
         let mut options = fs::File::options();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -54,7 +63,7 @@ pub fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// [`FileExists`], or what the file system says: then there is no half a file.
-pub fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let failed = || format!("could not write {what} {}; name another place", path.display());
     let mut file = match fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => file,

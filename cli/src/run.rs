@@ -16,12 +16,13 @@ use gristmill_runtime::exit;
 use gristmill_runtime::prepared::PreparedJob;
 use gristmill_runtime::registry::{AnyRounds, Registry};
 use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_scheduler::ids::JobId;
 use gristmill_worker::objects::is_url;
 use gristmill_worker::output::open_part;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -106,7 +107,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
             "{name} runs several jobs, and --narrate tells one: run one of them by itself"
         )));
     }
-    let narrator = JobNarrator::new(&narrate, &config.deciders)?;
+    let narrator = JobNarrator::new(&narrate, job.overwrite, &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     options.written.extend(narrate.narrate_html.clone());
@@ -294,7 +295,7 @@ fn run_rounds(
     let result = rounds.drive(typed, client);
     if let Some(path) = &flags.report.trace {
         let trace = serde_json::to_vec(&trace::chrome_of_rounds(client.traces()))?;
-        private_file::write("the trace", path, &trace)?;
+        private_file::write_asked("the trace", path, flags.overwrite, &trace)?;
     }
     if flags.report.json {
         stdout_line(&serde_json::to_string_pretty(&json_of_rounds(client, options, &result))?)?;
@@ -352,7 +353,7 @@ fn run_job(
     });
     progress.clear();
     if let (Some(path), Some(job)) = (&flags.report.trace, seen) {
-        write_trace(client, job, path)?;
+        write_trace(client, job, path, flags.overwrite)?;
     }
     if let (Some(narrator), Some(job)) = (shown.narrator, seen) {
         narrator.tell(client, job, result.as_ref().ok())?;
@@ -429,11 +430,12 @@ fn advise(client: &Client, status: &JobStatus) {
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
-    job.report.trace.as_ref().map_or(Ok(()), |path| private_file::expect_place("the trace", path))
+    let expect = |path: &PathBuf| private_file::expect_place("the trace", path, job.overwrite);
+    job.report.trace.as_ref().map_or(Ok(()), expect)
 }
 
 /// Writes the trace of a job, 0600: it names its files and tells what its code said.
-fn write_trace(client: &Client, job: gristmill_scheduler::ids::JobId, path: &Path) -> anyhow::Result<()> {
+fn write_trace(client: &Client, job: JobId, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
-    private_file::write("the trace", path, &trace)
+    private_file::write_asked("the trace", path, overwrite, &trace)
 }

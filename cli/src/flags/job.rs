@@ -23,7 +23,7 @@ pub struct JobFlags {
     /// Output directory, or a prefix in an object store (s3://bucket/prefix); it must not exist or be empty
     #[arg(long, global = true, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace an output directory that has something in it, or in a store the output of a job
+    /// Replace the output of a job that is there already, and the files that --trace and --narrate-html name
     #[arg(long, global = true)]
     pub overwrite: bool,
     /// Go on with the rounds of a program of several jobs after a failure: those in --output that are done are not run again

@@ -48,6 +48,8 @@ impl NarrateFlags {
 /// Who tells a job that is still to run.
 pub struct JobNarrator {
     flags: NarrateFlags,
+    /// Whether its page may take the place of a file that is there.
+    overwrite: bool,
     folder: ScratchFolder,
     deciders: DeciderNames,
 }
@@ -57,15 +59,19 @@ impl JobNarrator {
     ///
     /// # Errors
     /// A folder that cannot be made, or a page that could not be written where it is asked for.
-    pub fn new(flags: &NarrateFlags, deciders: &DeciderNames) -> anyhow::Result<Option<Self>> {
+    pub fn new(
+        flags: &NarrateFlags,
+        overwrite: bool,
+        deciders: &DeciderNames,
+    ) -> anyhow::Result<Option<Self>> {
         if !flags.is_asked() {
             return Ok(None);
         }
         if let Some(path) = &flags.narrate_html {
-            private_file::expect_place("the narration", path)?;
+            private_file::expect_place("the narration", path, overwrite)?;
         }
         let folder = ScratchFolder::new("narration-")?;
-        Ok(Some(Self { flags: flags.clone(), folder, deciders: deciders.clone() }))
+        Ok(Some(Self { flags: flags.clone(), overwrite, folder, deciders: deciders.clone() }))
     }
 
     /// Where workers are to put what their attempts keep.
@@ -91,7 +97,8 @@ impl JobNarrator {
             stdout_raw(&text::text(&steps, stdout_is_styled()))?;
         }
         if let Some(path) = &self.flags.narrate_html {
-            private_file::write("the narration", path, page::page(&facts, &steps).as_bytes())?;
+            let page = page::page(&facts, &steps);
+            private_file::write_asked("the narration", path, self.overwrite, page.as_bytes())?;
         }
         Ok(())
     }

@@ -206,7 +206,7 @@ fn output_that_holds_an_input_of_the_job_is_refused_and_left_alone() {
         assert_eq!(fs::read(&side).unwrap(), b"1,x\n");
     }
     // Beside it is well, also if the name begins alike.
-    let out = sandbox.write("data-out/old", "old").replace("/old", "");
+    let out = sandbox.write("data-out/part-old", "old").replace("/part-old", "");
     sandbox.run_well(["run", "wordcount", &text, "--reduces", "1", "--overwrite", "--output", &out]);
     assert_eq!(oracle::names(&sandbox.path("data-out")), ["_SUCCESS", "part-00000"]);
 }
@@ -242,7 +242,7 @@ fn empty_directory_is_used_and_kept() {
 #[test]
 fn overwrite_replaces_what_was_there_only_after_success() {
     let sandbox = Sandbox::new();
-    let old = sandbox.write("out/old", "old");
+    let old = sandbox.write("out/part-old", "old");
     let input = sandbox.write("text", "a b\n");
     let out = sandbox.text("out");
     sandbox.arm("reduce");
@@ -252,7 +252,7 @@ fn overwrite_replaces_what_was_there_only_after_success() {
     let inside = oracle::names(&sandbox.path("out")).into_iter();
     let aside: Vec<String> = inside.filter(|name| name.starts_with("_replaced-")).collect();
     assert_eq!(aside.len(), 1, "what was there lies aside until the job has succeeded");
-    assert!(sandbox.path("out").join(&aside[0]).join("old").exists() && !Path::new(&old).exists());
+    assert!(sandbox.path("out").join(&aside[0]).join("part-old").exists() && !Path::new(&old).exists());
     sandbox.go_on("reduce");
     running.finish().expect_code(0);
     assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
@@ -286,9 +286,38 @@ fn overwrite_refuses_a_directory_that_holds_what_a_person_has_or_stands_on() {
 }
 
 #[test]
+fn overwrite_replaces_nothing_but_the_output_of_a_job() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    let overwrite = |out: &str| {
+        let out = sandbox.text(out);
+        sandbox.run(["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", &out])
+    };
+    for other in ["thesis.tex", ".bashrc", "more/part-00000"] {
+        for kept in ["part-00000", "_SUCCESS", other] {
+            sandbox.write(&format!("mine/{kept}"), "kept");
+        }
+        let name = other.split('/').next().unwrap();
+        let words = ["mine holds ", name, "nothing but the output of a job", "remove that yourself"];
+        overwrite("mine").expect_code(3).expect_words(&words);
+        let mut expected = ["part-00000", "_SUCCESS", name];
+        expected.sort_unstable();
+        assert_eq!(oracle::names(&sandbox.path("mine")), expected);
+        assert_eq!(fs::read_to_string(sandbox.path("mine").join(other)).unwrap(), "kept");
+        fs::remove_dir_all(sandbox.path("mine")).unwrap();
+    }
+    // That of another program of MapReduce.
+    for name in ["part-r-00000", ".part-r-00000.crc", "_SUCCESS", "._SUCCESS.crc", "_logs/history/x"] {
+        sandbox.write(&format!("hadoops/{name}"), "old");
+    }
+    overwrite("hadoops").expect_code(0);
+    assert_eq!(oracle::names(&sandbox.path("hadoops")), ["_SUCCESS", "part-00000"]);
+}
+
+#[test]
 fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
     let sandbox = Sandbox::new();
-    sandbox.write("target/old", "old");
+    sandbox.write("target/part-old", "old");
     let (input, link) = (sandbox.write("text", "a b\n"), sandbox.path("link"));
     std::os::unix::fs::symlink(sandbox.path("target"), &link).unwrap();
     let out = sandbox.text("link");
@@ -302,9 +331,9 @@ fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
 #[test]
 fn overwrite_brings_back_what_was_there_when_the_job_fails() {
     let sandbox = Sandbox::new();
-    sandbox.write("out/old", "old");
+    sandbox.write("out/part-old", "old");
     fails(&sandbox, &sandbox.text("out"));
-    assert_eq!(oracle::names(&sandbox.path("out")), ["old"]);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["part-old"]);
     let others = oracle::names(sandbox.path("").as_path());
     assert!(!others.iter().any(|name| name.contains("replaced")), "{others:?}");
 }

@@ -133,6 +133,7 @@ fn journal_and_trace_can_be_read_by_their_user_alone() {
         "run",
         "wordcount",
         &input,
+        "--overwrite",
         "--trace",
         &trace,
         "--journal",

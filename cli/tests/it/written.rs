@@ -15,7 +15,7 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
     fs::hard_link(sandbox.path("text"), sandbox.path("twin")).unwrap();
     let check = |name: &str, flag: &str, inputs: &[&str]| {
         let written = sandbox.text(name);
-        let fixed = ["run", "wordcount", "--workers", "1", flag, &written];
+        let fixed = ["run", "wordcount", "--workers", "1", "--overwrite", flag, &written];
         let refused = sandbox.run(fixed.iter().chain(inputs)).expect_code(2);
         refused.expect_words(&[&format!("{written} would be written over input"), "name another place"]);
         let kept = ["text", "folder/part"].map(|name| fs::read_to_string(sandbox.path(name)).unwrap());
@@ -38,12 +38,13 @@ fn trace_of_a_submitted_job_or_of_piped_input_is_not_written_over_that_input() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "to be or not to be\n");
     let refused = "would be written over input";
-    let script = format!("exec \"$0\" run wordcount - --workers 1 --trace {input} < {input}");
+    let script = format!("exec \"$0\" run wordcount - --workers 1 --overwrite --trace {input} < {input}");
     let program = crate::support::sandbox::PROGRAM;
     let piped = sandbox.program(Path::new("sh"), ["-c", &script, program]).finish();
     piped.expect_code(2).expect_words(&[refused]);
     let standing = Standing::start(&sandbox, 1);
-    let submitted = sandbox.gristmill(["submit", "wordcount", &input, "--trace", &input]).finish();
+    let submitted =
+        sandbox.gristmill(["submit", "wordcount", &input, "--overwrite", "--trace", &input]).finish();
     submitted.expect_code(2).expect_words(&[refused]);
     assert_eq!(fs::read_to_string(&input).unwrap(), "to be or not to be\n");
     standing.end();
@@ -56,4 +57,20 @@ fn trace_and_narration_in_one_file_are_refused() {
     let flags = ["run", "wordcount", &input, "--trace", &one, "--narrate-html", &one];
     sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
     assert!(!sandbox.path("one").exists());
+}
+
+#[test]
+fn report_takes_the_place_of_a_file_with_overwrite_only() {
+    let sandbox = Sandbox::new();
+    let (input, there) = (sandbox.write("text", "a\n"), sandbox.write("there", "kept"));
+    for flag in ["--trace", "--narrate-html"] {
+        let words = ["run", "wordcount", &input, "--workers", "1", flag, &there];
+        let refused = sandbox.run(words).expect_code(3);
+        refused.expect_words(&["there is a file already", "hint: choose another file, or add --overwrite"]);
+        assert_eq!(fs::read_to_string(&there).unwrap(), "kept");
+    }
+    sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--overwrite", "--trace", &there]);
+    assert!(fs::read_to_string(&there).unwrap().contains("traceEvents"));
+    // What is no file takes it as ever.
+    sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--trace", "/dev/null"]);
 }

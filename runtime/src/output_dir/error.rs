@@ -24,6 +24,16 @@ pub enum OutputError {
         "the output directory {path} is or holds {what}, which --overwrite does not replace; name another directory"
     )]
     Protected { path: PathBuf, what: &'static str },
+    /// It holds something that is not overwritten.
+    #[error(
+        "the output directory {path} holds {name}, and --overwrite replaces nothing but the output of a job; name another \
+         directory, or remove that yourself"
+    )]
+    NotAnOutput {
+        path: PathBuf,
+        /// The first such name.
+        name: PathBuf,
+    },
     /// What the job reads lies in what it would replace.
     #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
     HoldsInput {

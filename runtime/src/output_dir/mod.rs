@@ -127,17 +127,16 @@ impl OutputDirectory {
             folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
         }
         // Not ours, and not to be touched for a moment either.
-        if !made && !overwrite && folder.look(TEMPORARY).is_err() && !contents(&folder)?.is_empty() {
-            return Err(OutputError::NotEmpty { path: path.to_path_buf() });
+        if !made && folder.look(TEMPORARY).is_err() {
+            replaceable(&folder, overwrite)?;
         }
         let named = format!("{}{nonce}", PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
         let claimed = Self { folder, temporary, probe, made, _lock: lock };
-        let cleared = contents(&claimed.folder).and_then(|contents| match overwrite {
-            _ if contents.is_empty() => Ok(()),
-            true => claimed.move_aside(&contents),
-            false => Err(OutputError::NotEmpty { path: path.to_path_buf() }),
+        let cleared = replaceable(&claimed.folder, overwrite).and_then(|there| match there.is_empty() {
+            true => Ok(()),
+            false => claimed.move_aside(&there),
         });
         match cleared {
             Ok(()) => Ok(claimed),
@@ -237,6 +236,23 @@ fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
     let mut names = folder.names().map_err(OutputError::io("list", &folder.path("")))?;
     names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
     Ok(names)
+}
+
+/// What is in an output directory, for it to be replaced.
+///
+/// # Errors
+/// A directory that is not empty without `overwrite`, and with it one that holds what is no output of a job.
+fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
+    let there = contents(folder)?;
+    let path = || folder.path("");
+    match there.is_empty() {
+        true => Ok(there),
+        false if !overwrite => Err(OutputError::NotEmpty { path: path() }),
+        false => match protected::first_other(folder, &there) {
+            None => Ok(there),
+            Some(name) => Err(OutputError::NotAnOutput { path: path(), name: name.into() }),
+        },
+    }
 }
 
 /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.

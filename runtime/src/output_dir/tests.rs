@@ -313,7 +313,7 @@ fn finish_removes_what_was_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
-    fs::write(out.join("old"), "old").unwrap();
+    fs::write(out.join("part-old"), "old").unwrap();
     OutputDirectory::claim(&out, true, false, "1").unwrap().finish(&success(), &[], true).unwrap();
     assert_eq!(names(&out), ["_SUCCESS"]);
     assert_eq!(names(dir.path()), ["out"]);
@@ -384,7 +384,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
         fs::create_dir(&out).unwrap();
-        for name in [old, "more"] {
+        for name in [old, "part-more"] {
             fs::write(out.join(name), "old").unwrap();
         }
         let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
@@ -396,7 +396,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         dies(dying);
         let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
         assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
-        let mut expected = [old, "more"];
+        let mut expected = [old, "part-more"];
         expected.sort_unstable();
         assert_eq!(names(&out), expected);
         assert_eq!(fs::read_to_string(out.join(old)).unwrap(), "old");
@@ -408,7 +408,7 @@ fn what_a_client_that_died_after_success_had_not_cleared_away_goes() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
-    fs::write(out.join("old"), "old").unwrap();
+    fs::write(out.join("part-old"), "old").unwrap();
     let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
     dying.take_claim(claim::CLOSING).unwrap();
     dying.write_success(&success(), false, &mut Vec::new()).unwrap();
@@ -473,7 +473,7 @@ fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     fs::create_dir(&out).unwrap();
-    fs::write(out.join("old"), "old").unwrap();
+    fs::write(out.join("part-old"), "old").unwrap();
     // As often as chance may want it.
     for round in 0..50 {
         let claims: Vec<Result<OutputDirectory, OutputError>> = std::thread::scope(|scope| {
@@ -492,7 +492,7 @@ fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
         }
         assert_eq!(names(&out.join(TEMPORARY)).len(), 1);
         won.into_iter().for_each(|won| won.unwrap().abandon());
-        assert_eq!(names(&out), ["old"]);
+        assert_eq!(names(&out), ["part-old"]);
     }
 }
 
@@ -501,7 +501,7 @@ fn claim_on_a_link_is_one_on_what_it_names() {
     let dir = tempfile::tempdir().unwrap();
     let (target, link) = (dir.path().join("target"), dir.path().join("link"));
     fs::create_dir(&target).unwrap();
-    fs::write(target.join("old"), "old").unwrap();
+    fs::write(target.join("part-old"), "old").unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
     OutputDirectory::claim(&link, true, false, "1").unwrap().finish(&success(), &[], false).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "the link is a link");

@@ -1,10 +1,8 @@
-//! What `hadoop fs` changes in files that are there: `-chmod`, whose rights are those of this machine, and `-appendToFile`.
+//! `hadoop fs -chmod`, whose rights are those of this machine.
 
 use super::trees::{DEPTH_MAX, entries};
 use super::{FileCall, Refused, io_refused};
-use crate::streaming::places::DefaultSystem;
-use gristmill_runtime::exit;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,8 +11,7 @@ impl FileCall<'_> {
     /// `-chmod [-R] MODE PATH…`.
     pub(super) fn change_rights(&self) -> anyhow::Result<u8> {
         let Some((mode, names)) = self.paths.split_first().filter(|(_, names)| !names.is_empty()) else {
-            self.refuse(&Refused("Not enough arguments: expected 2".to_owned()));
-            return Ok(u8::MAX);
+            return Ok(self.too_few(2));
         };
         if changed(0, mode).is_none() {
             self.refuse(&Refused(format!("chmod : mode '{mode}' does not match the expected pattern.")));
@@ -27,32 +24,6 @@ impl FileCall<'_> {
             places: self.places.clone(),
         };
         call.each_path(|path| Ok(io_refused(&call.uri(path), change(path, mode, call.has(&["R"]), 0))))
-    }
-
-    /// `-appendToFile LOCAL… PATH`.
-    pub(super) fn append(&self) -> anyhow::Result<u8> {
-        let Some((target, sources)) = self.paths.split_last().filter(|(_, sources)| !sources.is_empty())
-        else {
-            self.refuse(&Refused("Not enough arguments: expected 2".to_owned()));
-            return Ok(u8::MAX);
-        };
-        let local = self.places.with_default(DefaultSystem::Local);
-        let path = self.places.local(target)?;
-        for source in sources {
-            let copied =
-                OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| match *source {
-                    "-" => io::copy(&mut io::stdin().lock(), &mut file),
-                    source => {
-                        let source = local.local(source).map_err(io::Error::other)?;
-                        io::copy(&mut File::open(source)?, &mut file)
-                    }
-                });
-            if let Err(refused) = io_refused(target, copied.map(drop)) {
-                self.refuse(&refused);
-                return Ok(exit::FAILED);
-            }
-        }
-        Ok(exit::OK)
     }
 }
 

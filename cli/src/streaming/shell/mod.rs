@@ -4,6 +4,7 @@
 //! for what is removed; what is said of those is true of this machine, or nothing.
 
 mod changes;
+mod copies;
 mod find;
 mod listing;
 mod trees;
@@ -12,12 +13,13 @@ mod wildcards;
 use super::lists::expand_braces;
 use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line, written};
+use copies::CopyWay;
 use gristmill_runtime::exit;
 use gristmill_worker::output::open_part;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use trees::{copy_tree, entries, tally};
+use trees::{entries, tally};
 pub use wildcards::glob;
 
 /// Bytes that `-tail` and `-head` show.
@@ -78,6 +80,11 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
         paths: paths.iter().map(String::as_str).collect(),
         places,
     };
+    if paths.iter().any(String::is_empty) {
+        // Most often a variable that is not set, and never the user's folder: `-rm -r ""` would be the end of it.
+        call.refuse(&Refused("Can not create a Path from an empty string".to_owned()));
+        return Ok(u8::MAX);
+    }
     match call.carry_out()? {
         Some(code) => Ok(code),
         None => {
@@ -148,13 +155,19 @@ impl FileCall<'_> {
         stderr_line(&format!("{}: {}", self.name, refused.0));
     }
 
+    /// Refuses a call that names fewer paths than its command takes.
+    fn too_few(&self, expected: usize) -> u8 {
+        let named = self.paths.len();
+        self.refuse(&Refused(format!("Not enough arguments: expected {expected} but got {named}")));
+        u8::MAX
+    }
+
     /// Does something with every file that the paths stand for. One that is missing does not keep the others from it.
     fn each_path(&self, mut work: impl FnMut(&Path) -> FileOutcome) -> anyhow::Result<u8> {
         let here = [""];
         let names = if self.paths.is_empty() && self.name == "ls" { &here[..] } else { &self.paths[..] };
         if names.is_empty() {
-            self.refuse(&Refused("Not enough arguments: expected 1 but got 0".to_owned()));
-            return Ok(u8::MAX);
+            return Ok(self.too_few(1));
         }
         let mut code = exit::OK;
         for name in names {
@@ -178,6 +191,9 @@ impl FileCall<'_> {
 
     /// Does something with every name as it is.
     fn each_name(&self, mut work: impl FnMut(&str, &Path) -> FileOutcome) -> anyhow::Result<u8> {
+        if self.paths.is_empty() {
+            return Ok(self.too_few(1));
+        }
         let mut code = exit::OK;
         for name in &self.paths {
             let path = self.places.local(name)?;
@@ -222,6 +238,9 @@ impl FileCall<'_> {
     }
 
     fn remove(&self, recursive: bool) -> anyhow::Result<u8> {
+        if self.paths.is_empty() {
+            return Ok(self.too_few(1));
+        }
         let mut code = exit::OK;
         for name in &self.paths {
             match self.found(name) {
@@ -293,98 +312,6 @@ impl FileCall<'_> {
         Ok(if !self.flags.is_empty() && self.flags.iter().all(is) { exit::OK } else { exit::FAILED })
     }
 
-    fn copy(&self, direction: CopyWay) -> anyhow::Result<u8> {
-        let local = self.places.with_default(DefaultSystem::Local);
-        let (from, to) = match direction {
-            CopyWay::Up => (&local, &self.places),
-            CopyWay::Down => (&self.places, &local),
-            CopyWay::Within | CopyWay::Moved => (&self.places, &self.places),
-        };
-        let (sources, target) = match (direction, &self.paths[..]) {
-            (CopyWay::Up | CopyWay::Down, [source]) => (vec![*source], ""),
-            (_, [sources @ .., target]) if !sources.is_empty() => (sources.to_vec(), *target),
-            _ => {
-                self.refuse(&Refused("Not enough arguments: expected 2".to_owned()));
-                return Ok(u8::MAX);
-            }
-        };
-        let target_path = to.local(target)?;
-        let mut code = exit::OK;
-        for source in sources {
-            let whence =
-                FileCall { places: from.clone(), flags: Vec::new(), paths: Vec::new(), name: self.name };
-            let found = match source {
-                "-" if direction == CopyWay::Up => Ok(vec![PathBuf::from("-")]),
-                source => whence.found(source),
-            };
-            let copied = found.and_then(|found| {
-                found.iter().try_for_each(|path| self.copy_one(path, &target_path, target, direction))
-            });
-            if let Err(refused) = copied {
-                self.refuse(&refused);
-                code = exit::FAILED;
-            }
-        }
-        Ok(code)
-    }
-
-    fn copy_one(&self, source: &Path, target: &Path, name: &str, direction: CopyWay) -> Result<(), Refused> {
-        let place = match (target.is_dir(), source.file_name()) {
-            (true, Some(own)) => target.join(own),
-            _ => target.to_owned(),
-        };
-        let named = |result: io::Result<()>| io_refused(name, result);
-        if place.exists() && !self.has(&["f"]) {
-            return Err(Refused(format!("`{name}': File exists")));
-        }
-        if !place.parent().is_some_and(Path::is_dir) {
-            return Err(Refused(format!("`{name}': No such file or directory")));
-        }
-        if source.as_os_str() == "-" {
-            return named(
-                File::create(&place)
-                    .and_then(|mut file| io::copy(&mut io::stdin().lock(), &mut file))
-                    .map(drop),
-            );
-        }
-        if direction == CopyWay::Moved || self.name == "moveFromLocal" {
-            return match fs::rename(source, &place) {
-                Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                    named(copy_tree(source, &place, 0).and_then(|()| {
-                        if source.is_dir() { fs::remove_dir_all(source) } else { fs::remove_file(source) }
-                    }))
-                }
-                moved => named(moved),
-            };
-        }
-        named(copy_tree(source, &place, 0))
-    }
-
-    /// `-getmerge [-nl] FROM TO`.
-    fn merge(&self) -> anyhow::Result<u8> {
-        let [sources @ .., target] = &self.paths[..] else { return Ok(u8::MAX) };
-        let mut out = File::create(target)?;
-        for source in sources {
-            let found = match self.found(source) {
-                Ok(found) => found,
-                Err(refused) => {
-                    self.refuse(&refused);
-                    return Ok(exit::FAILED);
-                }
-            };
-            for path in found {
-                let parts = if path.is_dir() { entries(&path)? } else { vec![path] };
-                for part in parts.iter().filter(|part| part.is_file()) {
-                    io::copy(&mut File::open(part)?, &mut out)?;
-                    if self.has(&["nl"]) {
-                        out.write_all(b"\n")?;
-                    }
-                }
-            }
-        }
-        Ok(exit::OK)
-    }
-
     /// Looks whether the paths behind the first few words are there.
     fn only_look(&self, words: usize) -> anyhow::Result<u8> {
         let mut code = exit::OK;
@@ -398,19 +325,8 @@ impl FileCall<'_> {
     }
 }
 
-/// Where files go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum CopyWay {
-    /// From this machine's files.
-    Up,
-    /// To this machine's files.
-    Down,
-    Within,
-    Moved,
-}
-
 /// What the operating system says, as Hadoop would.
-fn io_refused(name: &str, result: io::Result<()>) -> Result<(), Refused> {
+fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
     result.map_err(|error| {
         let said = match error.kind() {
             io::ErrorKind::NotFound => "No such file or directory".to_owned(),

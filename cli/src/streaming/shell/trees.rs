@@ -1,4 +1,4 @@
-//! Folders with all that is in them: listed, added up, copied.
+//! Folders with all that is in them: listed and added up.
 
 use std::fs;
 use std::io;
@@ -26,16 +26,4 @@ pub fn tally(path: &Path, depth: usize) -> (u64, u64, u64) {
         .iter()
         .map(|path| tally(path, depth + 1))
         .fold((1, 0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1, sum.2 + more.2))
-}
-
-/// Copies a file, or a folder with all that is in it.
-pub fn copy_tree(source: &Path, target: &Path, depth: usize) -> io::Result<()> {
-    if !fs::metadata(source)?.is_dir() {
-        return fs::copy(source, target).map(drop);
-    }
-    fs::create_dir_all(target)?;
-    let below = if depth < DEPTH_MAX { entries(source)? } else { Vec::new() };
-    below.iter().try_for_each(|path| {
-        path.file_name().map_or(Ok(()), |name| copy_tree(path, &target.join(name), depth + 1))
-    })
 }

@@ -80,3 +80,87 @@ fn files_are_found_by_name_and_listed_by_size() {
         .expect_code(255)
         .expect_words(&["-frob: Unknown command"]);
 }
+
+#[test]
+fn file_is_never_copied_onto_itself_under_whatever_name() {
+    let sandbox = Sandbox::new();
+    let one = sandbox.write("hdfs/d/one", "one\n");
+    sandbox.write("hdfs/d/two", "two\n");
+    fs::hard_link(&one, sandbox.path("hdfs/linked")).unwrap();
+    let same = format!("file://{one}");
+    for (words, said) in [
+        (["-cp", "-f", "/d/one", "/d/one"], "are identical"),
+        (["-cp", "-f", "/d/one", "/d"], "are identical"),
+        (["-cp", "-f", "/d/one", "/linked"], "are identical"),
+        (["-mv", "-f", "/d/one", "/linked"], "are identical"),
+        (["-put", "-f", &one, "/d/one"], "are identical"),
+        (["-copyFromLocal", "-f", &one, "/linked"], "are identical"),
+        (["-get", "-f", "/d/one", &one], "are identical"),
+        (["-cp", "-f", "/d/one", &same], "are identical"),
+        (["-cp", "-f", "/d/*", "/d"], "are identical"),
+        (["-cp", "-f", "/d/*", "/linked"], "Is not a directory"),
+        (["-cp", "-f", "/d/*", "/missing"], "No such file or directory"),
+        (["-cp", "-f", "/d", "/d"], "is a subdirectory of itself"),
+        (["-cp", "-f", "/d", "/d/e"], "is a subdirectory of itself"),
+        (["-mv", "-f", "/d", "/d/e"], "is a subdirectory of itself"),
+        (["-getmerge", "-nl", "/d", &one], "are identical"),
+    ] {
+        let refused = call(&sandbox, "hadoop", &[&["fs"], &words[..]].concat()).finish();
+        refused.expect_code(1).expect_words(&[words[0].trim_start_matches('-'), said]);
+        let listed = well(&sandbox, &["fs", "-ls", "-R", "-C", "/"]);
+        assert_eq!(listed, "hdfs:///d\nhdfs:///d/one\nhdfs:///d/two\nhdfs:///linked\n", "{words:?}");
+        let held = well(&sandbox, &["fs", "-cat", "/d/one", "/d/two", "/linked"]);
+        assert_eq!(held, "one\ntwo\none\n", "{words:?}");
+    }
+}
+
+#[test]
+fn append_of_a_file_to_itself_is_refused_before_it_grows() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("hdfs/x", "one\n");
+    let refuse = |words: &[&str], said: &str| {
+        call(&sandbox, "hadoop", &[&["fs", "-appendToFile"], words].concat())
+            .stdin_file(&file)
+            .finish()
+            .expect_code(1)
+            .expect_words(&[said]);
+        assert_eq!(fs::read(&file).unwrap(), b"one\n", "{words:?}");
+    };
+    refuse(&[&file, "/x"], "are identical");
+    refuse(&["-", "/x"], "are identical");
+    refuse(&[&sandbox.write("other", "two\n"), &sandbox.text("missing"), "/x"], "No such file");
+}
+
+#[test]
+fn getmerge_that_finds_nothing_leaves_its_target_as_it_was() {
+    let sandbox = Sandbox::new();
+    let target = sandbox.write("target", "kept\n");
+    sandbox.write("hdfs/d/part-0", "one\n");
+    sandbox.write("hdfs/d/part-1", "two\n");
+    for sources in [&["/nope"][..], &["/d", "/nope"]] {
+        let words = [&["fs", "-getmerge"], sources, &[&target]].concat();
+        call(&sandbox, "hadoop", &words).finish().expect_code(1).expect_words(&["`/nope': No such file"]);
+        assert_eq!(fs::read(&target).unwrap(), b"kept\n");
+    }
+    call(&sandbox, "hadoop", &["fs", "-getmerge", "/d"]).finish().expect_code(255);
+    well(&sandbox, &["fs", "-getmerge", "/d", &target]);
+    assert_eq!(fs::read(&target).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
+fn empty_name_is_refused_and_never_the_folder_of_the_user() {
+    let sandbox = Sandbox::new();
+    well(&sandbox, &["fs", "-mkdir", "-p", "mine"]);
+    for words in [&["-rm", "-r", ""][..], &["-rm", "-r", "-f", "", "mine"], &["-ls", ""], &["-mv", "", "/x"]]
+    {
+        call(&sandbox, "hadoop", &[&["fs"], words].concat())
+            .finish()
+            .expect_code(255)
+            .expect_words(&["empty string"]);
+        well(&sandbox, &["fs", "-test", "-d", "mine"]);
+    }
+    for verb in ["-rm", "-mkdir", "-touchz", "-cat", "-cp"] {
+        let refused = call(&sandbox, "hadoop", &["fs", verb]).finish();
+        refused.expect_code(255).expect_words(&["Not enough arguments"]);
+    }
+}

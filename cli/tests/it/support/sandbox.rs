@@ -232,6 +232,12 @@ impl Invocation {
         self
     }
 
+    /// Lets it read a file as its standard input.
+    pub fn stdin_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.command.stdin(File::open(path).unwrap());
+        self
+    }
+
     /// Starts it.
     pub fn start(mut self) -> Running {
         self.command.stdout(File::create(&self.stdout).unwrap()).stderr(File::create(&self.stderr).unwrap());
