@@ -47,7 +47,7 @@ pub(super) fn expand(pattern: &FilePath, limit: usize) -> Result<Vec<FilePath>, 
     }
     match found.as_slice() {
         [] => Err(InputError::NoMatch { path: pattern.clone() }),
-        found => Ok(found.iter().map(|path| FilePath::from(path.as_path())).collect()),
+        found => Ok(found.iter().map(|path| FilePath::from(named(path))).collect()),
     }
 }
 
@@ -61,9 +61,14 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// The same path, by a name: that of the folder we are in, from which all others are counted, is empty.
+fn named(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
 /// What is in a folder; nothing if it is none.
 fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
-    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let place = named(folder);
     let failed = |source| InputError::from_io(&FilePath::from(place), source);
     let entries = match fs::read_dir(place) {
         Err(error) if is_absent(&error) => return Ok(Vec::new()),

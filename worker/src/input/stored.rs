@@ -90,16 +90,20 @@ impl Prefix<'_> {
     /// The objects that fit a name with wildcards, and those in folders that do.
     fn fitting(&self) -> Result<Vec<Object>, InputError> {
         let pattern = self.url.key();
-        // Up to the folder of the first name with wildcards all keys begin alike.
+        // Up to the first wildcard all keys begin alike.
         let literal = pattern.find(['*', '?', '[']).map_or(pattern, |at| &pattern[..at]);
-        let literal = literal.rfind('/').map_or("", |slash| &literal[..=slash]);
+        // A `**` at the end stands for folders, so what lies in them is theirs.
+        let of_folders = pattern.rsplit('/').next() == Some("**");
         let mut files = Vec::new();
         let mut folders: BTreeMap<String, Vec<Object>> = BTreeMap::new();
         for object in self.bucket.list(literal).map_err(InputError::store)? {
             let names: Vec<&str> = object.key.split('/').collect();
             match names_fitted(pattern, &object.key) {
-                Some(fitted) if fitted == names.len() => files.push(object),
-                Some(fitted) => folders.entry(names[..fitted].join("/")).or_default().push(object),
+                Some(fitted) if fitted < names.len() || of_folders => {
+                    let folder = names[..fitted.min(names.len() - 1)].join("/");
+                    folders.entry(folder).or_default().push(object);
+                }
+                Some(_) => files.push(object),
                 None => {}
             }
         }

@@ -75,7 +75,9 @@ pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
 fn variables<K: FromStr>(beginning: &str) -> Vec<(K, String)> {
     let of_store = |(name, value): (OsString, OsString)| {
         let name = name.to_str().filter(|name| name.starts_with(beginning))?.to_ascii_lowercase();
-        Some((name.parse().ok()?, value.into_string().ok()?))
+        // One that is empty counts as not set, as for the tools of these stores.
+        let value = value.into_string().ok().filter(|value| !value.is_empty())?;
+        Some((name.parse().ok()?, value))
     };
     env::vars_os().filter_map(of_store).collect()
 }
@@ -108,7 +110,7 @@ fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
     {
         builder = builder.with_endpoint(endpoint);
     }
-    let builder = allow_loopback(builder)?;
+    let builder = check_endpoint(builder)?;
     let by_role = is_set(
         &builder,
         &[
@@ -134,12 +136,18 @@ fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
     Ok((store.clone(), Some(store)))
 }
 
-/// Plain HTTP stays on this machine, unless somebody has asked for it.
-fn allow_loopback(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
+/// An endpoint is a URL, and plain HTTP stays on this machine, unless somebody has asked for it.
+fn check_endpoint(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
     let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
     let Some(endpoint) = keys.iter().find_map(|key| builder.get_config_value(key)) else {
         return Ok(builder);
     };
+    // The library takes any text, and panics at the first request.
+    let has_host = |url: reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    if !reqwest::Url::parse(&endpoint).is_ok_and(has_host) {
+        let detail = "the endpoint of S3, as AWS_ENDPOINT_URL or a profile names it, is no URL that begins with http:// or https://";
+        return Err(ObjectFailure::Settings { detail: detail.to_owned() });
+    }
     let Some(rest) = endpoint.strip_prefix("http://") else { return Ok(builder) };
     let host = rest.split('/').next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
@@ -206,7 +214,7 @@ mod tests {
 
     #[test]
     fn plain_http_is_spoken_on_loopback_alone() {
-        let try_endpoint = |endpoint: &str| allow_loopback(AmazonS3Builder::new().with_endpoint(endpoint));
+        let try_endpoint = |endpoint: &str| check_endpoint(AmazonS3Builder::new().with_endpoint(endpoint));
         for endpoint in
             ["http://127.0.0.1:9000", "http://[::1]:9000/x", "http://localhost", "https://s3.example.org"]
         {
@@ -217,6 +225,10 @@ mod tests {
         {
             let refused = try_endpoint(endpoint).unwrap_err();
             assert!(matches!(refused, ObjectFailure::Plaintext { .. }), "{endpoint}: {refused}");
+        }
+        for endpoint in ["notaurl", "localhost:9000", "ftp://127.0.0.1", "http://", "https:// x"] {
+            let refused = try_endpoint(endpoint).unwrap_err();
+            assert!(matches!(refused, ObjectFailure::Settings { .. }), "{endpoint}: {refused}");
         }
     }
 }

@@ -233,3 +233,21 @@ fn endpoint_in_the_clear_beyond_this_machine_needs_somebody_to_ask_for_it() {
     finished
         .expect_words(&["http://192.0.2.1:9000 is plain HTTP beyond this machine", "AWS_ALLOW_HTTP=true"]);
 }
+
+#[test]
+fn endpoint_that_is_no_url_is_told_as_a_setting_and_an_empty_one_as_none() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    let with = |endpoint: &str| {
+        let counting = command(&sandbox, &server, ["run", "wordcount", &input, "--quiet"]);
+        counting.env("AWS_ENDPOINT_URL", endpoint)
+    };
+    let refused = with("notaurl").finish().expect_code(3);
+    let words = ["AWS_ENDPOINT_URL", "is no URL that begins with http:// or https://"];
+    assert!(!refused.expect_words(&words).stderr.contains("panicked"));
+    let address =
+        server.variables(&sandbox).into_iter().find(|(name, _)| *name == "AWS_ENDPOINT_URL").unwrap().1;
+    // The older name of the same setting.
+    let counted = with("").env("AWS_ENDPOINT", address).finish().expect_code(0);
+    assert_eq!(counted.stdout_text(), "a\t1\n");
+}
