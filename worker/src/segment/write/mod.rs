@@ -56,12 +56,15 @@ impl SegmentsWriter {
     /// A spill file that cannot be created, if the budget refuses at once.
     pub fn in_memory(setting: WriteSetting, budget: &Budget, bytes_hint: usize) -> Result<Self, WriteError> {
         match budget.try_reserve(bytes_hint) {
-            Some(reservation) => {
-                let buffer = Vec::with_capacity(bytes_hint);
-                Ok(Self::new(setting, Writing::Memory(reservation), buffer, bytes_hint))
-            }
+            Some(reservation) => Ok(Self::in_reserved(setting, reservation)),
             None => Self::on_disk(setting),
         }
+    }
+
+    /// Keeps the output in memory that is set aside already, and in more as long as its budget grants it.
+    pub(crate) fn in_reserved(setting: WriteSetting, reservation: Reservation) -> Self {
+        let bytes = reservation.bytes();
+        Self::new(setting, Writing::Memory(reservation), Vec::with_capacity(bytes), bytes)
     }
 
     /// Writes the output to a spill file.

@@ -44,14 +44,15 @@ impl Reducer for WriteKeys {
     }
 }
 
-/// A file that is large enough to be mapped, of lines of many lengths, some equal.
+/// A file that is large enough to be mapped, of lines of many lengths, some equal, and on the whole so long that they stay
+/// in it.
 fn lines() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut state = 17_u64;
     while bytes.len() < 600_000 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let length = [0, 3, 8, 9, 40, 127, 128, 300][(state >> 40) as usize % 8];
-        let line = format!("{:x}", state >> 52).repeat(300);
+        let length = [0, 8, 9, 127, 128, 3000, 4000, 4094][(state >> 40) as usize % 8];
+        let line = format!("{:x}", state >> 52).repeat(4094);
         bytes.extend_from_slice(&line.as_bytes()[..length]);
         bytes.push(b'\n');
     }
@@ -67,9 +68,13 @@ pub(super) struct Setup {
 }
 
 pub(super) fn setup(kept_bytes: usize, partitions: u32) -> Setup {
+    setup_of(&lines(), Means::PLENTY, kept_bytes, partitions)
+}
+
+fn setup_of(lines: &[u8], means: Means, kept_bytes: usize, partitions: u32) -> Setup {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lines");
-    std::fs::write(&path, lines()).unwrap();
+    std::fs::write(&path, lines).unwrap();
     let input = Input::lines([path.to_str().unwrap()]);
     let splits = plan_splits(
         std::slice::from_ref(&input),
@@ -77,7 +82,7 @@ pub(super) fn setup(kept_bytes: usize, partitions: u32) -> Setup {
         SplitRules { split_bytes: 200_000, pieces_max: 10, ..SplitRules::default() },
     );
     let plan = JobPlan::map(input, || Lines).reduce(|| WriteKeys);
-    let mut bench = Bench::new(Means::PLENTY, partitions);
+    let mut bench = Bench::new(means, partitions);
     bench.settings.kept_in_files = Budget::new(kept_bytes);
     Setup { bench, plan, splits: splits.unwrap(), path, _dir: dir }
 }
@@ -152,6 +157,19 @@ fn pairs_are_copied_where_the_file_may_not_be_relied_on() {
         all.join("\n") + "\n"
     };
     assert!(setup.parts(&outputs).unwrap()[0] == sorted);
+}
+
+#[test]
+fn short_pairs_stay_in_their_file_only_where_there_is_no_memory_for_them() {
+    let lines: String = (0..6000_u64).map(|number| format!("{:099}\n", number * 7919 % 6000)).collect();
+    // Room for what is kept about all pairs, and for the pairs of no map.
+    let little = Means { budget_bytes: 150_000, ..Means::PLENTY };
+    let [ample, little] = [Means::PLENTY, little].map(|means| setup_of(lines.as_bytes(), means, 1 << 30, 1));
+    let (copied, left) = (ample.maps(), little.maps());
+    let memory = |output: &MapOutput| matches!(output.segment(0), Some(SegmentData::Memory(_)));
+    let in_file = |output: &MapOutput| matches!(output.segment(0), Some(SegmentData::InFile(_)));
+    assert!(1 < copied.len() && copied.iter().all(memory) && left.iter().all(in_file));
+    assert_eq!(ample.parts(&copied).unwrap(), little.parts(&left).unwrap());
 }
 
 #[test]
