@@ -239,7 +239,7 @@ class Bench:
             (folder / "spills").mkdir()
         if "--overwrite" in case.general:
             (folder / "out").mkdir()
-            (folder / "out" / "old").write_bytes(b"from before")
+            (folder / "out" / "part-old").write_bytes(b"from before")
 
     def differs(self, case: Case, folder: pathlib.Path, cluster, seed: str) -> Difference | None:
         """Runs a case and compares. The folder must not exist; it is removed unless something differs."""
@@ -288,7 +288,7 @@ class Bench:
             if done.stdout and "--json" not in case.general:
                 return differ("leftovers", f"a refused job printed {done.stdout[:100]!r}")
             if "--overwrite" in case.general:
-                if sorted(os.listdir(out)) != ["old"]:
+                if sorted(os.listdir(out)) != ["part-old"]:
                     return differ("leftovers", f"the old output was touched by a refused job: {sorted(os.listdir(out))}")
             elif new:
                 return differ("leftovers", f"a refused job left {sorted(new)}")

@@ -107,7 +107,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
             "{name} runs several jobs, and --narrate tells one: run one of them by itself"
         )));
     }
-    let narrator = JobNarrator::new(&narrate, job.overwrite, &config.deciders)?;
+    let narrator = JobNarrator::new(&narrate, job.replaces_files(), &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     options.written.extend(narrate.narrate_html.clone());
@@ -295,7 +295,7 @@ fn run_rounds(
     let result = rounds.drive(typed, client);
     if let Some(path) = &flags.report.trace {
         let trace = serde_json::to_vec(&trace::chrome_of_rounds(client.traces()))?;
-        private_file::write_asked("the trace", path, flags.overwrite, &trace)?;
+        private_file::write_asked("the trace", path, flags.replaces_files(), &trace)?;
     }
     if flags.report.json {
         stdout_line(&serde_json::to_string_pretty(&json_of_rounds(client, options, &result))?)?;
@@ -353,7 +353,7 @@ fn run_job(
     });
     progress.clear();
     if let (Some(path), Some(job)) = (&flags.report.trace, seen) {
-        write_trace(client, job, path, flags.overwrite)?;
+        write_trace(client, job, path, flags.replaces_files())?;
     }
     if let (Some(narrator), Some(job)) = (shown.narrator, seen) {
         narrator.tell(client, job, result.as_ref().ok())?;
@@ -430,7 +430,7 @@ fn advise(client: &Client, status: &JobStatus) {
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
-    let expect = |path: &PathBuf| private_file::expect_place("the trace", path, job.overwrite);
+    let expect = |path: &PathBuf| private_file::expect_place("the trace", path, job.replaces_files());
     job.report.trace.as_ref().map_or(Ok(()), expect)
 }
 

@@ -166,12 +166,17 @@ struct Walk {
 impl Walk {
     /// Goes back to that time; what was between is this.
     fn back_to(&mut self, ns: u64, what: impl Into<String>) {
-        let ns = ns.max(self.arrived_ns);
-        if self.at_ns <= ns {
-            return;
+        if ns.max(self.arrived_ns) < self.at_ns {
+            self.step(ns, what.into());
         }
+    }
+
+    /// Goes back to that time, if it is not that already, over something that belongs to the chain also where it took no time
+    /// that could be told.
+    fn step(&mut self, ns: u64, what: String) {
+        let ns = ns.max(self.arrived_ns).min(self.at_ns);
         let since = |ns: u64| ns - self.arrived_ns;
-        self.steps.push(PathStep { from_ns: since(ns), until_ns: since(self.at_ns), what: what.into() });
+        self.steps.push(PathStep { from_ns: since(ns), until_ns: since(self.at_ns), what });
         self.at_ns = ns;
     }
 
@@ -180,7 +185,7 @@ impl Walk {
         let mut record = last;
         // Each attempt once at most: times that contradict each other must not lead in a circle.
         for _ in 0..index.trace.attempts.len() {
-            self.back_to(began(record), format!("{} on {}{}", name(record), record.worker, how(record)));
+            self.step(began(record), format!("{} on {}{}", name(record), record.worker, how(record)));
             match self.before(index, record) {
                 Some(before) => record = before,
                 None => return,
@@ -542,6 +547,22 @@ mod tests {
     }
 
     #[test]
+    fn path_names_an_attempt_whose_clock_told_no_time_between_its_moments() {
+        let attempts = [
+            tried(("Map", 0, 0), 1, [200, 200, 200], &json!("succeeded")),
+            tried(("Reduce", 0, 0), 1, [207, 207, 212], &json!("succeeded")),
+        ];
+        let expected = [
+            "0..100 no task of it is launched yet",
+            "100..100 map-0 on worker-1",
+            "100..107 segments are brought together",
+            "107..112 reduce-0 on worker-1",
+            "112..115 the output is published",
+        ];
+        assert_eq!(told(&trace(("succeeded", None), 215, 1, &attempts, &[])), expected);
+    }
+
+    #[test]
     fn path_is_told_of_no_job_that_has_not_ended_and_of_no_trace_that_is_not_whole() {
         let map = [tried(("Map", 0, 0), 1, [100, 100, 150], &json!("succeeded"))];
         for state in ["waiting", "running", "publishing"] {
@@ -573,7 +594,7 @@ mod tests {
                 carried.iter().map(|&(map, epoch, from, to, at)| fetch((map, epoch), from, to, 5, at)).collect();
             let path = critical_path(&trace((state, code), ended, 1, &attempts, &fetches));
             prop_assert!(path.windows(2).all(|pair| pair[0].until_ns == pair[1].from_ns), "{:?}", path);
-            prop_assert!(path.iter().all(|step| step.from_ns < step.until_ns), "{:?}", path);
+            prop_assert!(path.iter().all(|step| step.from_ns <= step.until_ns), "{:?}", path);
             prop_assert!(path.len() <= STEPS_MAX);
             if let (Some(first), Some(last)) = (path.first(), path.last()) {
                 prop_assert_eq!((first.from_ns, last.until_ns), (0, (ended - 100) * MS));

@@ -162,6 +162,12 @@ pub struct ReportFlags {
 }
 
 impl JobFlags {
+    /// Whether files that tell about the job take the place of those that are there: they are those of the same rounds where
+    /// these go on.
+    pub fn replaces_files(&self) -> bool {
+        self.overwrite || self.resume
+    }
+
     /// The options of a job that writes to `output`.
     ///
     /// # Errors

@@ -19,7 +19,8 @@ const CLOCKS: f64 = 0.01;
 /// Runs a synthetic job with these flags; answers what it said and the events of its trace.
 fn traced(sandbox: &Sandbox, flags: &[&str]) -> (Finished, Vec<Value>) {
     let trace = sandbox.text("trace.json");
-    let finished = sandbox.run_well([&["run", "synthetic", "--json", "--trace", &trace], flags].concat());
+    let finished =
+        sandbox.run_well([&["run", "synthetic", "--json", "--overwrite", "--trace", &trace], flags].concat());
     let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
     (finished, trace["traceEvents"].as_array().unwrap().clone())
 }

@@ -94,7 +94,10 @@ fn cut_short(file: &fs::File) {
 /// A sort of one map whose input changes while a worker stands at `place`, behind that map.
 fn refused_when_changed_at(place: &str, flags: &[&str], change: fn(&fs::File)) {
     let sandbox = Sandbox::new();
-    let input = sandbox.write("text", Random::seeded(84).text(200_000, &[" ", "\n"]));
+    // Of long lines, which a sort leaves in their file.
+    let words = Random::seeded(84).text(200_000, &[" "]);
+    let lines: Vec<&[u8]> = words.chunks(1000).collect();
+    let input = sandbox.write("text", lines.join(&b'\n'));
     let out = sandbox.text("out");
     sandbox.arm(place);
     let job = ["run", "sort", &input, "--workers", "1", "--reduces", "1", "--output", &out];

@@ -110,6 +110,8 @@ fn rounds_are_refused_when_inputs_or_arguments_have_changed() {
     fs::remove_file(stage.path("b")).unwrap();
     fails(&stage, "a b --output out --resume", 4, "b");
     stage.write("b", "so be it\n");
+    fails(&stage, "a b --output out --overwrite", 3, "replaces nothing but the output of a job");
+    fs::remove_file(stage.path("out/weights/mine")).unwrap();
     let anew = run(&stage, "a b --output out --overwrite --json");
     assert_eq!(resumed(&json(&anew)), [("counts", false), ("shares", false), ("weights", false)]);
 }
