@@ -248,3 +248,33 @@ fn transport_that_fails_is_no_fault_of_the_table() {
         );
     }
 }
+
+/// A file whose page has its checksum, as pyarrow writes it with `write_page_checksum=True`; its page's bytes.
+const CHECKED: &[u8] =
+    b"PAR1\x15\x00\x15\x88\x04\x15\x88\x04\x15\xa7\x8f\xaf\x93\x03\x1c\x15\x18\x15\x00\x15\x06\x15\x06\
+    \x1c\x00\x00\x00\x02\x00\x00\x00\x18\x01\x11\x00\x00\x00the mill of row 0\x11\x00\x00\x00the mil\
+    l of row 1\x11\x00\x00\x00the mill of row 2\x11\x00\x00\x00the mill of row 3\x11\x00\x00\x00the \
+    mill of row 4\x11\x00\x00\x00the mill of row 5\x11\x00\x00\x00the mill of row 6\x11\x00\x00\x00t\
+    he mill of row 7\x11\x00\x00\x00the mill of row 8\x11\x00\x00\x00the mill of row 9\x12\x00\x00\
+    \x00the mill of row 10\x12\x00\x00\x00the mill of row 11\x15\x04\x19,5\x00\x18\x06schema\x15\x02\
+    \x00\x15\x0c%\x02\x18\x04text%\x00L\x1c\x00\x00\x00\x16\x18\x19\x1c\x19\x1c&\x00\x1c\x15\x0c\x19\
+    %\x06\x00\x19\x18\x04text\x15\x00\x16\x18\x16\xbe\x04\x16\xbe\x04&\x08I\x1c\x15\x00\x15\x00\x15\
+    \x02\x00<\x16\x9c\x03\x19\x06\x19&\x00\x18\x00\x00\x00\x16\xbe\x04\x16\x18&\x08\x16\xbe\x04\x00(\
+    \x20parquet-cpp-arrow version 26.0.1\x19\x1c\x1c\x00\x00\x00\x8d\x00\x00\x00PAR1";
+const CHECKED_PAGE: std::ops::Range<usize> = 31..291;
+
+#[test]
+fn damaged_page_of_parquet_is_an_error_when_it_has_a_checksum() {
+    let directory = Files::new();
+    let path = directory.write("t.parquet", CHECKED);
+    let rows: String = (0..12).map(|row| format!("the mill of row {row}\n")).collect();
+    assert_eq!(lines_of(&path, &[], 1000, 64).unwrap(), rows.as_bytes());
+    for at in CHECKED_PAGE {
+        let mut bytes = CHECKED.to_vec();
+        bytes[at] ^= 1;
+        directory.write("t.parquet", &bytes);
+        let error = lines_of(&path, &[], 1000, 64).unwrap_err();
+        assert!(matches!(error, InputError::Table { .. }) && error.is_input_fault(), "byte {at}: {error:?}");
+        assert!(error.to_string().contains("t.parquet is damaged"), "byte {at}: {error}");
+    }
+}
