@@ -3,7 +3,8 @@
 use crate::stores::server::StoreServer;
 use crate::support::Sandbox;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_ipc::writer::FileWriter;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -151,6 +152,22 @@ fn table_that_cannot_be_read_says_why() {
     let joined =
         run(&["join", "--left", &path, "--right", &path, "--on", "number", "--read-columns", "text"]);
     joined.expect_code(2).expect_words(&["--read-columns is for jobs that read lines"]);
+}
+
+#[test]
+fn length_that_an_arrow_file_only_claims_is_an_error_of_the_input() {
+    let sandbox = Sandbox::new();
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &table().schema(), options).unwrap();
+    writer.write(&table()).unwrap();
+    let mut bytes = writer.into_inner().unwrap();
+    // Written before the packed numbers: how many bytes they make.
+    let said = (ROWS * 8).to_le_bytes();
+    let at = bytes.windows(said.len()).position(|window| window == said).unwrap();
+    bytes[at..at + said.len()].copy_from_slice(&1_750_000_000_000_000_000_u64.to_le_bytes());
+    let path = sandbox.write("claims.arrow", bytes);
+    let refused = sandbox.gristmill(["run", "wordcount", &path]).finish();
+    refused.expect_code(4).expect_words(&["claims.arrow grows more than 200 times"]);
 }
 
 #[test]

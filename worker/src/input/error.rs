@@ -211,16 +211,16 @@ pub enum InputError {
         #[source]
         source: std::io::Error,
     },
-    /// A compressed file that grows beyond the allowed ratio.
+    /// A compressed file, or one that holds a table, that grows beyond the allowed ratio.
     #[error(
-        "compressed input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
+        "input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
     )]
     Expansion {
         /// As the user named it.
         path: FilePath,
         /// Bytes that came out.
         decoded: u64,
-        /// Compressed bytes that went in.
+        /// Bytes of the file that went in.
         compressed: u64,
         /// Bytes that may come out for each that goes in.
         ratio_max: u32,

@@ -3,3 +3,5 @@
 mod counting;
 mod decoders;
 mod dice;
+#[cfg(feature = "tables")]
+mod tables;

@@ -7,7 +7,7 @@ use crate::input::{InputError, OpenFile, RangeRead};
 use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that are read at once where nobody says how many will be wanted.
@@ -44,6 +44,11 @@ impl TableBytes {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// What kept a range from being read, if anything did.
     pub fn take_failure(&self) -> Option<InputError> {
         self.shared().failure.take()
@@ -57,7 +62,7 @@ impl TableBytes {
     }
 
     /// Exactly this range.
-    fn range(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    pub fn range(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let end = start.checked_add(length as u64).filter(|end| *end <= self.size);
         // Before anything is made room for.
         let end =
@@ -122,22 +127,5 @@ impl Read for TableReader {
         let count = self.ahead.read(out)?;
         self.at += count as u64;
         Ok(count)
-    }
-}
-
-impl Seek for TableReader {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let place = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(from) => self.bytes.size.checked_add_signed(from),
-            SeekFrom::Current(from) => self.at.checked_add_signed(from),
-        };
-        let place =
-            place.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a place before the file"))?;
-        if place != self.at {
-            self.at = place;
-            self.ahead = io::Cursor::default();
-        }
-        Ok(place)
     }
 }

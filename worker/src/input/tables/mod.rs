@@ -7,9 +7,15 @@
 //! Not here: writing such files.
 
 #[cfg(feature = "tables")]
+mod arrow;
+#[cfg(feature = "tables")]
 mod bytes;
 #[cfg(feature = "tables")]
 mod cell;
+#[cfg(feature = "tables")]
+mod expansion;
+#[cfg(feature = "tables")]
+mod guard;
 #[cfg(feature = "tables")]
 mod rows;
 
@@ -18,7 +24,7 @@ use super::record::RecordFormat;
 #[cfg(feature = "tables")]
 use super::window::Buffered;
 use super::window::Window;
-use super::{InputError, OpenFile, Piece};
+use super::{InputError, InputLimits, OpenFile, Piece};
 #[cfg(feature = "tables")]
 use rows::TableRows;
 use serde::{Deserialize, Serialize};
@@ -84,16 +90,17 @@ pub(super) fn table_rows(
     table: &Table,
     format: RecordFormat,
     file: OpenFile,
+    limits: &InputLimits,
 ) -> Result<(Box<dyn Window>, u64), InputError> {
     #[cfg(feature = "tables")]
     {
-        let rows = TableRows::open(piece, table, format, file)?;
+        let rows = TableRows::open(piece, table, format, file, limits)?;
         let first = rows.first();
         Ok((Box::new(Buffered::new(rows, first)), first))
     }
     #[cfg(not(feature = "tables"))]
     {
-        let _ = (format, file);
+        let _ = (format, file, limits);
         Err(InputError::TablesNotBuiltIn { path: piece.name.clone(), kind: table.kind })
     }
 }

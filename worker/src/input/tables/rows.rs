@@ -1,24 +1,24 @@
 //! The rows of a table as bytes that come one after another.
 //!
-//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time;
-//! what a batch holds is up to the file, as in a decoder of a compressed one.
+//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
 
-use super::bytes::{TableBytes, TableReader};
+use super::arrow::ArrowFile;
+use super::bytes::TableBytes;
 use super::cell::{Cells, as_written};
+use super::expansion::Expansion;
+use super::guard::guarded;
 use super::{Table, TableKind};
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
-use crate::input::{InputError, OpenFile, Piece};
+use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
-use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows that are decoded at once, at most.
 const BATCH_ROWS: usize = 1024;
@@ -28,9 +28,17 @@ const BATCH_ROWS: usize = 1024;
 const ROW_SPAN: u64 = 64 << 20;
 
 /// What goes wrong in the crates that decode.
-type DecodeError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+/// The rows of a piece as they are decoded.
+pub(super) type Batches = Box<dyn Iterator<Item = Result<Decoded, DecodeError>> + Send>;
+
+/// Rows that were decoded together.
+pub(super) struct Decoded {
+    pub(super) batch: RecordBatch,
+    /// Rows of the file before them.
+    pub(super) first: u64,
+}
 
 /// The batch that is being written.
 struct Batch {
@@ -47,6 +55,11 @@ pub(in crate::input) struct TableRows {
     kind: TableKind,
     bytes: TableBytes,
     batches: Batches,
+    expansion: Expansion,
+    /// Bytes of the file that its rows are made of.
+    packed: u64,
+    /// Bytes of text that were made of them.
+    written: u64,
     layout: RowText,
     /// Where the text of its first row is said to begin in the file.
     first: u64,
@@ -67,14 +80,16 @@ impl TableRows {
         table: &Table,
         format: RecordFormat,
         file: OpenFile,
+        limits: &InputLimits,
     ) -> Result<Self, InputError> {
+        let expansion = Expansion::new(piece.name.clone(), limits);
         let bytes = TableBytes::new(file, piece.stamp.size);
         let failed = |source| failed(&piece.name, table.kind, &bytes, source);
         let opened = guarded(|| match table.kind {
             TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
-            TableKind::Arrow => arrow_rows(piece, table, bytes.clone()),
+            TableKind::Arrow => arrow_rows(piece, table, bytes.clone(), expansion.clone()),
         });
-        let Opened { names, order, first, batches } = opened.map_err(failed)??;
+        let Opened { names, order, first, packed, batches } = opened.map_err(failed)??;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
             RecordFormat::Csv { delimiter, .. } => RowText::Csv { delimiter },
@@ -83,7 +98,21 @@ impl TableRows {
         };
         let header = header.then_some(names);
         let (name, kind) = (piece.name.clone(), table.kind);
-        Ok(Self { name, kind, bytes, batches, layout, first, order, header, batch: None })
+        let written = 0;
+        Ok(Self {
+            name,
+            kind,
+            bytes,
+            batches,
+            expansion,
+            packed,
+            written,
+            layout,
+            first,
+            order,
+            header,
+            batch: None,
+        })
     }
 
     /// Where its bytes begin.
@@ -92,7 +121,7 @@ impl TableRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
-        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        let Some(Decoded { batch, .. }) = self.batches.next().transpose()? else { return Ok(None) };
         let columns: Result<_, ArrowError> =
             self.order.iter().map(|&column| as_written(batch.column(column))).collect();
         Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
@@ -135,7 +164,13 @@ impl Fill for TableRows {
                 }
                 continue;
             };
+            let before = buffer.len();
             let until = guarded(|| self.write(&batch, buffer, enough));
+            self.written += (buffer.len() - before) as u64;
+            let until = until.and_then(|until| {
+                self.expansion.expect(self.packed, self.written)?;
+                Ok(until)
+            });
             batch.from = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
             self.batch = Some(batch).filter(|batch| batch.from < batch.rows);
         }
@@ -201,6 +236,8 @@ struct Opened {
     /// Their places in a batch.
     order: Vec<usize>,
     first: u64,
+    /// Bytes of the file that the rows of the piece are made of.
+    packed: u64,
     batches: Batches,
 }
 
@@ -229,25 +266,26 @@ fn parquet_rows(
     let batches =
         builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
     let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok(Opened { names, order, first, batches: Box::new(batches) }))
+    let batches = batches.map(|batch| Ok(Decoded { batch: batch?, first: 0 }));
+    Ok(Ok(Opened { names, order, first, packed: piece.stamp.size, batches: Box::new(batches) }))
 }
 
 fn arrow_rows(
     piece: &Piece,
     table: &Table,
     bytes: TableBytes,
+    expansion: Expansion,
 ) -> Result<Result<Opened, InputError>, DecodeError> {
-    let whole = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?;
-    let wanted = match columns(piece, table, &whole.schema()) {
+    let packed = bytes.size();
+    let file = ArrowFile::open(bytes, expansion)?;
+    let schema = file.schema().clone();
+    let wanted = match columns(piece, table, &schema) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let batches = match table.columns.is_empty() {
-        true => whole,
-        false => FileReader::try_new(TableReader::new(bytes, 0), Some(in_file_order(&wanted)))?,
-    };
-    let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok(Opened { names, order, first: 0, batches: Box::new(batches) }))
+    let read = in_file_order(&wanted);
+    let (names, order) = placed(&schema.project(&read)?, &wanted);
+    Ok(Ok(Opened { names, order, first: 0, packed, batches: file.batches(read)? }))
 }
 
 /// The columns that are read by their places in the file.
@@ -280,11 +318,9 @@ fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
     (names, order)
 }
 
-/// Runs code of the crates that decode: where it panics at what a file holds, that is an error of the file.
-fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder gave up on it".into()))
-}
-
 fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
-    bytes.take_failure().unwrap_or_else(|| InputError::Table { path: name.clone(), kind, source })
+    bytes.take_failure().unwrap_or_else(|| match source.downcast::<InputError>() {
+        Ok(ours) => *ours,
+        Err(source) => InputError::Table { path: name.clone(), kind, source },
+    })
 }
