@@ -11,12 +11,13 @@ use arrow_array::{
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{DataType, Field, Schema};
 use gristmill_worker::input::list::LocalListing;
 use gristmill_worker::input::plan::{SplitRules, plan_splits};
 use gristmill_worker::input::{Blocks, Input, InputError, InputLimits, LocalFiles, open_split};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -102,10 +103,13 @@ fn parquet(packed: Compression, version: WriterVersion) -> Vec<u8> {
 
 /// Reads all rows; answers the bytes of their text.
 fn read(path: &str) -> Result<u64, InputError> {
-    let limits = InputLimits { expansion_floor: FLOOR, ..InputLimits::default() };
+    read_within(path, &InputLimits { expansion_floor: FLOOR, ..InputLimits::default() })
+}
+
+fn read_within(path: &str, limits: &InputLimits) -> Result<u64, InputError> {
     let mut text_bytes = 0;
     for split in plan_splits(&[Input::lines([path])], &LocalListing, SplitRules::default())? {
-        let mut blocks = open_split(&split, &LocalFiles, &limits);
+        let mut blocks = open_split(&split, &LocalFiles, limits);
         while let Some(block) = blocks.next_block()? {
             text_bytes += block.bytes().len() as u64;
         }
@@ -171,4 +175,77 @@ fn changed_parquet_files_are_read_or_refused_within_memory() {
             check("t.parquet", &parquet(packed, version));
         }
     }
+}
+
+/// Bytes of a large value.
+const LARGE: usize = 1 << 20;
+
+/// What reading a few of them at once may take: a batch, pages and dictionaries as they lie and decoded, and blocks of text.
+const LARGE_HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Writes a column of texts, reads it under limits that nothing passes, and compares the length of the text; answers the bytes
+/// that reading took.
+fn held_for(texts: &[&str], properties: WriterProperties) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet").to_str().unwrap().to_owned();
+    let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, true)]));
+    let mut writer =
+        ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), schema.clone(), Some(properties))
+            .unwrap();
+    for texts in texts.chunks(64) {
+        let column: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        writer.write(&RecordBatch::try_new(schema.clone(), vec![column]).unwrap()).unwrap();
+    }
+    writer.close().unwrap();
+    let limits = InputLimits { expansion_max: u32::MAX, ..InputLimits::default() };
+    let (text_bytes, held) = peak_of(|| read_within(&path, &limits).unwrap());
+    assert_eq!(text_bytes, texts.iter().map(|text| text.len() as u64 + 1).sum::<u64>());
+    held
+}
+
+fn check_large(texts: &[&str], properties: WriterPropertiesBuilder) {
+    let held = held_for(texts, properties.set_compression(Compression::SNAPPY).build());
+    eprintln!("{held} bytes were held");
+    assert!(held <= LARGE_HELD_BYTES_MAX, "{held} bytes");
+}
+
+#[test]
+fn batches_stay_small_when_one_large_value_is_repeated() {
+    let large = "x".repeat(LARGE);
+    let texts = vec![large.as_str(); 300];
+    // By a dictionary, and by what a value has of the one before.
+    check_large(&texts, WriterProperties::builder().set_dictionary_page_size_limit(4 * LARGE));
+    let deltas = WriterProperties::builder().set_dictionary_enabled(false);
+    check_large(&texts, deltas.set_writer_version(WriterVersion::PARQUET_2_0));
+}
+
+#[test]
+fn batches_become_smaller_when_large_values_come_late() {
+    let large = "x".repeat(LARGE);
+    let mut texts = vec!["mill"; 100_000];
+    texts.extend(vec![large.as_str(); 200]);
+    texts.extend(vec!["the"; 1000]);
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let plain = WriterProperties::builder().set_dictionary_enabled(false).set_writer_version(version);
+        check_large(&texts, plain.set_data_page_size_limit(64 << 10).set_write_batch_size(16));
+    }
+}
+
+#[test]
+fn table_that_grows_beyond_the_limit_is_refused_as_packed_files_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet").to_str().unwrap().to_owned();
+    let large = "x".repeat(LARGE);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![large.as_str(); 100]));
+    let table = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(4 * LARGE).build();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, table.schema(), Some(properties)).unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
+    let limits = InputLimits { expansion_max: 10, ..InputLimits::default() };
+    let error = read_within(&path, &limits).unwrap_err();
+    assert!(matches!(error, InputError::Expansion { ratio_max: 10, .. }), "{error:?}");
+    assert!(error.to_string().contains("t.parquet grows more than 10 times"), "{error}");
+    assert!(read_within(&path, &InputLimits { expansion_max: 1000, ..limits }).is_ok());
 }

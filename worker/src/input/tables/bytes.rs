@@ -22,7 +22,7 @@ pub(super) struct TableBytes {
 
 struct Shared {
     file: TableFile,
-    /// Why a range could not be read.
+    /// Why a range could not be read, or is not to be.
     failure: Option<InputError>,
 }
 
@@ -52,6 +52,11 @@ impl TableBytes {
     /// What kept a range from being read, if anything did.
     pub fn take_failure(&self) -> Option<InputError> {
         self.shared().failure.take()
+    }
+
+    /// Keeps why what was asked for is refused, for whoever asked for rows.
+    pub fn fail(&self, failure: InputError) {
+        self.shared().failure = Some(failure);
     }
 
     pub fn verify_unchanged(&self) -> Result<(), InputError> {
@@ -114,6 +119,16 @@ pub(super) struct TableReader {
 impl TableReader {
     pub fn new(bytes: TableBytes, at: u64) -> Self {
         Self { bytes, at, ahead: io::Cursor::default() }
+    }
+
+    /// The next bytes, so many if the file has them, which are read all the same.
+    pub fn peek(&mut self, length: usize) -> io::Result<&[u8]> {
+        let left = usize::try_from(self.bytes.size.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let wanted = length.min(left);
+        if self.ahead.get_ref().len() as u64 - self.ahead.position() < wanted as u64 {
+            self.ahead = io::Cursor::new(self.bytes.range(self.at, wanted)?);
+        }
+        Ok(&self.ahead.get_ref()[self.ahead.position() as usize..])
     }
 }
 

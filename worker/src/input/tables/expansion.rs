@@ -1,6 +1,5 @@
 //! How much may come out of a table's file for what lies in it: the limit of compressed files, for all that is decoded.
 
-use super::rows::DecodeError;
 use crate::input::path::FilePath;
 use crate::input::{InputError, InputLimits};
 
@@ -23,15 +22,15 @@ impl Expansion {
     ///
     /// # Errors
     /// [`InputError::Expansion`] if they are too many.
-    pub fn expect(&self, packed: u64, unpacked: u64) -> Result<(), DecodeError> {
+    pub fn expect(&self, packed: u64, unpacked: u64) -> Result<(), InputError> {
         if unpacked <= self.floor.max(packed.saturating_mul(u64::from(self.max))) {
             return Ok(());
         }
-        Err(Box::new(InputError::Expansion {
+        Err(InputError::Expansion {
             path: self.name.clone(),
             decoded: unpacked,
             compressed: packed,
             ratio_max: self.max,
-        }))
+        })
     }
 }

@@ -17,7 +17,13 @@ mod expansion;
 #[cfg(feature = "tables")]
 mod guard;
 #[cfg(feature = "tables")]
+mod pages;
+#[cfg(feature = "tables")]
+mod parquet;
+#[cfg(feature = "tables")]
 mod rows;
+#[cfg(feature = "tables")]
+mod thrift;
 
 use super::path::FilePath;
 use super::record::RecordFormat;

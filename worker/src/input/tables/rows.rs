@@ -7,21 +7,17 @@ use super::bytes::TableBytes;
 use super::cell::{Cells, as_written};
 use super::expansion::Expansion;
 use super::guard::guarded;
+use super::parquet::ParquetFile;
 use super::{Table, TableKind};
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
 use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeSet;
-
-/// Rows that are decoded at once, at most.
-const BATCH_ROWS: usize = 1024;
 
 /// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
@@ -86,7 +82,7 @@ impl TableRows {
         let bytes = TableBytes::new(file, piece.stamp.size);
         let failed = |source| failed(&piece.name, table.kind, &bytes, source);
         let opened = guarded(|| match table.kind {
-            TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
+            TableKind::Parquet => parquet_rows(piece, table, bytes.clone(), expansion.clone()),
             TableKind::Arrow => arrow_rows(piece, table, bytes.clone(), expansion.clone()),
         });
         let Opened { names, order, first, packed, batches } = opened.map_err(failed)??;
@@ -245,29 +241,19 @@ fn parquet_rows(
     piece: &Piece,
     table: &Table,
     bytes: TableBytes,
+    expansion: Expansion,
 ) -> Result<Result<Opened, InputError>, DecodeError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
-    let wanted = match columns(piece, table, builder.schema()) {
+    let file = ParquetFile::open(bytes, expansion)?;
+    let schema = file.schema().clone();
+    let wanted = match columns(piece, table, &schema) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let (mut groups, mut rows, mut first_row) = (Vec::new(), 0_u64, None);
-    for (number, group) in builder.metadata().row_groups().iter().enumerate() {
-        // Where its bytes begin; one without columns has no rows.
-        let begins = group.columns().iter().map(|column| column.byte_range().0).min();
-        if begins.is_some_and(|begins| (piece.offset..piece.end()).contains(&begins)) {
-            groups.push(number);
-            first_row.get_or_insert(rows);
-        }
-        rows = rows.saturating_add(group.num_rows().max(0).cast_unsigned());
-    }
-    let first = first_row.unwrap_or_default().saturating_mul(ROW_SPAN);
-    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
-    let batches =
-        builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
-    let (names, order) = placed(&batches.schema(), &wanted);
-    let batches = batches.map(|batch| Ok(Decoded { batch: batch?, first: 0 }));
-    Ok(Ok(Opened { names, order, first, packed: piece.stamp.size, batches: Box::new(batches) }))
+    let read = in_file_order(&wanted);
+    let (names, order) = placed(&schema.project(&read)?, &wanted);
+    let groups = file.groups(piece);
+    let (first, packed) = (groups.first().saturating_mul(ROW_SPAN), groups.packed);
+    Ok(Ok(Opened { names, order, first, packed, batches: file.batches(groups, &read) }))
 }
 
 fn arrow_rows(
