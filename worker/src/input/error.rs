@@ -236,6 +236,22 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A value of a table that cannot be written as text, such as a day beyond all calendars.
+    #[error(
+        "row {row} of column `{}` of input {path} has no text; leave that column out (--read-columns)",
+        .column.escape_debug()
+    )]
+    NoText {
+        /// As the user named it.
+        path: FilePath,
+        /// The name of the column.
+        column: String,
+        /// Of the file, the first being 1.
+        row: u64,
+        /// What the value is, and why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A table without a column that is to be read.
     #[error("input {path} has no column `{}` (--read-columns); it has {there}", .column.escape_debug())]
     NoColumn {

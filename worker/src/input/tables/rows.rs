@@ -41,6 +41,8 @@ struct Batch {
     /// In the order in which they are written.
     columns: Vec<ArrayRef>,
     rows: usize,
+    /// Rows of the file before it.
+    first: u64,
     /// Its first row that is not written.
     from: usize,
 }
@@ -61,8 +63,10 @@ pub(in crate::input) struct TableRows {
     first: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
     order: Vec<usize>,
-    /// The names of the columns, if they are to be written first.
-    header: Option<Vec<String>>,
+    /// The names of the columns that are read.
+    names: Vec<String>,
+    /// Whether these are to be written first.
+    header: bool,
     batch: Option<Batch>,
 }
 
@@ -92,7 +96,6 @@ impl TableRows {
             _ if order.len() == 1 => RowText::Text,
             _ => RowText::Tabs,
         };
-        let header = header.then_some(names);
         let (name, kind) = (piece.name.clone(), table.kind);
         let written = 0;
         Ok(Self {
@@ -106,6 +109,7 @@ impl TableRows {
             layout,
             first,
             order,
+            names,
             header,
             batch: None,
         })
@@ -117,10 +121,10 @@ impl TableRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
-        let Some(Decoded { batch, .. }) = self.batches.next().transpose()? else { return Ok(None) };
+        let Some(Decoded { batch, first }) = self.batches.next().transpose()? else { return Ok(None) };
         let columns: Result<_, ArrowError> =
             self.order.iter().map(|&column| as_written(batch.column(column))).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
+        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), first, from: 0 }))
     }
 
     /// Writes rows of a batch until there is enough; answers the first that is not written.
@@ -128,11 +132,17 @@ impl TableRows {
         let cells: Result<Vec<Cells<'_>>, ArrowError> =
             batch.columns.iter().map(|column| Cells::new(column.as_ref())).collect();
         let cells = cells?;
-        let mut scratch = Vec::new();
+        let mut scratch = String::new();
         let mut row = batch.from;
         while row < batch.rows && out.len() < enough {
             for (place, column) in cells.iter().enumerate() {
-                column.with(row, &mut scratch, |text| self.layout.field(place, cells.len(), text, out))?;
+                let put = |text: &[u8]| self.layout.field(place, cells.len(), text, out);
+                column.with(row, &mut scratch, put).map_err(|source| InputError::NoText {
+                    path: self.name.clone(),
+                    column: self.names[place].clone(),
+                    row: batch.first.saturating_add(row as u64).saturating_add(1),
+                    source: source.into(),
+                })?;
             }
             out.push(b'\n');
             row += 1;
@@ -143,9 +153,9 @@ impl TableRows {
 
 impl Fill for TableRows {
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
-        if let Some(names) = self.header.take() {
-            for (place, name) in names.iter().enumerate() {
-                self.layout.field(place, names.len(), name.as_bytes(), buffer);
+        if std::mem::take(&mut self.header) {
+            for (place, name) in self.names.iter().enumerate() {
+                self.layout.field(place, self.names.len(), name.as_bytes(), buffer);
             }
             buffer.push(b'\n');
             return Ok(true);

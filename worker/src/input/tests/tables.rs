@@ -3,10 +3,12 @@
 use super::*;
 use crate::input::plan::first_records;
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    TimestampSecondArray,
+    Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    ListArray, RecordBatch, StringArray, StructArray, TimestampSecondArray,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::FileWriter;
+use arrow_schema::Field;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -191,6 +193,63 @@ fn numbers_truth_and_moments_are_written_in_full() {
         ]
         .concat()
     );
+}
+
+#[test]
+fn moments_of_named_zones_are_written_in_utc_within_lists_and_structures_too() {
+    let moments = |count| TimestampSecondArray::from_iter_values(0..count).with_timezone("Europe/Berlin");
+    let kind = moments(1).data_type().clone();
+    let field = Arc::new(Field::new("at", kind, true));
+    let within: ArrayRef = Arc::new(moments(2));
+    let keys = Int32Array::from(vec![1, 0]);
+    let columns: [(&str, ArrayRef); 4] = [
+        (
+            "lists",
+            Arc::new(ListArray::new(
+                field.clone(),
+                OffsetBuffer::from_lengths([2, 1]),
+                Arc::new(moments(3)),
+                None,
+            )),
+        ),
+        ("structures", Arc::new(StructArray::from(vec![(field, within.clone())]))),
+        ("coded", Arc::new(DictionaryArray::new(keys, within.clone()))),
+        ("bare", within),
+    ];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 9))]
+    {
+        let seen = lines_of(&directory.write(name, bytes), &[], 1000, 64).unwrap();
+        let moment = |second| format!("1970-01-01T00:00:0{second}Z");
+        let row = |list: &str, structure, coded, bare| {
+            format!("[{list}]\t{{at: {}}}\t{}\t{}\n", moment(structure), moment(coded), moment(bare))
+        };
+        let first = row(&format!("{}, {}", moment(0), moment(1)), 0, 1, 0);
+        assert_eq!(String::from_utf8(seen).unwrap(), first + &row(&moment(2), 1, 0, 1), "{name}");
+    }
+}
+
+#[test]
+fn value_without_a_text_is_named_by_column_and_row() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("number", Arc::new((0..5).collect::<Int64Array>())),
+        ("at", Arc::new(TimestampSecondArray::from(vec![0, 0, 0, i64::MAX, 0]))),
+    ];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 2))]
+    {
+        let path = directory.write(name, bytes);
+        let error = lines_of(&path, &[], 1000, 64).unwrap_err();
+        assert!(error.is_input_fault());
+        let (said, why) = (error.to_string(), std::error::Error::source(&error).unwrap().to_string());
+        assert!(said.contains("row 4 of column `at`") && said.contains(name), "{said}");
+        assert!(why.contains("9223372036854775807"), "{why}");
+        assert_eq!(lines_of(&path, &["number"], 1000, 64).unwrap(), b"0\n1\n2\n3\n4\n");
+    }
 }
 
 #[test]
