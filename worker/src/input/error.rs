@@ -262,6 +262,19 @@ pub enum InputError {
         /// The names that are there.
         there: String,
     },
+    /// A table with several columns of a name that is to be read.
+    #[error(
+        "input {path} has {count} columns `{}`, so none of them can be read by that name (--read-columns)",
+        .column.escape_debug()
+    )]
+    SameColumn {
+        /// As the user named it.
+        path: FilePath,
+        /// The name that was asked for.
+        column: String,
+        /// Columns of that name.
+        count: usize,
+    },
     /// A table whose columns have names, which is to be read without them.
     #[error(
         "the columns of input {path} have names, which would be taken for a row: say that there is a header (--header yes)"

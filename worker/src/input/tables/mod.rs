@@ -3,7 +3,7 @@
 //! A job of lines reads a row as a line, with tabs between its columns; tabs, line breaks and backslashes within one are
 //! written `\t`, `\n`, `\r` and `\\`, so that a row stays one line. Of a single column the text is taken as it is: texts of
 //! several lines are several lines. A job of CSV reads the file as the table with a header that it stands for, quoted where
-//! need be. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
+//! need be. A row without columns is an empty line. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
 //! Not here: writing such files.
 
 #[cfg(feature = "tables")]

@@ -90,9 +90,9 @@ impl ParquetFile {
     pub fn groups(&self, piece: &Piece) -> Groups {
         let (mut groups, mut rows) = (Groups::default(), 0_u64);
         for (number, group) in self.about.metadata().row_groups().iter().enumerate() {
-            // Where its bytes begin; one without columns has no rows.
-            let begins = group.columns().iter().map(|column| column.byte_range().0).min();
-            if begins.is_some_and(|begins| (piece.offset..piece.end()).contains(&begins)) {
+            // Where its bytes begin; one without columns has none, and belongs to the first piece.
+            let begins = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
+            if (piece.offset..piece.end()).contains(&begins) {
                 groups.numbers.push((number, rows));
                 let packed = group.columns().iter().map(|column| column.byte_range().1);
                 groups.packed = packed.fold(groups.packed, u64::saturating_add);

@@ -290,11 +290,30 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
         return Ok((0..schema.fields().len()).collect());
     }
     let place = |name: &String| {
-        schema.index_of(name).map_err(|_| InputError::NoColumn {
-            path: piece.name.clone(),
-            column: name.clone(),
-            there: schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", "),
-        })
+        let mut places = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.name() == name)
+            .map(|(place, _)| place);
+        match (places.next(), places.count()) {
+            (Some(place), 0) => Ok(place),
+            (Some(_), others) => Err(InputError::SameColumn {
+                path: piece.name.clone(),
+                column: name.clone(),
+                count: 1 + others,
+            }),
+            (None, _) => Err(InputError::NoColumn {
+                path: piece.name.clone(),
+                column: name.clone(),
+                there: schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
     };
     table.columns.iter().map(place).collect()
 }

@@ -4,11 +4,11 @@ use super::*;
 use crate::input::plan::first_records;
 use arrow_array::{
     Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
-    ListArray, RecordBatch, StringArray, StructArray, TimestampSecondArray,
+    ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampSecondArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::Field;
+use arrow_schema::{Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -249,6 +249,39 @@ fn value_without_a_text_is_named_by_column_and_row() {
         assert!(said.contains("row 4 of column `at`") && said.contains(name), "{said}");
         assert!(why.contains("9223372036854775807"), "{why}");
         assert_eq!(lines_of(&path, &["number"], 1000, 64).unwrap(), b"0\n1\n2\n3\n4\n");
+    }
+}
+
+#[test]
+fn row_without_columns_is_an_empty_line() {
+    let options = RecordBatchOptions::new().with_row_count(Some(5));
+    let table = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
+    let directory = Files::new();
+    // Writers of Parquet drop such rows: a group of five, as the format has it.
+    let group = b"PAR1\x15\x04\x19\x1c5\x00\x18\x06schema\x15\x00\x00\x16\x0a\x19\x1c\x19\x0c\x16\x00\x16\x0a&\x00\x16\x00\x00\x00\x21\x00\x00\x00PAR1";
+    for (name, bytes) in [("t.arrow", arrow(&table, 2)), ("t.parquet", group.to_vec())] {
+        let path = directory.write(name, bytes);
+        for split_bytes in [40, 1 << 20] {
+            assert_eq!(lines_of(&path, &[], split_bytes, 64).unwrap(), b"\n\n\n\n\n", "{name}");
+        }
+    }
+}
+
+#[test]
+fn column_is_refused_by_name_when_several_have_it() {
+    let number: ArrayRef = Arc::new((0..2).collect::<Int64Array>());
+    let fields = ["id", "at", "id"].map(|name| Field::new(name, number.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let table = RecordBatch::try_new(schema, vec![number.clone(), number.clone(), number]).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 2))]
+    {
+        let path = directory.write(name, bytes);
+        let refused = lines_of(&path, &["at", "id"], 1000, 64).unwrap_err();
+        assert!(refused.to_string().contains(&format!("{name} has 2 columns `id`")), "{refused}");
+        assert_eq!(lines_of(&path, &["at"], 1000, 64).unwrap(), b"0\n1\n");
+        assert_eq!(lines_of(&path, &[], 1000, 64).unwrap(), b"0\t0\t0\n1\t1\t1\n");
     }
 }
 
