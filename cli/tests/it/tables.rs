@@ -141,6 +141,8 @@ fn table_that_cannot_be_read_says_why() {
     run(&["wordcount", &path, "--read-columns", "nope"])
         .expect_code(4)
         .expect_words(&["has no column `nope`", "it has number, text"]);
+    let packed = sandbox.write("t.parquet.gz", &whole);
+    run(&["grep", "x", &packed]).expect_code(4).expect_words(&["t.parquet.gz", "unpack it first"]);
     let cut = sandbox.write("cut.parquet", &whole[..whole.len() / 2]);
     run(&["wordcount", &cut])
         .expect_code(4)

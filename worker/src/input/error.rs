@@ -275,6 +275,14 @@ pub enum InputError {
         /// Columns of that name.
         count: usize,
     },
+    /// A table in a file that is compressed as a whole.
+    #[error("input {path} is a compressed {kind} file, which is not read as a table: unpack it first")]
+    PackedTable {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that is in it.
+        kind: TableKind,
+    },
     /// A table whose columns have names, which is to be read without them.
     #[error(
         "the columns of input {path} have names, which would be taken for a row: say that there is a header (--header yes)"

@@ -57,8 +57,7 @@ impl Table {
     /// What a file of this name holds for jobs that read in this format.
     #[must_use]
     pub fn of_name(path: &FilePath, format: RecordFormat, columns: &[String]) -> Option<Box<Self>> {
-        let by_rows = matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. });
-        let kind = TableKind::of_name(path).filter(|_| by_rows)?;
+        let kind = TableKind::of_name(path).filter(|_| is_by_rows(format))?;
         Some(Box::new(Self { kind, columns: columns.to_vec() }))
     }
 }
@@ -84,6 +83,19 @@ impl TableKind {
             None
         }
     }
+
+    /// What a compressed file of this name holds that jobs which read in this format would take for a table.
+    #[must_use]
+    pub(super) fn of_packed_name(path: &FilePath, format: RecordFormat) -> Option<Self> {
+        let name = path.as_bytes();
+        let at = memchr::memrchr(b'.', name).filter(|_| is_by_rows(format))?;
+        Self::of_name(&FilePath::new(name[..at].to_vec()))
+    }
+}
+
+/// Whether jobs that read in this format read tables by their rows.
+fn is_by_rows(format: RecordFormat) -> bool {
+    matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. })
 }
 
 /// The rows of a piece of a table's file as text, and where that is said to begin in the file.

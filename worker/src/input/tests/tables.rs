@@ -303,6 +303,10 @@ fn what_cannot_be_read_as_a_table_says_why() {
     let without =
         plan(&input(std::slice::from_ref(&path), RecordFormat::Csv { delimiter: b',', header: false }), 1000);
     assert!(without.unwrap_err().to_string().contains("--header yes"));
+    for name in ["t.parquet.gz", "t.ARROW.zst", "t.feather.bz2"] {
+        let packed = said(&[], &directory.write(name, &bytes));
+        assert!(packed.contains(name) && packed.contains("unpack it first"), "{packed}");
+    }
     // Whole files are what they are.
     let whole = plan(&input(&[path], RecordFormat::WholeFile), 1000).unwrap();
     assert_eq!(read(&whole, &LocalFiles, &limits(64)).unwrap(), [(0, bytes)]);
