@@ -107,6 +107,12 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
             "{name} runs several jobs, and --narrate tells one: run one of them by itself"
         )));
     }
+    if narrate.is_asked() && job.output_format.is_some() {
+        return Err(usage(
+            "--narrate tells parts that are text: leave out --output-format, or run the job without being told"
+                .to_owned(),
+        ));
+    }
     let narrator = JobNarrator::new(&narrate, job.replaces_files(), &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;

@@ -64,7 +64,7 @@ pub struct JobFlags {
     /// Longest record
     #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB")]
     pub max_record: String,
-    /// Bytes that may come out of a compressed input for each byte of it
+    /// Bytes that may come out of a compressed input or a table for each byte of it
     #[arg(long, global = true, value_name = "N", default_value_t = 200)]
     pub max_expansion: u32,
     /// Bad records of the input that may be left out; `_BAD_RECORDS` in the output directory names them

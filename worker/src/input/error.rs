@@ -211,16 +211,16 @@ pub enum InputError {
         #[source]
         source: std::io::Error,
     },
-    /// A compressed file that grows beyond the allowed ratio.
+    /// A compressed file, or one that holds a table, that grows beyond the allowed ratio.
     #[error(
-        "compressed input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
+        "input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
     )]
     Expansion {
         /// As the user named it.
         path: FilePath,
         /// Bytes that came out.
         decoded: u64,
-        /// Compressed bytes that went in.
+        /// Bytes of the file that went in.
         compressed: u64,
         /// Bytes that may come out for each that goes in.
         ratio_max: u32,
@@ -236,6 +236,22 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A value of a table that cannot be written as text, such as a day beyond all calendars.
+    #[error(
+        "row {row} of column `{}` of input {path} has no text; leave that column out (--read-columns)",
+        .column.escape_debug()
+    )]
+    NoText {
+        /// As the user named it.
+        path: FilePath,
+        /// The name of the column.
+        column: String,
+        /// Of the file, the first being 1.
+        row: u64,
+        /// What the value is, and why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A table without a column that is to be read.
     #[error("input {path} has no column `{}` (--read-columns); it has {there}", .column.escape_debug())]
     NoColumn {
@@ -245,6 +261,27 @@ pub enum InputError {
         column: String,
         /// The names that are there.
         there: String,
+    },
+    /// A table with several columns of a name that is to be read.
+    #[error(
+        "input {path} has {count} columns `{}`, so none of them can be read by that name (--read-columns)",
+        .column.escape_debug()
+    )]
+    SameColumn {
+        /// As the user named it.
+        path: FilePath,
+        /// The name that was asked for.
+        column: String,
+        /// Columns of that name.
+        count: usize,
+    },
+    /// A table in a file that is compressed as a whole.
+    #[error("input {path} is a compressed {kind} file, which is not read as a table: unpack it first")]
+    PackedTable {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that is in it.
+        kind: TableKind,
     },
     /// A table whose columns have names, which is to be read without them.
     #[error(

@@ -15,7 +15,7 @@ use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
-use super::tables::Table;
+use super::tables::{Table, TableKind};
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -420,6 +420,11 @@ fn whole_file(named: &Named, file: ListedFile, input: &Input, rests: bool) -> Re
     };
     let compression = Compression::of_name(&path);
     let table = Table::of_name(&path, input.format, &input.columns);
+    if compression != Compression::None
+        && let Some(kind) = TableKind::of_packed_name(&path, input.format)
+    {
+        return Err(InputError::PackedTable { path: name, kind });
+    }
     if table.is_none() && !input.columns.is_empty() {
         return Err(InputError::NoTable { path: name });
     }

@@ -92,9 +92,9 @@ pub struct InputLimits {
     pub buffered_record_max: u64,
     /// Bytes of a block, unless one record needs more.
     pub block_bytes: usize,
-    /// Bytes that may come out of a compressed file for each that goes in.
+    /// Bytes that may come out of a compressed file, or of one that holds a table, for each that goes in.
     pub expansion_max: u32,
-    /// Bytes that may come out of a compressed file whatever the ratio.
+    /// Bytes that may come out of such a file whatever the ratio.
     pub expansion_floor: u64,
     /// Bad records that may be left out of the whole job.
     pub bad_records_max: u64,

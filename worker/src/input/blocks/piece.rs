@@ -57,7 +57,7 @@ impl PieceBlocks {
         let decoded = |decoded| (Box::new(Buffered::new(decoded, 0)) as Box<dyn Window>, 0);
         let (window, at): (Box<dyn Window>, u64) = match (piece.compression, file) {
             (Compression::None, file) if let Some(table) = &piece.table => {
-                table_rows(piece, table, format, file)?
+                table_rows(piece, table, format, file, limits)?
             }
             (Compression::Gzip, file) => decoded(Decoded::gzip(piece, file, limits)),
             (Compression::Bzip2, file) => decoded(Decoded::bzip2(piece, file, limits)),

@@ -6,22 +6,52 @@ use arrow_array::{
     Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, GenericByteArray, StringViewArray, make_array,
 };
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, DataType};
-use std::io::Write;
+use arrow_schema::{ArrowError, DataType, FieldRef};
+use std::sync::Arc;
 
 /// How all but text and bytes are written: numbers in full, dates and times as in ISO 8601, lists and structures in brackets.
 const FORMAT: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
 
-/// A column as it is to be written. Moments are in UTC, whatever zone they are to be shown in: the tables of all zones would
-/// cost each process of the program more at its start than all else that reads such files.
+/// The zone in which moments are written.
+const UTC: &str = "+00:00";
+
+/// A column as it is to be written. Moments are in UTC, those within lists and structures too, whatever zone they are to be shown
+/// in: the tables of all zones would cost each process of the program more at its start than all else that reads such files.
 pub(super) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match column.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
-            Ok(make_array(column.to_data().into_builder().data_type(utc).build()?))
+    let Some(kind) = in_utc(column.data_type()) else { return Ok(column.clone()) };
+    let data = column.to_data();
+    let inner = |inner| Ok(as_written(&make_array(inner))?.to_data());
+    let within: Result<_, ArrowError> = data.child_data().iter().cloned().map(inner).collect();
+    Ok(make_array(data.into_builder().data_type(kind).child_data(within?).build()?))
+}
+
+/// The same type with its moments in UTC; `None` if it is that already.
+fn in_utc(kind: &DataType) -> Option<DataType> {
+    let field = |field: &FieldRef| {
+        let kind = in_utc(field.data_type())?;
+        Some(Arc::new(field.as_ref().clone().with_data_type(kind)))
+    };
+    Some(match kind {
+        DataType::Timestamp(unit, Some(zone)) if &**zone != UTC => {
+            DataType::Timestamp(*unit, Some(UTC.into()))
         }
-        _ => Ok(column.clone()),
-    }
+        DataType::List(items) => DataType::List(field(items)?),
+        DataType::LargeList(items) => DataType::LargeList(field(items)?),
+        DataType::ListView(items) => DataType::ListView(field(items)?),
+        DataType::LargeListView(items) => DataType::LargeListView(field(items)?),
+        DataType::FixedSizeList(items, count) => DataType::FixedSizeList(field(items)?, *count),
+        DataType::Map(entries, sorted) => DataType::Map(field(entries)?, *sorted),
+        DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(in_utc(values)?)),
+        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), field(values)?),
+        DataType::Struct(fields) if fields.iter().any(|inner| field(inner).is_some()) => DataType::Struct(
+            fields.iter().map(|inner| field(inner).unwrap_or_else(|| inner.clone())).collect(),
+        ),
+        DataType::Union(fields, mode) if fields.iter().any(|(_, inner)| field(inner).is_some()) => {
+            let new = |(id, inner): (i8, &FieldRef)| (id, field(inner).unwrap_or_else(|| inner.clone()));
+            DataType::Union(fields.iter().map(new).collect(), *mode)
+        }
+        _ => return None,
+    })
 }
 
 /// A column of a batch.
@@ -51,10 +81,13 @@ impl<'a> Cells<'a> {
     }
 
     /// Hands the text of a row to `take`; `scratch` is room for what has to be written first. A null is empty.
+    ///
+    /// # Errors
+    /// A value that has no text, such as a day that no calendar here reaches.
     pub fn with<T>(
         &self,
         row: usize,
-        scratch: &mut Vec<u8>,
+        scratch: &mut String,
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, ArrowError> {
         fn valid<'b>(array: &dyn Array, row: usize, value: impl FnOnce() -> &'b [u8]) -> &'b [u8] {
@@ -71,13 +104,10 @@ impl<'a> Cells<'a> {
             Self::Other(array, formatter) => {
                 scratch.clear();
                 if !array.is_null(row) {
-                    write!(scratch, "{}", formatter.value(row)).map_err(|error| {
-                        ArrowError::CastError(format!(
-                            "row {row} of a batch cannot be written as text: {error}"
-                        ))
-                    })?;
+                    // Not by `Display`, which does not say why there is no text.
+                    formatter.value(row).write(scratch)?;
                 }
-                scratch
+                scratch.as_bytes()
             }
         };
         Ok(take(text))

@@ -3,22 +3,34 @@
 //! A job of lines reads a row as a line, with tabs between its columns; tabs, line breaks and backslashes within one are
 //! written `\t`, `\n`, `\r` and `\\`, so that a row stays one line. Of a single column the text is taken as it is: texts of
 //! several lines are several lines. A job of CSV reads the file as the table with a header that it stands for, quoted where
-//! need be. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
+//! need be. A row without columns is an empty line. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
 //! Not here: writing such files.
 
+#[cfg(feature = "tables")]
+mod arrow;
 #[cfg(feature = "tables")]
 mod bytes;
 #[cfg(feature = "tables")]
 mod cell;
 #[cfg(feature = "tables")]
+mod expansion;
+#[cfg(feature = "tables")]
+mod guard;
+#[cfg(feature = "tables")]
+mod pages;
+#[cfg(feature = "tables")]
+mod parquet;
+#[cfg(feature = "tables")]
 mod rows;
+#[cfg(feature = "tables")]
+mod thrift;
 
 use super::path::FilePath;
 use super::record::RecordFormat;
 #[cfg(feature = "tables")]
 use super::window::Buffered;
 use super::window::Window;
-use super::{InputError, OpenFile, Piece};
+use super::{InputError, InputLimits, OpenFile, Piece};
 #[cfg(feature = "tables")]
 use rows::TableRows;
 use serde::{Deserialize, Serialize};
@@ -45,8 +57,7 @@ impl Table {
     /// What a file of this name holds for jobs that read in this format.
     #[must_use]
     pub fn of_name(path: &FilePath, format: RecordFormat, columns: &[String]) -> Option<Box<Self>> {
-        let by_rows = matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. });
-        let kind = TableKind::of_name(path).filter(|_| by_rows)?;
+        let kind = TableKind::of_name(path).filter(|_| is_by_rows(format))?;
         Some(Box::new(Self { kind, columns: columns.to_vec() }))
     }
 }
@@ -72,6 +83,19 @@ impl TableKind {
             None
         }
     }
+
+    /// What a compressed file of this name holds that jobs which read in this format would take for a table.
+    #[must_use]
+    pub(super) fn of_packed_name(path: &FilePath, format: RecordFormat) -> Option<Self> {
+        let name = path.as_bytes();
+        let at = memchr::memrchr(b'.', name).filter(|_| is_by_rows(format))?;
+        Self::of_name(&FilePath::new(name[..at].to_vec()))
+    }
+}
+
+/// Whether jobs that read in this format read tables by their rows.
+fn is_by_rows(format: RecordFormat) -> bool {
+    matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. })
 }
 
 /// The rows of a piece of a table's file as text, and where that is said to begin in the file.
@@ -84,16 +108,17 @@ pub(super) fn table_rows(
     table: &Table,
     format: RecordFormat,
     file: OpenFile,
+    limits: &InputLimits,
 ) -> Result<(Box<dyn Window>, u64), InputError> {
     #[cfg(feature = "tables")]
     {
-        let rows = TableRows::open(piece, table, format, file)?;
+        let rows = TableRows::open(piece, table, format, file, limits)?;
         let first = rows.first();
         Ok((Box::new(Buffered::new(rows, first)), first))
     }
     #[cfg(not(feature = "tables"))]
     {
-        let _ = (format, file);
+        let _ = (format, file, limits);
         Err(InputError::TablesNotBuiltIn { path: piece.name.clone(), kind: table.kind })
     }
 }

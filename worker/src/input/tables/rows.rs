@@ -1,42 +1,48 @@
 //! The rows of a table as bytes that come one after another.
 //!
-//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time;
-//! what a batch holds is up to the file, as in a decoder of a compressed one.
+//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
 
-use super::bytes::{TableBytes, TableReader};
+use super::arrow::ArrowFile;
+use super::bytes::TableBytes;
 use super::cell::{Cells, as_written};
+use super::expansion::Expansion;
+use super::guard::guarded;
+use super::parquet::ParquetFile;
 use super::{Table, TableKind};
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
-use crate::input::{InputError, OpenFile, Piece};
+use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
-use arrow_ipc::reader::FileReader;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Rows that are decoded at once, at most.
-const BATCH_ROWS: usize = 1024;
 
 /// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
 const ROW_SPAN: u64 = 64 << 20;
 
 /// What goes wrong in the crates that decode.
-type DecodeError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+/// The rows of a piece as they are decoded.
+pub(super) type Batches = Box<dyn Iterator<Item = Result<Decoded, DecodeError>> + Send>;
+
+/// Rows that were decoded together.
+pub(super) struct Decoded {
+    pub(super) batch: RecordBatch,
+    /// Rows of the file before them.
+    pub(super) first: u64,
+}
 
 /// The batch that is being written.
 struct Batch {
     /// In the order in which they are written.
     columns: Vec<ArrayRef>,
     rows: usize,
+    /// Rows of the file before it.
+    first: u64,
     /// Its first row that is not written.
     from: usize,
 }
@@ -47,13 +53,20 @@ pub(in crate::input) struct TableRows {
     kind: TableKind,
     bytes: TableBytes,
     batches: Batches,
+    expansion: Expansion,
+    /// Bytes of the file that its rows are made of.
+    packed: u64,
+    /// Bytes of text that were made of them.
+    written: u64,
     layout: RowText,
     /// Where the text of its first row is said to begin in the file.
     first: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
     order: Vec<usize>,
-    /// The names of the columns, if they are to be written first.
-    header: Option<Vec<String>>,
+    /// The names of the columns that are read.
+    names: Vec<String>,
+    /// Whether these are to be written first.
+    header: bool,
     batch: Option<Batch>,
 }
 
@@ -67,23 +80,39 @@ impl TableRows {
         table: &Table,
         format: RecordFormat,
         file: OpenFile,
+        limits: &InputLimits,
     ) -> Result<Self, InputError> {
+        let expansion = Expansion::new(piece.name.clone(), limits);
         let bytes = TableBytes::new(file, piece.stamp.size);
         let failed = |source| failed(&piece.name, table.kind, &bytes, source);
         let opened = guarded(|| match table.kind {
-            TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
-            TableKind::Arrow => arrow_rows(piece, table, bytes.clone()),
+            TableKind::Parquet => parquet_rows(piece, table, bytes.clone(), expansion.clone()),
+            TableKind::Arrow => arrow_rows(piece, table, bytes.clone(), expansion.clone()),
         });
-        let Opened { names, order, first, batches } = opened.map_err(failed)??;
+        let Opened { names, order, first, packed, batches } = opened.map_err(failed)??;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
             RecordFormat::Csv { delimiter, .. } => RowText::Csv { delimiter },
             _ if order.len() == 1 => RowText::Text,
             _ => RowText::Tabs,
         };
-        let header = header.then_some(names);
         let (name, kind) = (piece.name.clone(), table.kind);
-        Ok(Self { name, kind, bytes, batches, layout, first, order, header, batch: None })
+        let written = 0;
+        Ok(Self {
+            name,
+            kind,
+            bytes,
+            batches,
+            expansion,
+            packed,
+            written,
+            layout,
+            first,
+            order,
+            names,
+            header,
+            batch: None,
+        })
     }
 
     /// Where its bytes begin.
@@ -92,10 +121,10 @@ impl TableRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
-        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        let Some(Decoded { batch, first }) = self.batches.next().transpose()? else { return Ok(None) };
         let columns: Result<_, ArrowError> =
             self.order.iter().map(|&column| as_written(batch.column(column))).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
+        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), first, from: 0 }))
     }
 
     /// Writes rows of a batch until there is enough; answers the first that is not written.
@@ -103,11 +132,17 @@ impl TableRows {
         let cells: Result<Vec<Cells<'_>>, ArrowError> =
             batch.columns.iter().map(|column| Cells::new(column.as_ref())).collect();
         let cells = cells?;
-        let mut scratch = Vec::new();
+        let mut scratch = String::new();
         let mut row = batch.from;
         while row < batch.rows && out.len() < enough {
             for (place, column) in cells.iter().enumerate() {
-                column.with(row, &mut scratch, |text| self.layout.field(place, cells.len(), text, out))?;
+                let put = |text: &[u8]| self.layout.field(place, cells.len(), text, out);
+                column.with(row, &mut scratch, put).map_err(|source| InputError::NoText {
+                    path: self.name.clone(),
+                    column: self.names[place].clone(),
+                    row: batch.first.saturating_add(row as u64).saturating_add(1),
+                    source: source.into(),
+                })?;
             }
             out.push(b'\n');
             row += 1;
@@ -118,9 +153,9 @@ impl TableRows {
 
 impl Fill for TableRows {
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
-        if let Some(names) = self.header.take() {
-            for (place, name) in names.iter().enumerate() {
-                self.layout.field(place, names.len(), name.as_bytes(), buffer);
+        if std::mem::take(&mut self.header) {
+            for (place, name) in self.names.iter().enumerate() {
+                self.layout.field(place, self.names.len(), name.as_bytes(), buffer);
             }
             buffer.push(b'\n');
             return Ok(true);
@@ -135,7 +170,13 @@ impl Fill for TableRows {
                 }
                 continue;
             };
+            let before = buffer.len();
             let until = guarded(|| self.write(&batch, buffer, enough));
+            self.written += (buffer.len() - before) as u64;
+            let until = until.and_then(|until| {
+                self.expansion.expect(self.packed, self.written)?;
+                Ok(until)
+            });
             batch.from = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
             self.batch = Some(batch).filter(|batch| batch.from < batch.rows);
         }
@@ -201,6 +242,8 @@ struct Opened {
     /// Their places in a batch.
     order: Vec<usize>,
     first: u64,
+    /// Bytes of the file that the rows of the piece are made of.
+    packed: u64,
     batches: Batches,
 }
 
@@ -208,46 +251,37 @@ fn parquet_rows(
     piece: &Piece,
     table: &Table,
     bytes: TableBytes,
+    expansion: Expansion,
 ) -> Result<Result<Opened, InputError>, DecodeError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
-    let wanted = match columns(piece, table, builder.schema()) {
+    let file = ParquetFile::open(bytes, expansion)?;
+    let schema = file.schema().clone();
+    let wanted = match columns(piece, table, &schema) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let (mut groups, mut rows, mut first_row) = (Vec::new(), 0_u64, None);
-    for (number, group) in builder.metadata().row_groups().iter().enumerate() {
-        // Where its bytes begin; one without columns has no rows.
-        let begins = group.columns().iter().map(|column| column.byte_range().0).min();
-        if begins.is_some_and(|begins| (piece.offset..piece.end()).contains(&begins)) {
-            groups.push(number);
-            first_row.get_or_insert(rows);
-        }
-        rows = rows.saturating_add(group.num_rows().max(0).cast_unsigned());
-    }
-    let first = first_row.unwrap_or_default().saturating_mul(ROW_SPAN);
-    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
-    let batches =
-        builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
-    let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok(Opened { names, order, first, batches: Box::new(batches) }))
+    let read = in_file_order(&wanted);
+    let (names, order) = placed(&schema.project(&read)?, &wanted);
+    let groups = file.groups(piece);
+    let (first, packed) = (groups.first().saturating_mul(ROW_SPAN), groups.packed);
+    Ok(Ok(Opened { names, order, first, packed, batches: file.batches(groups, &read) }))
 }
 
 fn arrow_rows(
     piece: &Piece,
     table: &Table,
     bytes: TableBytes,
+    expansion: Expansion,
 ) -> Result<Result<Opened, InputError>, DecodeError> {
-    let whole = FileReader::try_new(TableReader::new(bytes.clone(), 0), None)?;
-    let wanted = match columns(piece, table, &whole.schema()) {
+    let packed = bytes.size();
+    let file = ArrowFile::open(bytes, expansion)?;
+    let schema = file.schema().clone();
+    let wanted = match columns(piece, table, &schema) {
         Ok(wanted) => wanted,
         Err(missing) => return Ok(Err(missing)),
     };
-    let batches = match table.columns.is_empty() {
-        true => whole,
-        false => FileReader::try_new(TableReader::new(bytes, 0), Some(in_file_order(&wanted)))?,
-    };
-    let (names, order) = placed(&batches.schema(), &wanted);
-    Ok(Ok(Opened { names, order, first: 0, batches: Box::new(batches) }))
+    let read = in_file_order(&wanted);
+    let (names, order) = placed(&schema.project(&read)?, &wanted);
+    Ok(Ok(Opened { names, order, first: 0, packed, batches: file.batches(read)? }))
 }
 
 /// The columns that are read by their places in the file.
@@ -256,11 +290,30 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
         return Ok((0..schema.fields().len()).collect());
     }
     let place = |name: &String| {
-        schema.index_of(name).map_err(|_| InputError::NoColumn {
-            path: piece.name.clone(),
-            column: name.clone(),
-            there: schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(", "),
-        })
+        let mut places = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.name() == name)
+            .map(|(place, _)| place);
+        match (places.next(), places.count()) {
+            (Some(place), 0) => Ok(place),
+            (Some(_), others) => Err(InputError::SameColumn {
+                path: piece.name.clone(),
+                column: name.clone(),
+                count: 1 + others,
+            }),
+            (None, _) => Err(InputError::NoColumn {
+                path: piece.name.clone(),
+                column: name.clone(),
+                there: schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
     };
     table.columns.iter().map(place).collect()
 }
@@ -280,11 +333,9 @@ fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
     (names, order)
 }
 
-/// Runs code of the crates that decode: where it panics at what a file holds, that is an error of the file.
-fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder gave up on it".into()))
-}
-
 fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
-    bytes.take_failure().unwrap_or_else(|| InputError::Table { path: name.clone(), kind, source })
+    bytes.take_failure().unwrap_or_else(|| match source.downcast::<InputError>() {
+        Ok(ours) => *ours,
+        Err(source) => InputError::Table { path: name.clone(), kind, source },
+    })
 }

@@ -3,10 +3,12 @@
 use super::*;
 use crate::input::plan::first_records;
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    TimestampSecondArray,
+    Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampSecondArray,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::FileWriter;
+use arrow_schema::{Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -194,6 +196,96 @@ fn numbers_truth_and_moments_are_written_in_full() {
 }
 
 #[test]
+fn moments_of_named_zones_are_written_in_utc_within_lists_and_structures_too() {
+    let moments = |count| TimestampSecondArray::from_iter_values(0..count).with_timezone("Europe/Berlin");
+    let kind = moments(1).data_type().clone();
+    let field = Arc::new(Field::new("at", kind, true));
+    let within: ArrayRef = Arc::new(moments(2));
+    let keys = Int32Array::from(vec![1, 0]);
+    let columns: [(&str, ArrayRef); 4] = [
+        (
+            "lists",
+            Arc::new(ListArray::new(
+                field.clone(),
+                OffsetBuffer::from_lengths([2, 1]),
+                Arc::new(moments(3)),
+                None,
+            )),
+        ),
+        ("structures", Arc::new(StructArray::from(vec![(field, within.clone())]))),
+        ("coded", Arc::new(DictionaryArray::new(keys, within.clone()))),
+        ("bare", within),
+    ];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 9))]
+    {
+        let seen = lines_of(&directory.write(name, bytes), &[], 1000, 64).unwrap();
+        let moment = |second| format!("1970-01-01T00:00:0{second}Z");
+        let row = |list: &str, structure, coded, bare| {
+            format!("[{list}]\t{{at: {}}}\t{}\t{}\n", moment(structure), moment(coded), moment(bare))
+        };
+        let first = row(&format!("{}, {}", moment(0), moment(1)), 0, 1, 0);
+        assert_eq!(String::from_utf8(seen).unwrap(), first + &row(&moment(2), 1, 0, 1), "{name}");
+    }
+}
+
+#[test]
+fn value_without_a_text_is_named_by_column_and_row() {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("number", Arc::new((0..5).collect::<Int64Array>())),
+        ("at", Arc::new(TimestampSecondArray::from(vec![0, 0, 0, i64::MAX, 0]))),
+    ];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 2))]
+    {
+        let path = directory.write(name, bytes);
+        let error = lines_of(&path, &[], 1000, 64).unwrap_err();
+        assert!(error.is_input_fault());
+        let (said, why) = (error.to_string(), std::error::Error::source(&error).unwrap().to_string());
+        assert!(said.contains("row 4 of column `at`") && said.contains(name), "{said}");
+        assert!(why.contains("9223372036854775807"), "{why}");
+        assert_eq!(lines_of(&path, &["number"], 1000, 64).unwrap(), b"0\n1\n2\n3\n4\n");
+    }
+}
+
+#[test]
+fn row_without_columns_is_an_empty_line() {
+    let options = RecordBatchOptions::new().with_row_count(Some(5));
+    let table = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
+    let directory = Files::new();
+    // Writers of Parquet drop such rows: a group of five, as the format has it.
+    let group = b"PAR1\x15\x04\x19\x1c5\x00\x18\x06schema\x15\x00\x00\x16\x0a\x19\x1c\x19\x0c\x16\x00\x16\x0a&\x00\x16\x00\x00\x00\x21\x00\x00\x00PAR1";
+    for (name, bytes) in [("t.arrow", arrow(&table, 2)), ("t.parquet", group.to_vec())] {
+        let path = directory.write(name, bytes);
+        for split_bytes in [40, 1 << 20] {
+            assert_eq!(lines_of(&path, &[], split_bytes, 64).unwrap(), b"\n\n\n\n\n", "{name}");
+        }
+    }
+}
+
+#[test]
+fn column_is_refused_by_name_when_several_have_it() {
+    let number: ArrayRef = Arc::new((0..2).collect::<Int64Array>());
+    let fields = ["id", "at", "id"].map(|name| Field::new(name, number.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let table = RecordBatch::try_new(schema, vec![number.clone(), number.clone(), number]).unwrap();
+    let directory = Files::new();
+    for (name, bytes) in
+        [("t.arrow", arrow(&table, 2)), ("t.parquet", parquet(&table, Codec::UNCOMPRESSED, 2))]
+    {
+        let path = directory.write(name, bytes);
+        let refused = lines_of(&path, &["at", "id"], 1000, 64).unwrap_err();
+        assert!(refused.to_string().contains(&format!("{name} has 2 columns `id`")), "{refused}");
+        assert_eq!(lines_of(&path, &["at"], 1000, 64).unwrap(), b"0\n1\n");
+        assert_eq!(lines_of(&path, &[], 1000, 64).unwrap(), b"0\t0\t0\n1\t1\t1\n");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_as_a_table_says_why() {
     let directory = Files::new();
     let bytes = parquet(&batch(&[(1, None, vec![])]), Codec::SNAPPY, 10);
@@ -211,6 +303,10 @@ fn what_cannot_be_read_as_a_table_says_why() {
     let without =
         plan(&input(std::slice::from_ref(&path), RecordFormat::Csv { delimiter: b',', header: false }), 1000);
     assert!(without.unwrap_err().to_string().contains("--header yes"));
+    for name in ["t.parquet.gz", "t.ARROW.zst", "t.feather.bz2"] {
+        let packed = said(&[], &directory.write(name, &bytes));
+        assert!(packed.contains(name) && packed.contains("unpack it first"), "{packed}");
+    }
     // Whole files are what they are.
     let whole = plan(&input(&[path], RecordFormat::WholeFile), 1000).unwrap();
     assert_eq!(read(&whole, &LocalFiles, &limits(64)).unwrap(), [(0, bytes)]);
@@ -246,5 +342,35 @@ fn transport_that_fails_is_no_fault_of_the_table() {
             matches!(failed, InputError::Remote { .. }) && !failed.is_input_fault(),
             "{name}: {failed:?}"
         );
+    }
+}
+
+/// A file whose page has its checksum, as pyarrow writes it with `write_page_checksum=True`; its page's bytes.
+const CHECKED: &[u8] =
+    b"PAR1\x15\x00\x15\x88\x04\x15\x88\x04\x15\xa7\x8f\xaf\x93\x03\x1c\x15\x18\x15\x00\x15\x06\x15\x06\
+    \x1c\x00\x00\x00\x02\x00\x00\x00\x18\x01\x11\x00\x00\x00the mill of row 0\x11\x00\x00\x00the mil\
+    l of row 1\x11\x00\x00\x00the mill of row 2\x11\x00\x00\x00the mill of row 3\x11\x00\x00\x00the \
+    mill of row 4\x11\x00\x00\x00the mill of row 5\x11\x00\x00\x00the mill of row 6\x11\x00\x00\x00t\
+    he mill of row 7\x11\x00\x00\x00the mill of row 8\x11\x00\x00\x00the mill of row 9\x12\x00\x00\
+    \x00the mill of row 10\x12\x00\x00\x00the mill of row 11\x15\x04\x19,5\x00\x18\x06schema\x15\x02\
+    \x00\x15\x0c%\x02\x18\x04text%\x00L\x1c\x00\x00\x00\x16\x18\x19\x1c\x19\x1c&\x00\x1c\x15\x0c\x19\
+    %\x06\x00\x19\x18\x04text\x15\x00\x16\x18\x16\xbe\x04\x16\xbe\x04&\x08I\x1c\x15\x00\x15\x00\x15\
+    \x02\x00<\x16\x9c\x03\x19\x06\x19&\x00\x18\x00\x00\x00\x16\xbe\x04\x16\x18&\x08\x16\xbe\x04\x00(\
+    \x20parquet-cpp-arrow version 26.0.1\x19\x1c\x1c\x00\x00\x00\x8d\x00\x00\x00PAR1";
+const CHECKED_PAGE: std::ops::Range<usize> = 31..291;
+
+#[test]
+fn damaged_page_of_parquet_is_an_error_when_it_has_a_checksum() {
+    let directory = Files::new();
+    let path = directory.write("t.parquet", CHECKED);
+    let rows: String = (0..12).map(|row| format!("the mill of row {row}\n")).collect();
+    assert_eq!(lines_of(&path, &[], 1000, 64).unwrap(), rows.as_bytes());
+    for at in CHECKED_PAGE {
+        let mut bytes = CHECKED.to_vec();
+        bytes[at] ^= 1;
+        directory.write("t.parquet", &bytes);
+        let error = lines_of(&path, &[], 1000, 64).unwrap_err();
+        assert!(matches!(error, InputError::Table { .. }) && error.is_input_fault(), "byte {at}: {error:?}");
+        assert!(error.to_string().contains("t.parquet is damaged"), "byte {at}: {error}");
     }
 }

@@ -1,0 +1,36 @@
+//! How much may come out of a table's file for what lies in it: the limit of compressed files, for all that is decoded.
+
+use crate::input::path::FilePath;
+use crate::input::{InputError, InputLimits};
+
+/// The limit for one file.
+#[derive(Clone)]
+pub(super) struct Expansion {
+    name: FilePath,
+    /// Bytes that may come out for each that lies in the file.
+    max: u32,
+    /// Bytes that may come out whatever the ratio.
+    floor: u64,
+}
+
+impl Expansion {
+    pub fn new(name: FilePath, limits: &InputLimits) -> Self {
+        Self { name, max: limits.expansion_max, floor: limits.expansion_floor }
+    }
+
+    /// Whether so many bytes may come out of so many.
+    ///
+    /// # Errors
+    /// [`InputError::Expansion`] if they are too many.
+    pub fn expect(&self, packed: u64, unpacked: u64) -> Result<(), InputError> {
+        if unpacked <= self.floor.max(packed.saturating_mul(u64::from(self.max))) {
+            return Ok(());
+        }
+        Err(InputError::Expansion {
+            path: self.name.clone(),
+            decoded: unpacked,
+            compressed: packed,
+            ratio_max: self.max,
+        })
+    }
+}

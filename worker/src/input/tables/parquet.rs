@@ -1,0 +1,176 @@
+//! The batches of a Parquet file's row groups, one after another, each of a bounded number of bytes.
+//!
+//! A row group has a reader of its own, whose batches have as many rows as fit by what its columns and dictionaries say;
+//! where its pages turn out to have larger values, it begins again with fewer ([`WatchedPages`]).
+//! A row is decoded as a whole, and so is a page: that is what a batch takes at least.
+
+use super::bytes::TableBytes;
+use super::expansion::Expansion;
+use super::pages::WatchedPages;
+use super::rows::{Batches, DecodeError, Decoded};
+use super::thrift::schema_is_sound;
+use crate::input::Piece;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowSelection, RowSelector,
+};
+use parquet::file::metadata::ParquetMetaDataReader;
+use std::sync::Arc;
+
+/// Length of the footer and the mark behind it, at the end of a file.
+const TRAILER_BYTES: usize = 8;
+
+/// The mark of a file that is not encrypted.
+const MARK: &[u8] = b"PAR1";
+
+/// Rows that are decoded at once, at most.
+const BATCH_ROWS: u64 = 1024;
+
+/// A file that is open.
+pub(super) struct ParquetFile {
+    bytes: TableBytes,
+    expansion: Expansion,
+    about: ArrowReaderMetadata,
+}
+
+/// The row groups of a piece.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// Their numbers, each with the rows before it in the file.
+    numbers: Vec<(usize, u64)>,
+    /// Bytes of all their columns.
+    pub(super) packed: u64,
+}
+
+struct ParquetBatches {
+    file: ParquetFile,
+    mask: ProjectionMask,
+    groups: std::vec::IntoIter<(usize, u64)>,
+    reading: Option<Reading>,
+}
+
+/// A row group that is being read.
+struct Reading {
+    number: usize,
+    /// Rows of the file before it.
+    first: u64,
+    /// Rows of it that have been handed on.
+    done: usize,
+    pages: WatchedPages,
+    reader: ParquetRecordBatchReader,
+}
+
+impl ParquetFile {
+    pub fn open(bytes: TableBytes, expansion: Expansion) -> Result<Self, DecodeError> {
+        let end = bytes.size().checked_sub(TRAILER_BYTES as u64).ok_or("it is shorter than any")?;
+        let trailer = bytes.range(end, TRAILER_BYTES)?;
+        let (length, mark) = trailer.split_first_chunk().ok_or("it is shorter than any")?;
+        if mark != MARK {
+            return Err("it does not end in the mark of a Parquet file that is not encrypted".into());
+        }
+        let length = u32::from_le_bytes(*length);
+        let start = end.checked_sub(length.into()).ok_or("its footer is said to be longer than the file")?;
+        let footer = bytes.range(start, length as usize)?;
+        // The crate would make room for as many columns as a group says to have.
+        if schema_is_sound(&footer) != Some(true) {
+            return Err("its footer has no schema that can be read".into());
+        }
+        let footer = ParquetMetaDataReader::decode_metadata(&footer)?;
+        let about = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::new())?;
+        Ok(Self { bytes, expansion, about })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        self.about.schema()
+    }
+
+    /// The row groups that begin in a piece.
+    pub fn groups(&self, piece: &Piece) -> Groups {
+        let (mut groups, mut rows) = (Groups::default(), 0_u64);
+        for (number, group) in self.about.metadata().row_groups().iter().enumerate() {
+            // Where its bytes begin; one without columns has none, and belongs to the first piece.
+            let begins = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
+            if (piece.offset..piece.end()).contains(&begins) {
+                groups.numbers.push((number, rows));
+                let packed = group.columns().iter().map(|column| column.byte_range().1);
+                groups.packed = packed.fold(groups.packed, u64::saturating_add);
+            }
+            rows = rows.saturating_add(group.num_rows().max(0).cast_unsigned());
+        }
+        groups.packed = groups.packed.min(self.bytes.size());
+        groups
+    }
+
+    /// The batches of row groups, with these columns of them, in the file's order.
+    pub fn batches(self, groups: Groups, columns: &[usize]) -> Batches {
+        let mask = ProjectionMask::roots(self.about.parquet_schema(), columns.iter().copied());
+        let groups = groups.numbers.into_iter();
+        Box::new(ParquetBatches { file: self, mask, groups, reading: None })
+    }
+}
+
+impl Groups {
+    /// Rows of the file before the first of them.
+    pub fn first(&self) -> u64 {
+        self.numbers.first().map_or(0, |(_, rows)| *rows)
+    }
+}
+
+impl ParquetBatches {
+    /// Reads a row group behind so many rows of it, so many at once.
+    fn open(&self, number: usize, first: u64, done: usize, rows_max: u64) -> Result<Reading, DecodeError> {
+        let ParquetFile { bytes, expansion, about } = &self.file;
+        let group = about.metadata().row_group(number);
+        let read = (0..group.num_columns()).filter(|column| self.mask.leaf_included(*column));
+        let pages = WatchedPages::new(bytes.clone(), expansion.clone(), group, read)?;
+        let rows = pages.set_rows(rows_max);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages.clone(), about.clone())
+            .with_row_groups(vec![number])
+            .with_projection(self.mask.clone())
+            .with_batch_size(usize::try_from(rows)?);
+        let builder = match usize::try_from(group.num_rows())?.saturating_sub(done) {
+            _ if done == 0 => builder,
+            left => {
+                let selected = vec![RowSelector::skip(done), RowSelector::select(left)];
+                builder.with_row_selection(RowSelection::from(selected))
+            }
+        };
+        Ok(Reading { number, first, done, pages, reader: builder.build()? })
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Decoded>, DecodeError> {
+        loop {
+            let mut reading = match self.reading.take() {
+                Some(reading) => reading,
+                None => {
+                    let Some((number, first)) = self.groups.next() else { return Ok(None) };
+                    self.open(number, first, 0, BATCH_ROWS)?
+                }
+            };
+            match reading.reader.next() {
+                None => {}
+                Some(Ok(batch)) => {
+                    let first = reading.first.saturating_add(reading.done as u64);
+                    reading.done += batch.num_rows();
+                    self.reading = Some(reading);
+                    return Ok(Some(Decoded { batch, first }));
+                }
+                Some(Err(error)) => {
+                    let Reading { number, first, done, pages, .. } = reading;
+                    let fewer = pages.take_fewer().ok_or(error)?;
+                    self.reading = Some(self.open(number, first, done, fewer)?);
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for ParquetBatches {
+    type Item = Result<Decoded, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
