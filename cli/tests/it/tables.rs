@@ -129,7 +129,8 @@ fn tables_in_a_store_are_read_by_ranges() {
         server.variables(&sandbox).into_iter().fold(counting, |run, (name, value)| run.env(name, value));
     assert_eq!(counting.finish().expect_code(0).stdout_text().trim(), ROWS.to_string());
     let ranges = server.asked().into_iter().filter(|asked| asked.range.is_some()).count();
-    assert!(5 < ranges, "{ranges}");
+    // What was fetched with the header of a page is not asked for again.
+    assert!(5 < ranges && ranges < 60, "{ranges}");
 }
 
 #[test]

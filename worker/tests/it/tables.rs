@@ -205,7 +205,6 @@ fn held_for(texts: &[&str], properties: WriterProperties) -> usize {
 
 fn check_large(texts: &[&str], properties: WriterPropertiesBuilder) {
     let held = held_for(texts, properties.set_compression(Compression::SNAPPY).build());
-    eprintln!("{held} bytes were held");
     assert!(held <= LARGE_HELD_BYTES_MAX, "{held} bytes");
 }
 

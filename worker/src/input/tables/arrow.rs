@@ -12,6 +12,7 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, Footer, MessageHeader, RecordBatch, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// Length of the footer and the mark behind it, at the end of a file.
@@ -35,7 +36,7 @@ pub(super) struct ArrowFile {
     bytes: TableBytes,
     expansion: Expansion,
     schema: SchemaRef,
-    footer: Vec<u8>,
+    footer: Bytes,
 }
 
 struct ArrowBatches {
@@ -137,7 +138,7 @@ fn checked_block(
         _ => None,
     };
     let unpacked = batch.map_or(Ok(0), |batch| checked_batch(expansion, &batch, body))?;
-    Ok((Buffer::from_vec(data), unpacked))
+    Ok((Buffer::from(data), unpacked))
 }
 
 /// Looks at the lengths of a batch; answers the bytes that its buffers make.

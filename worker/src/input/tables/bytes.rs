@@ -1,17 +1,22 @@
 //! The bytes of a table's file for the crates that decode it: any range of them, from wherever the file is.
 //!
-//! What keeps a range from coming is kept for whoever asked for rows, as the crates turn it into text.
+//! What keeps a range from coming is kept for whoever asked for rows, as the crates turn it into text. So are the last ranges of
+//! a file far away: a header is read with what follows it, and a dictionary is looked at before it is decoded.
 
 use crate::input::local::LocalFile;
 use crate::input::{InputError, OpenFile, RangeRead};
 use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
+use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that are read at once where nobody says how many will be wanted.
 const READ_BYTES: usize = 64 << 10;
+
+/// Bytes of ranges that are kept of a file that is fetched.
+const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// A file whose ranges are read in any order.
 #[derive(Clone)]
@@ -22,6 +27,8 @@ pub(super) struct TableBytes {
 
 struct Shared {
     file: TableFile,
+    /// The last ranges that were fetched, each with its place, the oldest first; no more than [`KEPT_BYTES_MAX`] of them.
+    kept: VecDeque<(u64, Bytes)>,
     /// Why a range could not be read, or is not to be.
     failure: Option<InputError>,
 }
@@ -37,7 +44,8 @@ impl TableBytes {
             OpenFile::Local(file) => TableFile::Local(file),
             OpenFile::Read(file) | OpenFile::Remote(file) => TableFile::Ranges(file),
         };
-        Self { size, shared: Arc::new(Mutex::new(Shared { file, failure: None })) }
+        let kept = VecDeque::new();
+        Self { size, shared: Arc::new(Mutex::new(Shared { file, kept, failure: None })) }
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -67,26 +75,48 @@ impl TableBytes {
     }
 
     /// Exactly this range.
-    pub fn range(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    pub fn range(&self, start: u64, length: usize) -> io::Result<Bytes> {
         let end = start.checked_add(length as u64).filter(|end| *end <= self.size);
         // Before anything is made room for.
         let end =
             end.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "it ends before its data"))?;
         let mut shared = self.shared();
-        let mut buffer = Vec::new();
+        if let Some(kept) = shared.kept(start, end) {
+            return Ok(kept);
+        }
         match &mut shared.file {
-            TableFile::Local(file) => {
-                buffer.extend_from_slice(&file.bytes()[start as usize..end as usize]);
-            }
+            TableFile::Local(file) => Ok(Bytes::copy_from_slice(&file.bytes()[start as usize..end as usize])),
             TableFile::Ranges(file) => {
-                buffer.resize(length, 0);
+                let mut buffer = vec![0; length];
                 if let Err(failure) = file.read_at(start, &mut buffer) {
                     shared.failure = Some(failure);
                     return Err(io::Error::other("a range of it could not be read"));
                 }
+                let bytes = Bytes::from(buffer);
+                shared.keep(start, &bytes);
+                Ok(bytes)
             }
         }
-        Ok(buffer)
+    }
+}
+
+impl Shared {
+    /// A range that lies within one that is kept.
+    fn kept(&self, start: u64, end: u64) -> Option<Bytes> {
+        let around = |&&(at, ref bytes): &&(u64, Bytes)| at <= start && end <= at + bytes.len() as u64;
+        let (at, bytes) = self.kept.iter().rev().find(around)?;
+        Some(bytes.slice((start - at) as usize..(end - at) as usize))
+    }
+
+    fn keep(&mut self, start: u64, bytes: &Bytes) {
+        if KEPT_BYTES_MAX < bytes.len() {
+            return;
+        }
+        self.kept.push_back((start, bytes.clone()));
+        let mut held: usize = self.kept.iter().map(|(_, bytes)| bytes.len()).sum();
+        while KEPT_BYTES_MAX < held {
+            held -= self.kept.pop_front().map_or(held, |(_, bytes)| bytes.len());
+        }
     }
 }
 
@@ -104,7 +134,7 @@ impl ChunkReader for TableBytes {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        Ok(self.range(start, length)?.into())
+        Ok(self.range(start, length)?)
     }
 }
 
@@ -113,7 +143,7 @@ pub(super) struct TableReader {
     bytes: TableBytes,
     at: u64,
     /// What was read already from `at` on.
-    ahead: io::Cursor<Vec<u8>>,
+    ahead: io::Cursor<Bytes>,
 }
 
 impl TableReader {

@@ -377,9 +377,8 @@ fn delta_lengths(bytes: &[u8], at: &mut usize, count_max: u64) -> Option<Vec<u64
     let (minis, mini_values) = (usize::try_from(minis).ok()?, usize::try_from(block / minis).ok()?);
     let mut left = usize::try_from(count).ok()?;
     let mut lengths = Vec::with_capacity(left);
-    let mut put = |last: i64| Some(lengths.push(u64::try_from(last).ok()?));
     if 0 < left {
-        put(last)?;
+        lengths.push(u64::try_from(last).ok()?);
         left -= 1;
     }
     while 0 < left {
@@ -399,7 +398,7 @@ fn delta_lengths(bytes: &[u8], at: &mut usize, count_max: u64) -> Option<Vec<u64
                 last = last.wrapping_add(least).wrapping_add(delta.cast_signed());
                 // Lengths are numbers of 32 bits.
                 last = i64::from(last as i32);
-                put(last)?;
+                lengths.push(u64::try_from(last).ok()?);
             }
             left -= mini_values.min(left);
         }
