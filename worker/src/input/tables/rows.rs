@@ -3,6 +3,7 @@
 //! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
 
 use super::arrow::ArrowFile;
+use super::batches::{Batches, DecodeError, Decoded};
 use super::bytes::TableBytes;
 use super::cell::{Cells, Scratch, as_written};
 use super::expansion::Expansion;
@@ -14,7 +15,7 @@ use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
 use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
 use std::collections::BTreeSet;
@@ -22,19 +23,6 @@ use std::collections::BTreeSet;
 /// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
 const ROW_SPAN: u64 = 64 << 20;
-
-/// What goes wrong in the crates that decode.
-pub(super) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
-
-/// The rows of a piece as they are decoded.
-pub(super) type Batches = Box<dyn Iterator<Item = Result<Decoded, DecodeError>> + Send>;
-
-/// Rows that were decoded together.
-pub(super) struct Decoded {
-    pub(super) batch: RecordBatch,
-    /// Rows of the file before them.
-    pub(super) first: u64,
-}
 
 /// The batch that is being written.
 struct Batch {
