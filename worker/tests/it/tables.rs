@@ -231,6 +231,30 @@ fn batches_become_smaller_when_large_values_come_late() {
 }
 
 #[test]
+fn row_longer_than_a_record_may_be_is_refused_before_all_of_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.arrow").to_str().unwrap().to_owned();
+    let mut lists = ListBuilder::new(StringDictionaryBuilder::<Int32Type>::new());
+    for count in [1, 1000] {
+        (0..count).for_each(|_| lists.values().append_value("x".repeat(LARGE)));
+        lists.append(true);
+    }
+    let table = RecordBatch::try_from_iter([("lists", Arc::new(lists.finish()) as ArrayRef)]).unwrap();
+    let mut writer = FileWriter::try_new(std::fs::File::create(&path).unwrap(), &table.schema()).unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    let limits = InputLimits { expansion_max: u32::MAX, record_max: 8 << 20, ..InputLimits::default() };
+    let (result, held) = peak_of(|| read_within(&path, &limits));
+    let error = result.unwrap_err();
+    let behind_the_first = LARGE as u64 + 3;
+    assert!(
+        matches!(error, InputError::RecordTooLong { offset, limit: 0x80_0000, .. } if offset == behind_the_first),
+        "{error:?}"
+    );
+    assert!(held <= LARGE_HELD_BYTES_MAX, "{held} bytes");
+}
+
+#[test]
 fn table_that_grows_beyond_the_limit_is_refused_as_packed_files_are() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet").to_str().unwrap().to_owned();

@@ -4,9 +4,9 @@
 //! and each length is compared with what is there before a batch is handed on. A batch is decoded as a whole.
 //! Invariant: what is asked of the decoder takes no more than the file has, or [`Expansion`] allows of it.
 
+use super::batches::{Batches, DecodeError, Decoded};
 use super::bytes::TableBytes;
 use super::expansion::Expansion;
-use super::rows::{Batches, DecodeError, Decoded};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};

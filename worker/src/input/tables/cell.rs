@@ -7,6 +7,7 @@ use arrow_array::{
 };
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
+use std::fmt;
 use std::sync::Arc;
 
 /// How all but text and bytes are written: numbers in full, dates and times as in ISO 8601, lists and structures in brackets.
@@ -54,6 +55,37 @@ fn in_utc(kind: &DataType) -> Option<DataType> {
     })
 }
 
+/// Room for the text of a value that has to be written first.
+pub(super) struct Scratch {
+    text: String,
+    /// Bytes that a text may have.
+    max: usize,
+    /// Whether the last text would have had more.
+    is_full: bool,
+}
+
+impl Scratch {
+    pub fn new(max: u64) -> Self {
+        Self { text: String::new(), max: usize::try_from(max).unwrap_or(usize::MAX), is_full: false }
+    }
+
+    /// Whether the last text was too long.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+}
+
+impl fmt::Write for Scratch {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.is_full = self.max - self.text.len() < text.len();
+        if self.is_full {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
 /// A column of a batch.
 pub(super) enum Cells<'a> {
     Text(&'a GenericByteArray<Utf8Type>),
@@ -83,11 +115,11 @@ impl<'a> Cells<'a> {
     /// Hands the text of a row to `take`; `scratch` is room for what has to be written first. A null is empty.
     ///
     /// # Errors
-    /// A value that has no text, such as a day that no calendar here reaches.
+    /// A value that has no text, such as a day that no calendar here reaches, or more of it than there is room for.
     pub fn with<T>(
         &self,
         row: usize,
-        scratch: &mut String,
+        scratch: &mut Scratch,
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, ArrowError> {
         fn valid<'b>(array: &dyn Array, row: usize, value: impl FnOnce() -> &'b [u8]) -> &'b [u8] {
@@ -102,12 +134,12 @@ impl<'a> Cells<'a> {
             Self::BytesView(array) => valid(array, row, || array.value(row)),
             Self::FixedBytes(array) => valid(array, row, || array.value(row)),
             Self::Other(array, formatter) => {
-                scratch.clear();
+                scratch.text.clear();
                 if !array.is_null(row) {
                     // Not by `Display`, which does not say why there is no text.
                     formatter.value(row).write(scratch)?;
                 }
-                scratch.as_bytes()
+                scratch.text.as_bytes()
             }
         };
         Ok(take(text))

@@ -1,6 +1,6 @@
 //! Calls of the crates that decode: a panic there at what a file holds is an error of the file, and nobody sees its message.
 
-use super::rows::DecodeError;
+use super::batches::DecodeError;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;

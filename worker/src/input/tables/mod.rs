@@ -9,6 +9,8 @@
 #[cfg(feature = "tables")]
 mod arrow;
 #[cfg(feature = "tables")]
+mod batches;
+#[cfg(feature = "tables")]
 mod bytes;
 #[cfg(feature = "tables")]
 mod cell;

@@ -2,7 +2,7 @@
 //!
 //! The crate believes what a header says, and makes room for it; and how many rows it reads at once is decided before it has
 //! seen any. So each header is compared with what is there before the page is handed on, and pages whose values are larger
-//! than those before stop the reader ([`PageWatch::take_fewer`]): it begins again at the row it has come to, with fewer rows
+//! than those before stop the reader ([`WatchedPages::take_fewer`]): it begins again at the row it has come to, with fewer rows
 //! at once. Not seen are the values themselves, but of dictionaries, and of lengths that were encoded together.
 
 use super::bytes::{TableBytes, TableReader};

@@ -4,10 +4,10 @@
 //! where its pages turn out to have larger values, it begins again with fewer ([`WatchedPages`]).
 //! A row is decoded as a whole, and so is a page: that is what a batch takes at least.
 
+use super::batches::{Batches, DecodeError, Decoded};
 use super::bytes::TableBytes;
 use super::expansion::Expansion;
 use super::pages::WatchedPages;
-use super::rows::{Batches, DecodeError, Decoded};
 use super::thrift::schema_is_sound;
 use crate::input::Piece;
 use arrow_schema::SchemaRef;

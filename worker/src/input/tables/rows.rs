@@ -3,8 +3,9 @@
 //! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
 
 use super::arrow::ArrowFile;
+use super::batches::{Batches, DecodeError, Decoded};
 use super::bytes::TableBytes;
-use super::cell::{Cells, as_written};
+use super::cell::{Cells, Scratch, as_written};
 use super::expansion::Expansion;
 use super::guard::guarded;
 use super::parquet::ParquetFile;
@@ -14,7 +15,7 @@ use crate::input::record::RecordFormat;
 use crate::input::window::Fill;
 use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
 use std::collections::BTreeSet;
@@ -22,19 +23,6 @@ use std::collections::BTreeSet;
 /// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
 const ROW_SPAN: u64 = 64 << 20;
-
-/// What goes wrong in the crates that decode.
-pub(super) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
-
-/// The rows of a piece as they are decoded.
-pub(super) type Batches = Box<dyn Iterator<Item = Result<Decoded, DecodeError>> + Send>;
-
-/// Rows that were decoded together.
-pub(super) struct Decoded {
-    pub(super) batch: RecordBatch,
-    /// Rows of the file before them.
-    pub(super) first: u64,
-}
 
 /// The batch that is being written.
 struct Batch {
@@ -58,6 +46,10 @@ pub(in crate::input) struct TableRows {
     packed: u64,
     /// Bytes of text that were made of them.
     written: u64,
+    /// Bytes that the text of a row may have.
+    row_max: u64,
+    /// Rows could be longer if there were room for them.
+    for_want_of_room: bool,
     layout: RowText,
     /// Where the text of its first row is said to begin in the file.
     first: u64,
@@ -97,7 +89,8 @@ impl TableRows {
             _ => RowText::Tabs,
         };
         let (name, kind) = (piece.name.clone(), table.kind);
-        let written = 0;
+        let row_max = limits.record_max.min(limits.buffered_record_max);
+        let (written, for_want_of_room) = (0, row_max < limits.record_max);
         Ok(Self {
             name,
             kind,
@@ -106,6 +99,8 @@ impl TableRows {
             expansion,
             packed,
             written,
+            row_max,
+            for_want_of_room,
             layout,
             first,
             order,
@@ -132,12 +127,21 @@ impl TableRows {
         let cells: Result<Vec<Cells<'_>>, ArrowError> =
             batch.columns.iter().map(|column| Cells::new(column.as_ref())).collect();
         let cells = cells?;
-        let mut scratch = String::new();
-        let mut row = batch.from;
+        let mut scratch = Scratch::new(self.row_max);
+        let (mut row, before) = (batch.from, out.len());
         while row < batch.rows && out.len() < enough {
+            let begins = out.len();
             for (place, column) in cells.iter().enumerate() {
                 let put = |text: &[u8]| self.layout.field(place, cells.len(), text, out);
-                column.with(row, &mut scratch, put).map_err(|source| InputError::NoText {
+                let done = column.with(row, &mut scratch, put);
+                // A list can have one large value many times: no more is written than a record may have. A text of several
+                // lines is several records, and is there already.
+                let row_bytes = (out.len() - begins) as u64;
+                let is_row = !matches!(self.layout, RowText::Text);
+                if scratch.is_full() || is_row && self.row_max.saturating_mul(2) < row_bytes {
+                    return Err(self.too_long((begins - before) as u64).into());
+                }
+                done.map_err(|source| InputError::NoText {
                     path: self.name.clone(),
                     column: self.names[place].clone(),
                     row: batch.first.saturating_add(row as u64).saturating_add(1),
@@ -149,15 +153,27 @@ impl TableRows {
         }
         Ok(row)
     }
+
+    /// A row so far behind what was written that is longer than a record may be.
+    fn too_long(&self, behind: u64) -> InputError {
+        let offset = self.first.saturating_add(self.written).saturating_add(behind);
+        let (path, limit) = (self.name.clone(), self.row_max);
+        match self.for_want_of_room {
+            true => InputError::NoRoom { path, offset, limit },
+            false => InputError::RecordTooLong { path, offset, limit, quote: None },
+        }
+    }
 }
 
 impl Fill for TableRows {
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
         if std::mem::take(&mut self.header) {
+            let before = buffer.len();
             for (place, name) in self.names.iter().enumerate() {
                 self.layout.field(place, self.names.len(), name.as_bytes(), buffer);
             }
             buffer.push(b'\n');
+            self.written = (buffer.len() - before) as u64;
             return Ok(true);
         }
         let enough = buffer.len().saturating_add(wanted);
