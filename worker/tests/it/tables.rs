@@ -272,3 +272,25 @@ fn table_that_grows_beyond_the_limit_is_refused_as_packed_files_are() {
     assert!(error.to_string().contains("t.parquet grows more than 10 times"), "{error}");
     assert!(read_within(&path, &InputLimits { expansion_max: 1000, ..limits }).is_ok());
 }
+
+#[test]
+fn page_of_many_equal_lengths_is_held_to_the_limit_before_there_is_room_for_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet").to_str().unwrap().to_owned();
+    // As lengths that are encoded together, they take a few bytes.
+    let table =
+        RecordBatch::try_from_iter([("text", Arc::new(StringArray::from(vec![""; 200_000])) as ArrayRef)])
+            .unwrap();
+    let one_page = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_data_page_row_count_limit(usize::MAX)
+        .build();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, table.schema(), Some(one_page)).unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, InputError::Expansion { .. }), "{error:?}");
+    assert_eq!(read_within(&path, &InputLimits::default()).unwrap(), 200_000);
+}

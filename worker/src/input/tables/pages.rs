@@ -223,6 +223,8 @@ impl PageWatch {
                 return Ok(());
             }
             (PageKind::Data, DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY) => {
+                // Equal lengths take no bytes in the file, however many they are said to be.
+                allowed(packed, values.saturating_mul(VALUE_BYTES))?;
                 let (longest, mean) = delta_values(&chunk.about, at, header, bytes)?;
                 (longest.max(chunk.fixed), mean.max(chunk.fixed))
             }
