@@ -3,7 +3,7 @@
 #   scripts/bench.sh                     everything
 #   scripts/bench.sh table sort          one row beside other systems
 # Folders: $GRISTMILL_BENCH_HOME (target/bench) for what is built and written, $GRISTMILL_BENCH_DATA (data in there) for
-# 7 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
+# 9 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
 # on stderr and left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -103,6 +103,20 @@ if [[ ! -d $data/small-files ]]; then
     head -c 100000000 "$data/books-1g.txt" | split -b 2000 -a 5 -d - "$data/small-files.new/"
     mv "$data/small-files.new" "$data/small-files"
 fi
+# Users in an order of their own, visits at random, in the second table a tenth of them by one user.
+large_join() { # folder, share of the visits by one user
+    [[ -d $data/$1 ]] && return
+    say "making tables of 10 million rows"
+    rm -rf "$data/$1.new" && mkdir "$data/$1.new"
+    awk 'BEGIN { for (i = 0; i < 1e7; i++) { id = (i * 7654321) % 1e7 + 1; print id ",C" id % 200 "," id % 90 ",2020-01-" id % 28 + 1 } }' \
+        >"$data/$1.new/users.csv"
+    awk -v share="$2" 'BEGIN { srand(1); for (i = 1; i <= 1e7; i++) {
+        id = rand() < share ? 1 : int(rand() * 1e7) + 1
+        print i "," id ",/page/" id * 31 % 99991 "," i % 5000 "," i % 997 "." i % 100 } }' >"$data/$1.new/visits.csv"
+    mv "$data/$1.new" "$data/$1"
+}
+large_join join-large 0
+large_join join-large-skewed 0.1
 [[ -s $data/distinct-1g.txt ]] ||
     "$program/gristmill" gen text "$data/distinct-1g.txt" --size 1GiB --words 16777216 --exponent 0 --seed 3 --overwrite >&2
 

@@ -19,6 +19,9 @@ const SORT: &str = "sort $DATA/tera-1g.txt --record-length 100 --key-bytes 0..10
 const JOIN: &str = "join --left $DATA/users.csv --right $DATA/visits.csv --on 1=2 \
                     --columns left.1,left.2,right.3,right.5 --strategy";
 
+/// The same with as many users as visits.
+const LARGE_JOIN: &str = "--on 1=2 --columns left.1,left.2,right.3,right.5 --strategy repartition";
+
 /// Memory of each worker in `wordcount-distinct`: less than its words need.
 const LITTLE_MEMORY: &str = "--memory 256MiB";
 
@@ -81,12 +84,16 @@ const fn ripgrep(times: f64) -> RowTarget {
     RowTarget { times, against: "ripgrep" }
 }
 
+const fn duckdb(times: f64) -> RowTarget {
+    RowTarget { times, against: "DuckDB" }
+}
+
 const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
     Quoted { system, wall_s }
 }
 
 /// All rows. Quoted seconds are those of RESULTS.md beside the other systems' programs.
-pub const ROWS: [BenchRow; 12] = [
+pub const ROWS: [BenchRow; 14] = [
     BenchRow {
         name: "wordcount-books",
         title: "count the words of 1 GiB of books (49 thousand different ones)",
@@ -140,6 +147,24 @@ pub const ROWS: [BenchRow; 12] = [
         kind: OutputKind::Lines,
         target: limit(2.0),
         quoted: QUOTED_JOIN,
+    },
+    BenchRow {
+        name: "join-large",
+        title: "join 10 million users with 10 million visits through the shuffle",
+        peers_name: "",
+        inputs: &["join-large/users.csv", "join-large/visits.csv"],
+        kind: OutputKind::Lines,
+        target: duckdb(0.5),
+        quoted: &[],
+    },
+    BenchRow {
+        name: "join-large-skewed",
+        title: "the same with a tenth of the visits by one user",
+        peers_name: "",
+        inputs: &["join-large-skewed/users.csv", "join-large-skewed/visits.csv"],
+        kind: OutputKind::Lines,
+        target: duckdb(0.5),
+        quoted: &[],
     },
     BenchRow {
         name: "grep-regex",
@@ -228,6 +253,10 @@ impl BenchRow {
             "sort-http" => words(&format!("{SORT} --shuffle http")),
             "join-broadcast" => words(&format!("{JOIN} broadcast")),
             "join-repartition" => words(&format!("{JOIN} repartition")),
+            "join-large" | "join-large-skewed" => {
+                let [users, visits] = [0, 1].map(|side| self.inputs[side]);
+                words(&format!("join --left $DATA/{users} --right $DATA/{visits} {LARGE_JOIN}"))
+            }
             "grep-regex" => ["grep", REGEX, "$DATA/books-1g.txt"].map(str::to_owned).to_vec(),
             "grep-fixed" => words(&format!("grep --fixed-strings {FIXED} $DATA/books-1g.txt")),
             "grep-small-files" => words(&format!("grep --fixed-strings {FIXED} $DATA/small-files")),
@@ -314,6 +343,10 @@ impl BenchRow {
             );
             format!("{unpack} && {count}")
         };
+        if self.target.against == "DuckDB" {
+            let command = words(&format!("$PYTHON $PEERS/duckdb_jobs.py join $DATA/{} $OUT", self.inputs[1]));
+            return Contestant { name: self.target.against, command, environment: Vec::new() };
+        }
         let script = match self.name {
             "grep-small-files" => {
                 format!(r#""$RG" -N --no-filename -F '{FIXED}' "$DATA/small-files" > "$OUT/part-0""#)

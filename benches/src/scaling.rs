@@ -17,11 +17,14 @@ const SMALLEST_BYTES: u64 = 64 << 20;
 /// From one size to the next.
 const SIZE_FACTOR: u64 = 4;
 
-/// Disk that a point may need, in times of its input: the input, spills, the output and a little.
-const DISK_FACTOR: u64 = 4;
+/// Disk that a point may need, in halves of its input: the input, spills, the output and a little.
+const DISK_HALVES: u64 = 7;
 
-/// Flags of all clusters but those of `cluster`.
-const CLUSTER: &str = "--workers 2 --slots 1";
+/// Flags of all clusters but those of `cluster`: what `run` has on two cores.
+const CLUSTER: &str = "--workers 1 --slots 2";
+
+/// The little memory of `size`, and what it is called in the names of rows.
+const LITTLE_MEMORY: (&str, &str) = ("-1GiB", "--memory 1GiB");
 
 /// A series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,9 +97,12 @@ fn sizes(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
     let mut bytes = SMALLEST_BYTES;
     while bytes <= options.bytes_max {
         for job in [ScaledJob::WordCount, ScaledJob::Sort] {
-            let row = format!("size-{}", job.name());
-            let task = point(&row, &Bytes(bytes).to_string(), &job.command(CLUSTER), job.input(), 2);
-            on_made(bench, options, &job.generate(bytes), bytes, &[task])?;
+            let points = [("", ""), LITTLE_MEMORY].map(|(name, memory)| {
+                let row = format!("size-{}{name}", job.name());
+                let command = job.command(&format!("{CLUSTER} {memory}"));
+                point(&row, &Bytes(bytes).to_string(), &command, job.input(), 2)
+            });
+            on_made(bench, options, &job.generate(bytes), bytes, &points)?;
         }
         bytes *= SIZE_FACTOR;
     }
@@ -239,7 +245,7 @@ fn on_made(
 ) -> anyhow::Result<()> {
     bench.places.clean_made()?;
     bench.places.clean()?;
-    let (free, needed) = (free_bytes(bench.places.path("$MADE"))?, bytes * DISK_FACTOR);
+    let (free, needed) = (free_bytes(bench.places.path("$MADE"))?, bytes / 2 * DISK_HALVES);
     if free < needed {
         let reason = format!("it may need {} of disk, {} are free", Bytes(needed), Bytes(free));
         return points
