@@ -25,6 +25,9 @@ const SLOTS_FIRST: usize = 1 << 12;
 /// Below this many slots a table grows fourfold: tables of words soon do.
 const SLOTS_FAST_GROWTH: usize = 1 << 16;
 
+/// A table that takes no more, in what [`Combining::fill`] tells.
+pub(crate) const FULL: usize = 1 << 10;
+
 /// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
 /// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
 /// they belong in the [`Reducer`](crate::api::Reducer).
@@ -168,21 +171,21 @@ impl<V: Value> Combining<V> {
         Self::with_slots(combiner, limit_bytes, slots, (1, 1), memory)
     }
 
-    /// A table for the keys of one partition, which come in the order of their hashes. `keys` different ones
-    /// are expected; `partitions` is the number of shares of the hash space, or 1 if they come from all of it.
-    pub(crate) fn for_partition(
+    /// A table of `slots` slots for keys that come in the order of their hashes: once, from one of `shares` equal shares of the
+    /// hash space, or from small parts of it, one after another.
+    pub(crate) fn for_share(
         combiner: Box<dyn CombineRun<V>>,
         limit_bytes: usize,
-        keys: usize,
-        partitions: u32,
+        slots: usize,
+        shares: Option<u64>,
         memory: TableMemory<V>,
     ) -> Self {
-        let slots = Table::<V>::slots_for(keys);
-        if Table::<V>::bytes_of(slots) <= limit_bytes {
-            let spreads = (u64::from(partitions), SCATTER);
-            return Self::with_slots(combiner, limit_bytes, slots, spreads, memory);
+        let fits = Table::<V>::bytes_of(slots) <= limit_bytes;
+        match shares {
+            Some(shares) if fits => Self::with_slots(combiner, limit_bytes, slots, (shares, SCATTER), memory),
+            Some(_) => Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER), memory),
+            None => Self::with_slots(combiner, limit_bytes, slots, (SCATTER, SCATTER), memory),
         }
-        Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER), memory)
     }
 
     fn with_slots(
@@ -207,6 +210,13 @@ impl<V: Value> Combining<V> {
             flushed: 0,
             scratch: Vec::new(),
         }
+    }
+
+    /// How full it is, of [`FULL`]: by its keys, or by the bytes of long ones and of what values own.
+    pub(crate) fn fill(&self) -> usize {
+        let by_keys = FULL * (self.table.len() + self.batch.len()) / Table::<V>::keys_of(self.table.slots());
+        let left = self.limit_bytes.saturating_sub(Table::<V>::bytes_of(self.table.slots())).max(1);
+        by_keys.max((self.table.long_bytes() + self.owned_bytes).saturating_mul(FULL) / left)
     }
 
     /// Bytes of the table.

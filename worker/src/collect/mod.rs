@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use window::KeyWindow;
 
 pub use combine::{CombineFactory, Combiner};
-pub(crate) use combine::{CombineRun, Combining, TableRoom};
+pub(crate) use combine::{CombineRun, Combining, FULL, TableRoom};
 pub(crate) use finish::segment_order;
 use narrated::NarratedTarget;
 pub(crate) use narrated::map_story;

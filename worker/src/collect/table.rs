@@ -83,9 +83,14 @@ impl<V> Table<V> {
         self.slots.len()
     }
 
-    /// Whether five of eight slots are full: time to grow.
+    /// Different keys with which so many slots are full: five of eight.
+    pub(crate) fn keys_of(slots: usize) -> usize {
+        slots / 8 * 5
+    }
+
+    /// Whether it is time to grow.
     pub(crate) fn is_full(&self) -> bool {
-        self.slots.len() / 8 * 5 <= self.used
+        Self::keys_of(self.slots.len()) <= self.used
     }
 
     #[inline]

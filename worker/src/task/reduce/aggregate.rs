@@ -1,20 +1,22 @@
 //! Reduces of combined values: a table over all segments in place of a merge.
 
 use super::groups::{KeyGroups, Stopped};
+use super::slices::{HashSlices, SliceFill, SliceReader};
 use super::{buffer_bytes, fan_in};
 use crate::api::Reducer;
 use crate::attempt::{AttemptContext, Progress, TaskFailure};
 use crate::collect::table::{Slot, Sorted, Table, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, TableMemory, TableRoom};
 use crate::key::hash::Packed;
-use crate::merge::{LoserTree, MergeError, limit_fan_in};
-use crate::segment::{MapOutput, SegmentData, SegmentReader, SegmentsWriter, WriteSetting};
+use crate::merge::{LoserTree, limit_fan_in};
+use crate::segment::{MapOutput, SegmentData, SegmentsWriter, WriteSetting};
 use crate::value::Value;
 use std::sync::Arc;
 
 /// Totals of a partition: a table, and runs sorted by key where it was too small.
 pub(super) struct Aggregate<V: Value> {
     pub(super) combining: Combining<V>,
+    pub(super) slices: HashSlices,
     pub(super) runs: Vec<SegmentData>,
     pub(super) setting: WriteSetting,
     pub(super) partition: u32,
@@ -28,9 +30,20 @@ impl<V: Value> Aggregate<V> {
         context: &AttemptContext<'_>,
         groups: &mut KeyGroups<R>,
     ) -> Result<Stopped, TaskFailure> {
-        for data in segments {
-            if let Some(state) = self.add_segment(data, context.progress, groups)? {
-                return Ok(Some(state));
+        let mut left = segments.into_iter();
+        let mut fill = SliceFill::default();
+        while 0 < left.len() {
+            let readers = left.by_ref().take(self.slices.segments_at_once).map(SliceReader::open);
+            let mut readers = readers.collect::<Result<Vec<_>, _>>()?;
+            for slice in 0..self.slices.count {
+                for reader in &mut readers {
+                    if let Some(state) = self.add_slice(reader, slice, context.progress, groups)? {
+                        return Ok(Some(state));
+                    }
+                }
+                if 1 < self.slices.count && fill.is_to_be_written(self.combining.fill()) {
+                    self.spill(context.progress)?;
+                }
             }
         }
         let table = self.combining.take();
@@ -47,32 +60,41 @@ impl<V: Value> Aggregate<V> {
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 
-    fn add_segment<R: Reducer<Value = V>>(
+    /// Totals what one segment has of a slice.
+    fn add_slice<R: Reducer<Value = V>>(
         &mut self,
-        data: SegmentData,
+        segment: &mut SliceReader,
+        slice: u32,
         progress: &Arc<Progress>,
         groups: &mut KeyGroups<R>,
     ) -> Result<Stopped, TaskFailure> {
-        let mut reader = SegmentReader::open(data).map_err(|source| MergeError { map: None, source })?;
-        let map = Some(reader.header().id.map);
-        while reader.advance().map_err(|source| MergeError { map, source })? {
-            groups.meter.pair(reader.key().len() + reader.value().len())?;
+        let slices = self.slices;
+        while let Some(pair) = segment.next(&slices, slice)? {
+            groups.meter.pair(pair.key().len() + pair.value().len())?;
             if let Some(narrator) = &mut groups.meter.narrator {
-                narrator.read(reader.header().id.map, reader.key(), reader.value());
+                narrator.read(pair.header().id.map, pair.key(), pair.value());
             }
             if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
                 return Ok(Some(state));
             }
-            let value = V::own(V::decode(reader.value())?);
-            if self.combining.push(reader.key(), reader.key_loaded(), value)
+            let value = V::own(V::decode(pair.value())?);
+            if self.combining.push(pair.key(), pair.key_loaded(), value)
                 && self.combining.settle()? == TableRoom::Full
             {
-                let table = self.combining.take();
-                let writer = SegmentsWriter::on_disk(self.setting.clone())?;
-                self.write_run(table, writer, progress)?;
+                self.spill(progress)?;
             }
         }
         Ok(None)
+    }
+
+    /// Writes the table as a run, and leaves it empty.
+    fn spill(&mut self, progress: &Arc<Progress>) -> Result<(), TaskFailure> {
+        let table = self.combining.take();
+        if table.len() == 0 {
+            return Ok(());
+        }
+        let writer = SegmentsWriter::on_disk(self.setting.clone())?;
+        self.write_run(table, writer, progress)
     }
 
     fn write_run(

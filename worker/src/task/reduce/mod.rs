@@ -6,11 +6,12 @@
 
 mod aggregate;
 mod groups;
+mod slices;
 
 use super::map::write_setting;
 use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, Reducer, TaskContext};
 use crate::attempt::{AttemptContext, ReadMeter, ReduceEnd, TaskFailure};
-use crate::collect::{Combining, SortMemory, TableMemory, pair_bytes_max};
+use crate::collect::{SortMemory, TableMemory, pair_bytes_max};
 use crate::fault;
 use crate::key::Key;
 use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
@@ -23,6 +24,7 @@ use crate::segment::{
 use crate::value::Value;
 use aggregate::Aggregate;
 use groups::KeyGroups;
+use slices::{HashSlices, SliceRoom};
 
 pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     plan: &MapReducePlan<K, V>,
@@ -49,15 +51,12 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let stopped = match &plan.combine {
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == KeyOrder::EachPart;
-            let shares = if by_hash { context.settings.partitions } else { 1 };
-            let most = headers.iter().map(|header| header.records).max().unwrap_or(0);
-            let sum = headers.iter().fold(0_u64, |sum, header| sum.saturating_add(header.records));
-            // Twice the largest: a table that doubles when it is full then never fills up ahead of itself.
-            let keys = sum.min(most.saturating_mul(2)) as usize;
+            let share = if by_hash { (partition, context.settings.partitions) } else { (0, 1) };
+            let room = SliceRoom { fan_in: fan_in(&context), share };
+            let slices = HashSlices::plan::<V>(&headers, &segments, room)?;
             let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
-            let limit_bytes = context.settings.merge_bytes;
-            let table = Combining::for_partition(combine.make(), limit_bytes, keys, shares, memory);
-            let aggregate = Aggregate { combining: table, runs: Vec::new(), setting, partition };
+            let table = slices.table(combine.make(), context.settings.merge_bytes, memory);
+            let aggregate = Aggregate { combining: table, slices, runs: Vec::new(), setting, partition };
             aggregate.run(segments, combine, &context, &mut groups)?
         }
         None => {

@@ -142,6 +142,29 @@ fn a_table_that_is_too_small_for_keys_in_hash_order_is_still_quick() {
 }
 
 #[test]
+fn partition_with_more_keys_than_its_table_holds_spills_each_key_about_once() {
+    const KEYS: u64 = 300_000;
+    const MAPS: usize = 4;
+    let text: String = (0..KEYS).map(|n| format!("{n:06} 1\n")).collect();
+    for partitions in [1, 3] {
+        let bench = Bench::new(Means { merge_bytes: 2 << 20, ..Means::PLENTY }, partitions);
+        let outputs = bench.maps(&sums(), &vec![split(text.clone()); MAPS]).unwrap();
+        let mut lines = Vec::new();
+        for partition in 0..partitions {
+            let segments = outputs.iter().map(|done| done.output.segment(partition).unwrap()).collect();
+            let (part, _) = bench.reduce(&sums(), partition, segments).unwrap();
+            lines.extend(part.lines().map(str::to_owned));
+        }
+        lines.sort_unstable();
+        assert_eq!(lines, (0..KEYS).map(|n| format!("{n:06}\t{MAPS}")).collect::<Vec<_>>());
+        // Both lengths, key and value; the last run of each partition stays in memory.
+        let each_once = KEYS * (2 + 6 + 1);
+        let spilled = bench.progress.spilled_bytes.load(Relaxed);
+        assert!((each_once / 2..each_once * 11 / 10).contains(&spilled), "{spilled} of {each_once}");
+    }
+}
+
+#[test]
 fn an_empty_job_writes_empty_parts() {
     assert_eq!(run_job(&sums(), &[], 3, Means::PLENTY), ["", "", ""]);
     assert_eq!(run_job(&sums(), &[split("")], 2, Means::NOTHING), ["", ""]);
