@@ -133,6 +133,9 @@ pub struct JobTotals {
 pub struct AttemptCounts {
     /// Launched in all.
     pub launched: u32,
+    /// Those of them that are of maps.
+    #[serde(default)]
+    pub maps_launched: u32,
     /// Failed by user code (charged).
     pub failed_user: u32,
     /// Failed otherwise (not charged).
@@ -141,7 +144,7 @@ pub struct AttemptCounts {
     pub lost: u32,
     /// Told to stop.
     pub cancelled: u32,
-    /// Queued on a worker, and taken back or lost with it before they began.
+    /// Of maps, queued on a worker, and taken back or lost with it before they began.
     #[serde(default)]
     pub returned: u32,
     /// Maps run again because their output was lost.
