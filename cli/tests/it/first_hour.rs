@@ -89,6 +89,23 @@ fn log_is_a_line_of_json_for_each_event_for_whoever_asks_for_that() {
 }
 
 #[test]
+fn submit_tells_what_it_asks_the_master_and_no_secret_when_its_log_is_to_say_all() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    let standing = Standing::start(&sandbox, 1);
+    let submit = ["submit", "wordcount", &input, "--output", &sandbox.text("out")];
+    let said = sandbox.gristmill(submit).env("GRISTMILL_LOG", "debug").finish().expect_code(0);
+    let asks = format!("asks the master master={} method=POST path=\"/api/v1/jobs\"", standing.join.address);
+    let said = said.expect_words(&[
+        &asks,
+        "the master answers status=200",
+        "the job is planned job=wordcount maps=1 ",
+    ]);
+    assert!(!said.stderr.contains(&standing.join.key), "{}", said.stderr);
+    standing.end();
+}
+
+#[test]
 fn what_cannot_be_asked_says_why_and_what_to_do() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a\n");
