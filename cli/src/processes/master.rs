@@ -81,8 +81,8 @@ pub struct MasterCommand {
     permissions: ListenFlags,
     #[command(flatten)]
     plaintext: PlaintextFlag,
-    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
-    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    /// Folder for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
     #[arg(long)]

@@ -84,7 +84,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
         assert!(!finished.stderr.contains("job-1"), "{flags:?} got as far as a job");
         finished.expect_words(&[words]);
     }
-    sandbox.run(["run", "synthetic", "--exact", &few]).expect_code(2).expect_words(&["1 maps", "32"]);
+    sandbox.run(["run", "synthetic", "--exact", &few]).expect_code(2).expect_words(&["1 map and", "32"]);
     assert_eq!(std::fs::read(&journal).unwrap(), b"already here");
     for (flags, words) in [
         (["--pools", "a"], "`a` is not NAME=WEIGHT"),
