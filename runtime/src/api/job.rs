@@ -85,7 +85,8 @@ pub struct JobTotals {
     /// Transfers of map outputs that came damaged though the copy at the other worker was whole, and were repeated.
     #[serde(default)]
     pub transfers_damaged: u64,
-    /// Segments gathered, of maps times reduces; those of a reduce that moved count again.
+    /// Segments gathered at the homes of their partitions, of maps times reduces; those of a reduce that moved count again,
+    /// and those that a second attempt of a reduce gathers beside it do not.
     pub shuffle_segments: u64,
     /// Records read by reduces.
     pub reduce_records_in: u64,
