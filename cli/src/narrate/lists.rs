@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn lines_that_differ_are_shown_differently() {
         assert_eq!(
-            lines(b"a\r\n\nb\t1\n\xff\t2\n\xfe\t2"),
-            ["a\\u000d", "", "b ⇥ 1", "\\xff ⇥ 2", "\\xfe ⇥ 2"]
+            lines(b"a\r\n\nb\t1\n\xff\t2\n\xfe\t2\n\\xff\t2\n\\u000d"),
+            ["a\\u000d", "", "b ⇥ 1", "\\xff ⇥ 2", "\\xfe ⇥ 2", "\\\\xff ⇥ 2", "\\\\u000d"]
         );
         assert_eq!(lines(b""), [""; 0]);
         assert_eq!(lines(b"\n"), [""]);
