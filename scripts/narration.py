@@ -149,15 +149,20 @@ def same_list(told: list, more: int, meant: list, what: str) -> None:
 
 
 def shown(text: str) -> str:
-    """Words as a story has them: cut where they are long."""
+    """Words as a story has them: a backslash twice, and cut where they are long."""
     out, size = [], 0
-    for character in text:
+    for character in text.replace("\\", "\\\\"):
         if WORDS_MAX <= size:
             out.append("…")
             break
         out.append(f"\\u{ord(character):04x}" if ord(character) < 32 and character not in "\n\t" else character)
         size += len(out[-1].encode())
     return "".join(out).replace("\t", " ").replace("\n", " | ")
+
+
+def meant_by(words: str) -> str:
+    """The text of which a story has these words, if it is not cut."""
+    return words.replace("\\\\", "\\")
 
 
 def shown_values(values: list) -> str:
@@ -265,7 +270,7 @@ class Case:
         if draw.random() < 0.04:
             # Long ones that are alike as far as they are shown.
             return "long" * 55 + draw.choice("xyz")
-        return draw.choice(["a", "b", "mill", "stone", "wheel", "grain", "ä", "the", "the", "turns", "sixteenletterskey"])
+        return draw.choice(["a", "b", "mill", "stone", "wheel", "grain", "ä", "the", "the", "turns", "sixteenletterskey", r"\xff"])
 
     def draw_wordcount(self, draw) -> None:
         self.combines = True
@@ -517,7 +522,7 @@ class Check:
         told = int(cells[head.index("hash")], 16)
         if not key.endswith("…"):
             # A control character would stand here in another form; there are none in keys.
-            meant = hash_of(key.encode())
+            meant = hash_of(meant_by(key).encode())
             expect(meant in (None, told), f"the hash of {key!r} is {meant}, not {told:016x}")
             same(self.hashes.setdefault(key, told), told, f"hash of {key!r}")
         same(partition, told * self.case.reduces >> 64, f"partition of {key!r}")
@@ -732,7 +737,7 @@ def another_hash(steps: list) -> bool:
     """Changes the hash of a key whose hash is computed here."""
     for body in rows_of(steps, "map", "partition"):
         for cells in body[1:] if "hash" in body[0] else []:
-            if hash_of(cells[1].encode()) is not None:
+            if hash_of(meant_by(cells[1]).encode()) is not None:
                 cells[body[0].index("hash")] = "f" * 16
                 return True
     return False

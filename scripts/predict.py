@@ -59,7 +59,7 @@ def predicted(program, one, workers, times, network, folder):
     ]
     table = folder / "job.csv"
     table.write_text("arrival,maps,reduces,shuffle_bytes\n0," + ",".join(row) + "\n")
-    cluster = ["--model", "cluster", "--workers", str(workers), "--slots", "1", "--network", str(network * workers)]
+    cluster = ["--model", "cluster", "--workers", str(workers), "--slots", "1", "--network", f"{network * workers}B/s"]
     simulated = run([program, "sim", *cluster, "--policy", "fifo", "--workload", str(table), "--json"])
     metrics = simulated["policies"][0]["metrics"]
     value = lambda name: metrics[name]["mean"]
@@ -75,10 +75,11 @@ def main():
     parser.add_argument("job", nargs=argparse.REMAINDER, help="as behind `gristmill run`")
     flags = parser.parse_args()
     number = flags.network.rstrip("KMGiB")
-    if not flags.job or flags.times < 1 or not number.isdigit():
+    unit = flags.network[len(number) :]
+    if not flags.job or flags.times < 1 or not number.isdigit() or unit not in UNITS:
         parser.error("name a job, --times from 1, and --network such as 125MB")
     program = shipped(flags.program)
-    network = int(number) * UNITS.get(flags.network[len(number) :], 1)
+    network = int(number) * UNITS[unit]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         one = measured(program, flags.job, 1, folder)

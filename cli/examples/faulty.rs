@@ -23,6 +23,9 @@ struct Faulty {
     /// What it does
     #[arg(long, value_enum)]
     how: How,
+    /// With which code it exits
+    #[arg(long, value_name = "CODE", default_value_t = 0)]
+    code: i32,
     /// Misbehave in the reducer instead of the mapper
     #[arg(long)]
     in_reduce: bool,
@@ -54,7 +57,7 @@ enum How {
     Abort,
     /// Recurse until the stack is used up
     Overflow,
-    /// Exit with code 0, as if all were done
+    /// Exit, with code 0 as if all were done
     Exit,
     /// Loop and never come back
     Loop,
@@ -87,7 +90,7 @@ impl Faulty {
                 black_box(sink(0));
                 Ok(())
             }
-            How::Exit => std::process::exit(0),
+            How::Exit => std::process::exit(self.code),
             How::Loop => loop {
                 std::hint::spin_loop();
             },

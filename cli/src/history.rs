@@ -3,7 +3,7 @@
 use crate::flags::MasterFlags;
 use crate::query::{parse_job, table};
 use crate::settings::Settings;
-use crate::terminal::stdout_line;
+use crate::terminal::{complain, stdout_line};
 use crate::{private_file, report, trace};
 use clap::Args;
 use gristmill_runtime::api::JobStatus;
@@ -11,6 +11,7 @@ use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Bytes, Span};
+use gristmill_worker::clean;
 use std::path::{Path, PathBuf};
 
 /// What stands for stdout where a file is named.
@@ -73,10 +74,24 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
     let mut jobs: Vec<JobStatus> = client.jobs()?.into_iter().filter(|job| job.state.ended()).collect();
     jobs.sort_by_key(|job| std::cmp::Reverse(job.job));
     jobs.truncate(flags.last);
-    if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&jobs)?)?;
-        return Ok(exit::OK);
+    let gap = client.master()?.register_gap;
+    match (flags.json, &gap) {
+        (true, _) => stdout_line(&serde_json::to_string_pretty(&jobs)?)?,
+        // Not a list of nothing, as if no job had ever run.
+        (false, Some(_)) if jobs.is_empty() => {}
+        (false, _) => stdout_line(&listed(&jobs))?,
     }
+    let Some(gap) = gap else { return Ok(exit::OK) };
+    let (kind, code) = if jobs.is_empty() { ("error", exit::ENVIRONMENT) } else { ("warning", exit::OK) };
+    complain(kind, &clean::message(&format!("could not list all jobs that have ended: {gap}")));
+    say!(
+        "  hint: put a copy of it back while no master runs, if there is one; what jobs did is kept in the folder \
+         ended-jobs beside it"
+    );
+    Ok(code)
+}
+
+fn listed(jobs: &[JobStatus]) -> String {
     let rows = jobs.iter().map(|job| {
         [
             job.job.to_string(),
@@ -88,8 +103,7 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
             job.output.to_string(),
         ]
     });
-    stdout_line(&table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "OUTPUT"], rows))?;
-    Ok(exit::OK)
+    table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "OUTPUT"], rows)
 }
 
 /// `gristmill trace JOB`.

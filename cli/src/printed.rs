@@ -2,6 +2,7 @@
 
 use gristmill_runtime::api::{JobStatus, LogEntry};
 use gristmill_runtime::client::Client;
+use gristmill_runtime::plural::counted;
 
 /// Shows what user code has printed, the last lines of it: the cluster of `run` is gone when one could ask for it.
 pub fn show(client: &Client, status: &JobStatus) {
@@ -22,7 +23,9 @@ pub fn show(client: &Client, status: &JobStatus) {
     say!("  printed by the job's code:");
     if 0 < before || 0 < omitted {
         say!(
-            "    ({before} lines and {omitted} bytes more; a master keeps them for `gristmill logs {}`)",
+            "    ({} and {} more; a master keeps them for `gristmill logs {}`)",
+            counted(before as u64, "line", "lines"),
+            counted(omitted, "byte", "bytes"),
             status.job
         );
     }

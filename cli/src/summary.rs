@@ -2,6 +2,7 @@
 
 use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
 use gristmill_runtime::output_dir::BAD_RECORDS;
+use gristmill_runtime::plural::noun;
 use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
@@ -15,13 +16,17 @@ const BAD_RECORDS_SHOWN: usize = 100;
 /// One line, for a job among several.
 pub fn line(status: &JobStatus) -> String {
     format!(
-        "{} {}: {} of input, {} records out, flow {}",
+        "{} {}: {} of input, {} out, flow {}",
         status.job,
         status.name,
         Bytes(status.totals.map_bytes_in),
-        grouped(status.totals.records_out),
+        records(status.totals.records_out),
         Span(status.flow_ns())
     )
+}
+
+fn records(number: u64) -> String {
+    format!("{} {}", grouped(number), noun(number, "record", "records"))
 }
 
 /// How late a job with a deadline is, or was at its end, nanoseconds; `None` without a deadline.
@@ -73,8 +78,8 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
         return lines;
     }
     let input = format!(
-        "{} records, {} in {} split(s): {}",
-        grouped(totals.map_records_in),
+        "{}, {} in {} split(s): {}",
+        records(totals.map_records_in),
         Bytes(totals.map_bytes_in),
         status.maps.total,
         locality(status)
@@ -82,8 +87,9 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     lines.push(("input", input));
     if 0 < status.reduces.total {
         let shuffle = format!(
-            "{} pairs emitted, {} of map output, {} over HTTP",
+            "{} {} emitted, {} of map output, {} over HTTP",
             grouped(totals.map_records_out),
+            noun(totals.map_records_out, "pair", "pairs"),
             Bytes(totals.map_bytes_out),
             Bytes(totals.shuffle_bytes)
         );
@@ -94,8 +100,8 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     }
     let place = output.map_or_else(String::new, |output| format!(" in {output}"));
     let output = format!(
-        "{} records, {} in {} part(s){place}",
-        grouped(totals.records_out),
+        "{}, {} in {} part(s){place}",
+        records(totals.records_out),
         Bytes(totals.bytes_out),
         status.parts.len()
     );

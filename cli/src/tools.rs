@@ -7,6 +7,7 @@ use gristmill_runtime::exit;
 use gristmill_runtime::generate::{self, GenerateArgs};
 use gristmill_runtime::jobs::Sort;
 use gristmill_runtime::output_dir::{SUCCESS, Success};
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::verify_sort::{VerifyOptions, verify};
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::api::Job;
@@ -36,7 +37,8 @@ pub fn generate(flags: &GenerateArgs) -> anyhow::Result<u8> {
         other => usage(gristmill_runtime::chain(&other)),
     })?;
     for file in report.files {
-        say!("{}: {}, {} lines", file.path.display(), Bytes(file.bytes), file.lines);
+        let lines = counted(file.lines, "line", "lines");
+        say!("{}: {}, {lines}", file.path.display(), Bytes(file.bytes));
     }
     Ok(exit::OK)
 }
@@ -67,8 +69,8 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
     let problems = report.problems();
     if problems.is_empty() {
         stdout_line(&format!(
-            "sorted: {} records, {}, hash sum {:016x}",
-            report.output.records,
+            "sorted: {}, {}, hash sum {:016x}",
+            counted(report.output.records, "record", "records"),
             Bytes(report.output.bytes),
             report.output.hash_sum
         ))?;

@@ -110,6 +110,7 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
         ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
         }
+        ClientError::Output { source: OutputError::Gone { .. } } => (exit::ENVIRONMENT, Some(HINT_OF_GONE)),
         ClientError::Output { source: OutputError::Store { source } }
             if source.cause.fault() == ObjectFault::Credentials =>
         {
@@ -204,6 +205,9 @@ fn hint_of_input(error: &InputError) -> Option<&'static str> {
         _ => None,
     }
 }
+
+const HINT_OF_GONE: &str = "run it again, and leave its output directory alone until it has ended (`gristmill cancel JOB` stops a job); workers on \
+     other machines must see it under the same name";
 
 const HINT_OF_MISSING: &str = "check the name; a path counts from the folder you are in, and worker-3:/path names a file on that worker";
 
@@ -300,6 +304,7 @@ fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
             exit::CLUSTER,
             Some("workers must reach this machine: see the addresses above, and the firewall"),
         ),
+        FailureCode::OutputGone => (exit::ENVIRONMENT, Some(HINT_OF_GONE)),
         FailureCode::Output | FailureCode::WorkersUnfit => {
             (exit::RESOURCES, Some("free some space, or choose other folders"))
         }
@@ -492,6 +497,7 @@ mod tests {
             (Some("master_lost"), exit::CLUSTER),
             (Some("output_unreadable"), exit::CLUSTER),
             (Some("output"), exit::RESOURCES),
+            (Some("output_gone"), exit::ENVIRONMENT),
             (Some("output_corrupt"), exit::RESOURCES),
             (Some("workers_unfit"), exit::RESOURCES),
             (Some("memory"), exit::RESOURCES),

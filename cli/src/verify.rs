@@ -5,6 +5,7 @@ use crate::terminal::stdout_line;
 use clap::Args;
 use gristmill_lab::paper;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::verify::{CaseReport, check_file};
 use serde_json::json;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ pub fn verify(flags: &VerifyCommand) -> anyhow::Result<u8> {
         false => print_words(&files, flags.quiet)?,
     }
     if !flags.json {
-        stdout_line(&format!("{passed} of {count} cases passed"))?;
+        stdout_line(&format!("{passed} of {} passed", counted(count as u64, "case", "cases")))?;
     }
     Ok(if passed == count { exit::OK } else { exit::FAILED })
 }

@@ -11,6 +11,7 @@ use gristmill_lab::report::number;
 use gristmill_lab::simulate::{Measured, SimulateError, SimulatedJob, simulate};
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::metrics::{CollectSettings, Collector, JOB_COLUMNS, JobTimes, Metric, RunMetrics};
@@ -80,7 +81,9 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     say_torn(&flags.journal, journal.torn());
     let left_out = measured.jobs.iter().filter(|job| !job.succeeded).count();
     if 0 < left_out {
-        say!("{left_out} jobs that did not end well are left out");
+        let left_out =
+            counted(left_out as u64, "job that did not end well is", "jobs that did not end well are");
+        say!("{left_out} left out");
     }
     if measured.policy_changed {
         say!("the policy was changed after the first arrival: what was recorded is not of one policy");

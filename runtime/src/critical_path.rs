@@ -67,6 +67,7 @@ fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
         | FailureCode::Credentials
         | FailureCode::Config
         | FailureCode::Output
+        | FailureCode::OutputGone
         | FailureCode::OutputUnreadable
         | FailureCode::OutputCorrupt
         | FailureCode::Memory

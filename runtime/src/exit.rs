@@ -24,7 +24,8 @@ pub const ENGINE: u8 = 9;
 pub const INTERRUPTED: u8 = 130;
 
 /// How a worker process tells whoever started it why it ends. Any other code, and any signal, is the doing of user
-/// code or of somebody outside.
+/// code or of somebody outside; and so is one of these where the process has left word of an attempt on whose thread it
+/// has exited, as the engine exits on no such thread.
 pub mod worker {
     /// Start another process: user code hangs and nothing can stop it, or the master has closed the connection.
     pub const RENEW: i32 = 75;

@@ -18,6 +18,7 @@ pub mod memory_share;
 pub mod out_of_memory;
 pub mod output_dir;
 mod owner;
+pub mod plural;
 pub mod prepared;
 pub mod rate;
 pub mod registry;

@@ -1,16 +1,28 @@
-//! Rates of a network as people type them: `50MB/s`, `400Mbit/s`, `1000000`.
+//! Rates as people type them: `50MB/s`, `400Mbit/s`. A bare number is refused: half of all programs mean bytes by it, the
+//! other half bits.
 
 use crate::size::parse_bytes;
 use std::num::NonZeroU64;
 
 /// A text that is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{text} is not a rate: write bytes in a second, at least 1, such as 50MB/s, 64MiB/s, 400Mbit/s or 1000000"
-)]
-pub struct RateError {
-    /// As given.
-    pub text: String,
+#[non_exhaustive]
+pub enum RateError {
+    /// Not a whole number followed by a known unit, or less than a byte in a second.
+    #[error("{text} is not a rate: write at least a byte in a second, such as 50MB/s, 64MiB/s or 400Mbit/s")]
+    Form {
+        /// As given.
+        text: String,
+    },
+    /// A number alone.
+    #[error(
+        "{number} has no unit, and may be bytes or bits: write {number}MB/s or {number}Mbit/s, or {number}B/s or \
+         {number}bit/s"
+    )]
+    Unit {
+        /// The number.
+        number: String,
+    },
 }
 
 /// Units of bits and how many there are in one, in lower case.
@@ -19,15 +31,18 @@ const BITS: [(&str, u64); 4] = [("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000)
 /// Bits of a byte.
 const BYTE_BITS: u64 = 8;
 
-/// The bytes in a second that `text` names: a size as [`parse_bytes`] reads it, or a whole number of `bit`, `Kbit`,
-/// `Mbit` or `Gbit` (powers of 1000), each with or without `/s` behind.
+/// The bytes in a second that `text` names: a size with a unit as [`parse_bytes`] reads it, or a whole number of `bit`,
+/// `Kbit`, `Mbit` or `Gbit` (powers of 1000), each with or without `/s` behind.
 ///
 /// # Errors
-/// [`RateError`] for anything else, and for less than one byte in a second.
+/// [`RateError::Unit`] for a number alone, [`RateError::Form`] for anything else, and for less than one byte in a second.
 pub fn parse_rate(text: &str) -> Result<NonZeroU64, RateError> {
     let amount = text.strip_suffix("/s").unwrap_or(text);
+    if !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(RateError::Unit { number: amount.to_owned() });
+    }
     let rate = bits(amount).map(|bits| bits / BYTE_BITS).or_else(|| parse_bytes(amount).ok());
-    rate.and_then(NonZeroU64::new).ok_or_else(|| RateError { text: text.to_owned() })
+    rate.and_then(NonZeroU64::new).ok_or_else(|| RateError::Form { text: text.to_owned() })
 }
 
 fn bits(text: &str) -> Option<u64> {
@@ -45,7 +60,7 @@ mod tests {
     #[test]
     fn rates_are_read_in_bytes_and_in_bits_with_or_without_the_second() {
         for (text, bytes) in [
-            ("1000000", 1_000_000),
+            ("1000000B", 1_000_000),
             ("50MB/s", 50_000_000),
             ("50MB", 50_000_000),
             ("64MiB/s", 64 << 20),
@@ -61,10 +76,31 @@ mod tests {
 
     #[test]
     fn nothing_in_a_second_and_what_is_no_rate_are_refused() {
-        for text in
-            ["", "0", "0MB/s", "7bit/s", "fast", "-1", "1.5MB/s", "50MB/min", "50MB/s/s", "99999999999Gbit/s"]
-        {
-            assert_eq!(parse_rate(text), Err(RateError { text: text.to_owned() }), "{text}");
+        for text in [
+            "",
+            "/s",
+            "0B",
+            "0MB/s",
+            "7bit/s",
+            "fast",
+            "-1",
+            "1.5MB/s",
+            "50MB/min",
+            "50MB/s/s",
+            "99999999999Gbit/s",
+        ] {
+            assert_eq!(parse_rate(text), Err(RateError::Form { text: text.to_owned() }), "{text}");
+        }
+    }
+
+    #[test]
+    fn number_alone_is_refused_with_both_that_it_may_mean() {
+        for (text, number) in [("100", "100"), ("100/s", "100"), ("0", "0")] {
+            let error = parse_rate(text).unwrap_err();
+            assert_eq!(error, RateError::Unit { number: number.to_owned() });
+            let [bytes, bits] = [format!(" {number}MB/s "), format!(" {number}Mbit/s,")];
+            let words = error.to_string();
+            assert!(words.contains(&bytes) && words.contains(&bits), "{words}");
         }
     }
 }

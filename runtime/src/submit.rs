@@ -6,6 +6,7 @@
 use crate::api::{ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
 use crate::output_dir::{ClaimedOutput, OutputError, refuse_inputs};
+use crate::plural::counted;
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
@@ -356,8 +357,10 @@ fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskE
     if (known_maps, known_reduces) == (maps, reduces as usize) {
         return Ok(());
     }
+    let known_maps = counted(known_maps as u64, "map", "maps");
+    let known_reduces = counted(known_reduces as u64, "reduce", "reduces");
     Err(TaskError::config(format!(
-        "its exact work is that of {known_maps} maps and {known_reduces} reduces, but it has {maps} and {reduces}"
+        "its exact work is that of {known_maps} and {known_reduces}, but it has {maps} and {reduces}"
     )))
 }
 

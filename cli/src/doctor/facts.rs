@@ -38,10 +38,22 @@ pub(super) struct MachineFacts {
     /// What spills leave free in each file system.
     pub reserve_bytes: u64,
     pub descriptors: u64,
+    /// What this user may run; `None`: as much as there is room for.
+    pub threads: Option<ThreadsFacts>,
+    /// Threads of the master and of all workers.
+    pub threads_needed: u64,
     /// Milliseconds since 1970.
     pub wall_ms: u64,
     /// The file of this program is another one by now.
     pub replaced: bool,
+}
+
+/// Threads of a user, for whom each process is one at least.
+pub(super) struct ThreadsFacts {
+    /// How many may run at once, of all programs of this user together.
+    pub allowed: u64,
+    /// How many do.
+    pub running: u64,
 }
 
 /// A folder for what does not fit in memory.
@@ -165,6 +177,9 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
         state: unwritable_state(settings, flags),
         reserve_bytes: workers.each.disk_reserve.get(),
         descriptors: gristmill_worker::descriptors::allowed() as u64,
+        threads: threads(),
+        threads_needed: THREADS_OF_MASTER
+            + u64::from(count) * (THREADS_OF_WORKER + u64::from(workers.each.slots.total())),
         wall_ms: wall_ms(),
         replaced: fs::read_link("/proc/self/exe")
             .is_ok_and(|link| link.to_string_lossy().ends_with(" (deleted)")),
@@ -196,6 +211,33 @@ fn memory_available_bytes() -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     kib.map_or(u64::MAX, |kib| kib * 1024)
+}
+
+/// Threads of a master or a `run`, and of a worker beside its slots: those that are always there, and some more for files
+/// and connections when there is much to do.
+const THREADS_OF_MASTER: u64 = 16;
+const THREADS_OF_WORKER: u64 = 16;
+
+/// What this user may run; `None` if nothing holds it back, as nothing does root.
+fn threads() -> Option<ThreadsFacts> {
+    let allowed = rustix::process::getrlimit(rustix::process::Resource::Nproc).current?;
+    let user = rustix::process::getuid();
+    if user.is_root() {
+        return None;
+    }
+    // A process that has ended meanwhile has no thread any more.
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of_user = processes.filter_map(|process| {
+        threads_of(&fs::read_to_string(process.path().join("status")).ok()?, user.as_raw())
+    });
+    Some(ThreadsFacts { allowed, running: of_user.sum() })
+}
+
+/// The threads of a process of this user, by its file `status`; `None` if it is another's.
+fn threads_of(status: &str, user: u32) -> Option<u64> {
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+    let is_theirs = field("Uid:")?.parse() == Ok(user);
+    field("Threads:").filter(|_| is_theirs)?.parse().ok()
 }
 
 /// Bytes that are free in a folder in which a file can be made.
@@ -239,4 +281,22 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
         workers: workers.collect(),
         given_up: given_up.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_process_count_for_the_user_who_runs_it_and_for_nobody_else() {
+        let status = "Name:\tUid: sh\nUid:\t1000\t0\t0\t0\nGid:\t7\t7\t7\t7\nThreads:\t12\nSigQ:\t0/1\n";
+        assert_eq!(threads_of(status, 1000), Some(12));
+        assert_eq!(threads_of(status, 0), None, "it is not who runs it whose rights it has");
+        assert_eq!(threads_of("", 0), None);
+        let own = fs::read_to_string("/proc/self/status").unwrap();
+        assert!(
+            threads_of(&own, rustix::process::getuid().as_raw()).is_some_and(|threads| 0 < threads),
+            "{own}"
+        );
+    }
 }

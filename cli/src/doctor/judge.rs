@@ -1,6 +1,6 @@
 //! What of the facts is wrong, and what to do about each.
 
-use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, Unheard, WorkerFacts};
+use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, ThreadsFacts, Unheard, WorkerFacts};
 use gristmill_runtime::api::GivenUpWorker;
 use gristmill_scheduler::units::Bytes;
 
@@ -87,6 +87,7 @@ fn machine(facts: &MachineFacts) -> Vec<Finding> {
             "raise the limit: `ulimit -n 65536`, or LimitNOFILE= of the service",
         ));
     }
+    findings.extend(threads(facts));
     if facts.wall_ms < WALL_MS_MIN {
         findings.push(finding(
             "the clock of this machine stands before 2024",
@@ -100,6 +101,24 @@ fn machine(facts: &MachineFacts) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+fn threads(facts: &MachineFacts) -> Option<Finding> {
+    let ThreadsFacts { allowed, running } = *facts.threads.as_ref()?;
+    let (needed, workers) = (facts.threads_needed, facts.workers);
+    let wanted = running.saturating_add(needed);
+    (allowed < wanted).then(|| {
+        finding(
+            format!(
+                "this user may run {allowed} threads and processes, {running} run already, and a master with {workers} worker \
+                 process(es) needs {needed} more"
+            ),
+            format!(
+                "raise the limit: `ulimit -u {wanted}` or more, nproc in /etc/security/limits.conf, or LimitNPROC= of the \
+                 service; or take fewer --workers or --slots"
+            ),
+        )
+    })
 }
 
 fn folders(facts: &MachineFacts) -> Vec<Finding> {
@@ -283,6 +302,8 @@ mod tests {
                 state: None,
                 reserve_bytes: 1 << 30,
                 descriptors: 65536,
+                threads: Some(ThreadsFacts { allowed: 1000, running: 900 }),
+                threads_needed: 100,
                 wall_ms: WALL_MS_MIN + 1,
                 replaced: false,
             },
@@ -319,7 +340,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 21] = [
+        let faults: [Fault; 22] = [
             (
                 |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
                 "nothing can listen on [::1]:7: in use",
@@ -339,6 +360,10 @@ mod tests {
                 "nothing can be written to /state, for the state folder: read-only",
             ),
             (|it| it.machine.descriptors = 256, "may have 256 files and connections open"),
+            (
+                |it| it.machine.threads = Some(ThreadsFacts { allowed: 999, running: 900 }),
+                "may run 999 threads and processes, 900 run already, and a master with 2 worker process(es) needs 100 more",
+            ),
             (|it| it.machine.wall_ms = 5, "the clock of this machine stands before 2024"),
             (|it| it.machine.replaced = true, "was replaced since it was started"),
             (
@@ -381,6 +406,16 @@ mod tests {
             assert!(findings[0].wrong.contains(words), "{words}: {findings:?}");
             assert!(!findings[0].remedy.is_empty());
         }
+    }
+
+    #[test]
+    fn limit_of_threads_comes_with_one_that_suffices_and_none_is_no_finding() {
+        let mut facts = healthy();
+        facts.machine.threads = Some(ThreadsFacts { allowed: 128, running: 40 });
+        let findings = judge(&facts);
+        assert!(findings[0].remedy.contains("`ulimit -u 140` or more"), "{findings:?}");
+        facts.machine.threads = None;
+        assert_eq!(judge(&facts), []);
     }
 
     #[test]

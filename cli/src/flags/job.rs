@@ -50,8 +50,8 @@ pub struct JobFlags {
     /// Read directories in those that are input too
     #[arg(long, global = true)]
     pub recursive: bool,
-    /// Of Parquet and Arrow inputs, what jobs of lines read: these columns, in this order, with tabs between [default: all]
-    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    /// Of Parquet and Arrow inputs, what jobs of lines read: these columns (`a,b`; a comma in a name is written `\,`, a backslash `\\`), in this order, with tabs between [default: all]
+    #[arg(long, global = true, value_name = "NAMES")]
     pub read_columns: Vec<String>,
     #[command(flatten)]
     pub rank: RankFlags,
@@ -197,7 +197,7 @@ impl JobFlags {
         options.hang = Duration::from_secs_f64(self.hang_after);
         options.serve = self.serve;
         options.recursive = self.recursive;
-        options.read_columns.clone_from(&self.read_columns);
+        options.read_columns = self.read_columns.iter().flat_map(|names| columns(names)).collect();
         options.written.extend(self.report.trace.clone());
         Ok(options)
     }
@@ -232,6 +232,23 @@ impl JobFlags {
     }
 }
 
+/// The names of columns in a list with commas between. A backslash takes from a comma or a backslash behind it what these
+/// mean; before anything else it is one.
+fn columns(names: &str) -> Vec<String> {
+    let (mut columns, mut name) = (Vec::new(), String::new());
+    let mut characters = names.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escaped = characters.next_if(|&next| character == '\\' && matches!(next, ',' | '\\'));
+        match (character, escaped) {
+            (_, Some(escaped)) => name.push(escaped),
+            (',', None) => columns.push(std::mem::take(&mut name)),
+            (character, None) => name.push(character),
+        }
+    }
+    columns.push(name);
+    columns
+}
+
 /// A number of bytes, at least 1.
 fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
     match parse_bytes(text) {
@@ -261,4 +278,23 @@ fn exact(path: &Path) -> anyhow::Result<ExactWork> {
     let work: ExactWork = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
     work.validate().map_err(wrong)?;
     Ok(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_cut_at_commas_but_not_at_those_behind_a_backslash() {
+        for (names, expected) in [
+            ("text", &["text"] as &[&str]),
+            ("text,id", &["text", "id"]),
+            (r"last\,first,id", &["last,first", "id"]),
+            (r"a\\,b", &[r"a\", "b"]),
+            (r"a\b", &[r"a\b"]),
+            ("a,,", &["a", "", ""]),
+        ] {
+            assert_eq!(columns(names), expected, "{names}");
+        }
+    }
 }

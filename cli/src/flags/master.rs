@@ -11,6 +11,10 @@ use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+/// The variable that names the state folder. It is read here and not by the parser of flags, which would take it for
+/// something that the command line must have.
+const STATE_VARIABLE: &str = "GRISTMILL_STATE";
+
 /// Name of the file with the join line in the state folder.
 pub const JOIN_FILE: &str = "join";
 
@@ -24,8 +28,8 @@ pub struct MasterFlags {
     /// File with the master's join line, 0600; `-` for standard input [default: the one in the state folder]
     #[arg(long, global = true, value_name = "FILE")]
     pub join: Option<PathBuf>,
-    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
-    #[arg(long, global = true, value_name = "DIR", env = "GRISTMILL_STATE")]
+    /// Folder for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, global = true, value_name = "DIR")]
     pub state: Option<PathBuf>,
     #[command(flatten)]
     pub plaintext: PlaintextFlag,
@@ -45,7 +49,9 @@ impl MasterFlags {
     /// # Errors
     /// No folder given and no home to put one.
     pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
-        if let Some(dir) = self.state.clone().or_else(|| settings.state.clone()) {
+        let of_variable =
+            || std::env::var_os(STATE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        if let Some(dir) = self.state.clone().or_else(of_variable).or_else(|| settings.state.clone()) {
             return Ok(dir);
         }
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));

@@ -302,7 +302,8 @@ mod tests {
                 .map(|workers| workers.each.nic_bytes_per_second.map(NonZeroU64::get))
         };
         assert_eq!(rate("50MB/s"), Ok(Some(50_000_000)));
-        assert!(rate("0").unwrap_err().contains("--nic-rate: 0 is not a rate"));
+        assert!(rate("0B").unwrap_err().contains("--nic-rate: 0B is not a rate"));
+        assert!(rate("100").unwrap_err().contains("--nic-rate: 100 has no unit"));
         let filed = workers(&flags(), "nic-rate = '1MB/s'").unwrap();
         assert_eq!(filed.each.nic_bytes_per_second, NonZeroU64::new(1_000_000));
     }

@@ -1,17 +1,13 @@
 //! Lists in words, and remarks on what is missing in them.
 
 use super::step::{StepBlock, StepTable};
+pub use gristmill_runtime::plural::counted as count;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::clean;
 use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
 
 /// Items of a list that are shown.
 pub const SHOWN_MAX: usize = 500;
-
-/// `one`, or so many of `many`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
-}
 
 /// Names one after another, as a sentence has them.
 pub fn named(names: &[String]) -> String {
@@ -97,8 +93,8 @@ mod tests {
     #[test]
     fn lines_that_differ_are_shown_differently() {
         assert_eq!(
-            lines(b"a\r\n\nb\t1\n\xff\t2\n\xfe\t2"),
-            ["a\\u000d", "", "b ⇥ 1", "\\xff ⇥ 2", "\\xfe ⇥ 2"]
+            lines(b"a\r\n\nb\t1\n\xff\t2\n\xfe\t2\n\\xff\t2\n\\u000d"),
+            ["a\\u000d", "", "b ⇥ 1", "\\xff ⇥ 2", "\\xfe ⇥ 2", "\\\\xff ⇥ 2", "\\\\u000d"]
         );
         assert_eq!(lines(b""), [""; 0]);
         assert_eq!(lines(b"\n"), [""]);

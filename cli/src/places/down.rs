@@ -9,6 +9,7 @@ use clap::Args;
 use gristmill_runtime::chain;
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::{counted, noun};
 use gristmill_worker::whole_file::{self, Promise};
 use std::fs;
 use std::io::{self, Write};
@@ -25,7 +26,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Args)]
 pub struct DownCommand {
     /// The folder that was named to `gristmill up` [default: as there]
-    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// How long jobs that run are waited for, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 80)]
@@ -88,7 +89,8 @@ pub async fn take_down(
         Place::Ray(place) => {
             let ended = ray::end(&place).await?;
             if 0 < ended.killed {
-                say!("the workers of {} actors did not end by themselves", ended.killed);
+                let actors = counted(u64::from(ended.killed), "actor", "actors");
+                say!("the workers of {actors} did not end by themselves");
             }
         }
         Place::Kubernetes(place) => kubernetes::end(&place).await?,
@@ -105,12 +107,13 @@ async fn wait_for_jobs(state: &Path, grace: Duration) {
     while let Ok(status) = client.master().await
         && 0 < status.jobs_live
     {
+        let live = counted(u64::from(status.jobs_live), "live job", "live jobs");
         if end <= Instant::now() {
-            say!("{} live jobs are ended", status.jobs_live);
+            say!("{live} {} ended", noun(u64::from(status.jobs_live), "is", "are"));
             return;
         }
         if !said {
-            say!("waiting for {} live jobs, for {grace:?} at most", status.jobs_live);
+            say!("waiting for {live}, for {grace:?} at most");
             said = true;
         }
         sleep(LOOK_PAUSE).await;

@@ -55,9 +55,9 @@ pub struct UpCommand {
     /// first host]
     #[arg(long, value_name = "ADDR[:PORT]")]
     pub listen: Option<ListenAddress>,
-    /// Folder for what is up, the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in
-    /// ~/.local/state]
-    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    /// Folder for what is up, the secret and the join line [default: $GRISTMILL_STATE, else gristmill in
+    /// $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// The program's file where the workers run; the same build [default: with ssh it is sent,
     /// in an image /gristmill, else the path of this one]

@@ -11,6 +11,7 @@ use super::ssh::Asked;
 use super::{PlaceError, kubernetes, ray, slurm, ssh};
 use crate::usage::usage;
 use gristmill_runtime::chain;
+use gristmill_runtime::plural::counted;
 use gristmill_worker::http::JoinLine;
 use gristmill_worker::whole_file::{self, Promise};
 use serde::Serialize;
@@ -156,7 +157,8 @@ pub async fn begin_ray(flags: &UpCommand, place: &RayPlace, line: &JoinLine) -> 
         say!("an actor does not take part: {said}");
     }
     if 0 < begun.late {
-        say!("{} actors have no place yet: Ray starts them when it has one", begun.late);
+        let late = counted(begun.late as u64, "actor has", "actors have");
+        say!("{late} no place yet: Ray starts what is missing when it has one");
     }
     let rows: Vec<Row> = begun
         .guests

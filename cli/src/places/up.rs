@@ -11,6 +11,7 @@ use gristmill_runtime::api::{MasterStatus, Role};
 use gristmill_runtime::chain;
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_worker::clean;
 use gristmill_worker::http::{JoinLine, make_private_directory};
 use std::path::Path;
@@ -124,11 +125,12 @@ async fn begin(
 /// Names hosts whose workers have not all joined.
 fn say_who_lacks(status: &MasterStatus, begun: &Begun, patience: Duration) {
     let here = status.workers.len();
-    say!("{here} of {} workers have joined within {patience:?}; more may come", begun.expected);
+    let expected = counted(u64::from(begun.expected), "worker", "workers");
+    say!("of {expected} {here} joined within {patience:?}; more may come");
     for row in &begun.rows {
         let joined = status.workers.iter().filter(|worker| worker.host == row.host).count();
         if row.workers.is_some_and(|workers| joined < workers as usize) {
-            say!("  {}: {joined} workers; its log is {}", row.host, row.log);
+            say!("  {}: {}; its log is {}", row.host, counted(joined as u64, "worker", "workers"), row.log);
         }
     }
 }
@@ -148,6 +150,7 @@ fn show(flags: &UpCommand, status: &MasterStatus, begun: &Begun) -> anyhow::Resu
         ]
     });
     stdout_line(&table(["HOST", "WORKERS", "PROCESS", "LOG"], rows))?;
-    say!("{} workers have joined; end all of it with `gristmill down`", status.workers.len());
+    let joined = counted(status.workers.len() as u64, "worker has", "workers have");
+    say!("{joined} joined; end all of it with `gristmill down`");
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `gristmill master`: a master that a person starts, and the one that is a child of `run`.
 
-use super::{Stoppable, addresses, log_to};
+use super::{Stoppable, addresses, log_to, tell};
 use crate::child;
 use crate::flags::{
     JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, estimator, journal, placement, policy,
@@ -81,8 +81,8 @@ pub struct MasterCommand {
     permissions: ListenFlags,
     #[command(flatten)]
     plaintext: PlaintextFlag,
-    /// Folder for the secret and the join line [default: gristmill in $XDG_STATE_HOME, else in ~/.local/state]
-    #[arg(long, value_name = "DIR", env = "GRISTMILL_STATE")]
+    /// Folder for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
     #[arg(long)]
@@ -225,21 +225,21 @@ fn warn_as_root(bind: &Bind) {
 fn say_how_it_is_reached(named: SocketAddr, own: &[IpAddr]) {
     let port = named.port();
     match own {
-        [] => say!(
+        [] => tell(&format!(
             "the join line names {named}, which only this machine can use, as it is in no network now; elsewhere add \
              --master HOST:{port}, with the name or address under which it is reached there"
-        ),
-        [_] => say!(
+        )),
+        [_] => tell(&format!(
             "the join line names {named}, the address of this machine; where it is reached under another one, add \
              --master HOST:{port}"
-        ),
+        )),
         [_, others @ ..] => {
             let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-            say!(
+            tell(&format!(
                 "the join line names {named}, one address of this machine; where it is reached under another one ({}), \
                  add --master HOST:{port}",
                 others.join(", ")
-            );
+            ));
         }
     }
 }
@@ -267,7 +267,7 @@ fn announce(
     };
     let line = tokens.keep_join(path.clone(), Endpoint::of_address(named, pin))?;
     let text = line.to_text();
-    say!("master listens on {address}; its join line is in {} (keep it secret)", path.display());
+    tell(&format!("master listens on {address}; its join line is in {} (keep it secret)", path.display()));
     if everywhere {
         say_how_it_is_reached(named, &others);
     }
@@ -276,9 +276,9 @@ fn announce(
         stdout_line(&*text)?;
         io::stdout().flush()?;
     }
-    say!(
+    tell(
         "start a worker with: gristmill worker --join FILE    (FILE from `gristmill token new work --output FILE`, or \
-         - for stdin)"
+         - for stdin)",
     );
     Ok(())
 }

@@ -54,13 +54,25 @@ pub fn log_of_client() {
     log_to(None, "warn");
 }
 
+/// Whether the log is for whoever collects logs.
+fn log_is_json() -> bool {
+    std::env::var_os("GRISTMILL_LOG_FORMAT").is_some_and(|format| format == "json")
+}
+
+/// Tells a person on stderr, between the lines of the log; as an event of it where each line has to be one.
+fn tell(words: &str) {
+    match log_is_json() {
+        true => tracing::info!("{words}"),
+        false => crate::terminal::stderr_line(words),
+    }
+}
+
 /// Sends the program's own log to stderr, or to where stderr was before user output took its place: as text, or, for
 /// whoever collects logs, as a line of JSON for each event.
 fn log_to(stderr: Option<OwnedFd>, default: &str) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::fmt::writer::BoxMakeWriter;
     let filter = EnvFilter::try_from_env("GRISTMILL_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let is_json = std::env::var_os("GRISTMILL_LOG_FORMAT").is_some_and(|format| format == "json");
     let has_colours = stderr.is_none() && io::stderr().is_terminal();
     let writer = match stderr {
         Some(fd) => BoxMakeWriter::new(std::sync::Mutex::new(fs::File::from(fd))),
@@ -68,7 +80,7 @@ fn log_to(stderr: Option<OwnedFd>, default: &str) {
     };
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(writer);
     // A second subscriber in one process is refused; then the first one stays.
-    let _ = match is_json {
+    let _ = match log_is_json() {
         true => builder.json().flatten_event(true).try_init(),
         false => builder.with_ansi(has_colours).try_init(),
     };

@@ -17,10 +17,12 @@ pub(super) fn runner(registry: Registry) -> anyhow::Result<u8> {
     // The socket moves to a descriptor that programs started by user code do not inherit; they read nothing.
     let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    slots::install_panic_hook(exit::worker::BROKEN);
+    slots::install_panic_hook(exit::worker::BROKEN, runners::say_broken);
     let served = runners::serve(UnixStream::from(socket), Arc::new(registry));
     if let Err(error) = &served {
-        crate::terminal::stderr_line(&gristmill_runtime::chain(error));
+        let why = gristmill_runtime::chain(error);
+        crate::terminal::stderr_line(&why);
+        runners::say_broken(&why);
     }
     // The attempt's thread may still be inside user code, which nothing can stop: end it with the process.
     std::process::exit(if served.is_ok() { i32::from(exit::OK) } else { exit::worker::BROKEN })

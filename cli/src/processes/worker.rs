@@ -160,7 +160,8 @@ fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
-    slots::install_panic_hook(exit::worker::BROKEN);
+    // Whoever has started it knows by the code, and by the attempt that user code leaves behind where it exits.
+    slots::install_panic_hook(exit::worker::BROKEN, |_| {});
     // Without it nobody knows who brought the process down if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");

@@ -9,6 +9,7 @@ use clap::Args;
 use decisions::Decisions;
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 use gristmill_runtime::replay::{ReplayDifference, ReplayError, ReplayFollower, Replayed, replay};
 use gristmill_scheduler::catalogue::split_list;
@@ -95,7 +96,7 @@ fn as_text(who: &str, replayed: &Replayed) -> String {
     let Replayed { instants, facts, orders, shuffles, changes, .. } = replayed;
     let mut text = format!("decided by  {who}\n");
     if 0 < *changes {
-        text.push_str(&format!("changed     {changes} times\n"));
+        text.push_str(&format!("changed     {}\n", counted(*changes, "time", "times")));
     }
     text.push_str(&format!(
         "agree       {instants} instants, {facts} facts, {orders} orders, {shuffles} orders of the shuffle\n"

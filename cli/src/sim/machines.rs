@@ -4,7 +4,7 @@ use crate::flags::DEFAULT_ESTIMATOR;
 use crate::number_table::NumberTable;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::size::parse_bytes;
+use gristmill_runtime::rate::parse_rate;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::queueing::Dtd;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
@@ -33,8 +33,8 @@ pub struct MachineFlags {
     /// Slots of each worker for maps and, apart from them, for reduces
     #[arg(long, value_name = "M,R", conflicts_with = "slots")]
     pub pools: Option<String>,
-    /// Bytes that the whole network moves in a second, `none` for no limit (cluster model) [default: 1GB]
-    #[arg(long, value_name = "SIZE")]
+    /// What the whole network moves, such as 500MB/s or 10Gbit/s, `none` for no limit (cluster model) [default: 1GB/s]
+    #[arg(long, value_name = "RATE")]
     pub network: Option<String>,
     /// Workers that each worker fetches from at once (cluster model)
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -69,10 +69,10 @@ impl MachineFlags {
     pub fn network(&self) -> anyhow::Result<Option<f64>> {
         match self.network.as_deref() {
             None | Some("none") => Ok(None),
-            Some(text) => match parse_bytes(text).map_err(|error| usage(format!("--network: {error}")))? {
-                0 => Err(usage("--network must be at least 1 byte per second".to_owned())),
-                bytes => Ok(Some(bytes as f64)),
-            },
+            Some(text) => {
+                let rate = parse_rate(text).map_err(|error| usage(format!("--network: {error}")))?;
+                Ok(Some(rate.get() as f64))
+            }
         }
     }
 

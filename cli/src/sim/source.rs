@@ -4,6 +4,7 @@ use super::machines::MachineFlags;
 use crate::files::{InputFileError, read_text};
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
+use gristmill_runtime::rate::parse_rate;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
 use std::path::Path;
@@ -36,8 +37,8 @@ pub struct JobsFlags {
     /// Shuffled bytes of one reduce, likewise
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     partition_size: String,
-    /// Bytes that a task works through in a second, likewise
-    #[arg(long, value_name = "SIZE", default_value = "20MB")]
+    /// What a task works through in a second, likewise
+    #[arg(long, value_name = "RATE", default_value = "20MB/s")]
     task_rate: String,
     /// Seconds that a task takes besides, likewise
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -174,7 +175,8 @@ impl JobsFlags {
         if !(self.task_start.is_finite() && 0.0 < self.task_start) {
             return Err(usage(format!("--task-start {} must be a number above 0", self.task_start)));
         }
-        let rate = size("--task-rate", &self.task_rate)?;
+        let rate = parse_rate(&self.task_rate).map_err(|error| usage(format!("--task-rate: {error}")))?;
+        let rate = rate.get() as f64;
         Ok(Costs {
             split_bytes: size("--split-size", &self.split_size)?,
             partition_bytes: size("--partition-size", &self.partition_size)?,

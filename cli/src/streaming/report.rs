@@ -256,8 +256,12 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
     };
     add("File Input Format Counters", "Bytes Read", totals.map_bytes_in);
     add("File Output Format Counters", "Bytes Written", totals.bytes_out);
-    add("Job Counters", "Launched map tasks", u64::from(status.maps.total));
-    add("Job Counters", "Launched reduce tasks", u64::from(status.reduces.total));
+    // Hadoop counts attempts. Those that came back before they began are none of them.
+    let attempts = &status.attempts;
+    let maps = attempts.maps_launched.saturating_sub(attempts.returned);
+    let reduces = attempts.launched.saturating_sub(attempts.maps_launched);
+    add("Job Counters", "Launched map tasks", u64::from(maps));
+    add("Job Counters", "Launched reduce tasks", u64::from(reduces));
     let framework = "Map-Reduce Framework";
     add(framework, "Map input records", totals.map_records_in);
     if has_reduces {

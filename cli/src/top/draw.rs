@@ -7,6 +7,7 @@ use super::app::App;
 use super::jobs;
 use super::strip;
 use gristmill_runtime::api::TaskCounts;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::Bytes;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -170,10 +171,17 @@ fn facts(app: &App, is_well: bool) -> Vec<(String, Style)> {
         false => ("see below".to_owned(), style_of(app, Color::Red)),
     };
     vec![
-        (format!("{workers} workers"), plain),
+        (counted(workers as u64, "worker", "workers"), plain),
         (format!("{} of {slots} slots", maps + reduces), plain),
         health,
-        (format!("{maps} maps {reduces} reduces"), plain),
+        (
+            format!(
+                "{} {}",
+                counted(u64::from(maps), "map", "maps"),
+                counted(u64::from(reduces), "reduce", "reduces")
+            ),
+            plain,
+        ),
         (format!("{}/s network", Bytes(app.model.network_rate())), plain),
         (format!("memory {} of {}", Bytes(memory), Bytes(budget)), plain),
         (format!("{} disk free at least", Bytes(disk)), plain),

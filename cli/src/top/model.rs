@@ -7,6 +7,7 @@ use super::lanes::{Lane, lay};
 use gristmill_runtime::api::{
     FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, JobStatus, MasterStatus, WorkerStatus,
 };
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::clean;
 use gristmill_worker::protocol::SlotCounts;
@@ -178,17 +179,18 @@ impl Model {
             troubles.push(format!("takes no jobs and gives no orders for now: {trouble}"));
         }
         if 0 < master.policy_panics {
-            let times = master.policy_panics;
-            troubles
-                .push(format!("the policy panicked {times} times, fifo stood in: {}", master.policy_panic));
+            let times = counted(master.policy_panics, "time", "times");
+            troubles.push(format!("the policy panicked {times}, fifo stood in: {}", master.policy_panic));
         }
         let count = |which: fn(&WorkerStatus) -> bool| self.live().filter(|worker| which(worker)).count();
         let (away, full) = (count(|worker| worker.away), count(|worker| worker.disk_full));
         if 0 < away {
-            troubles.push(format!("{away} workers away: their connections broke"));
+            let away = counted(away as u64, "worker", "workers");
+            troubles.push(format!("{away} away: the connection broke"));
         }
         if 0 < full {
-            troubles.push(format!("{full} workers with full disks get no new tasks"));
+            let full = counted(full as u64, "worker", "workers");
+            troubles.push(format!("no new tasks for {full} with full disks"));
         }
         troubles
     }

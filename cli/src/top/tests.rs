@@ -92,7 +92,7 @@ fn screen_of_80_columns_shows_cluster_jobs_and_slots() {
     let lines = screen(&busy(), 80, 24);
     let text = lines.join("\n");
     assert!(lines[0].starts_with("gristmill 0.1.0  up 1 min 40 s  policy gristmill"), "{text}");
-    assert!(lines[1].starts_with("1 workers  4 of 2 slots  healthy  4 maps 0 reduces"), "{text}");
+    assert!(lines[1].starts_with("1 worker  4 of 2 slots  healthy  4 maps 0 reduces"), "{text}");
     assert_eq!(lines[2], "Jobs 2 by state", "{text}");
     let job = lines.iter().find(|line| line.starts_with("job-7")).unwrap_or_else(|| panic!("{text}"));
     // Arrived 60 s ago, began 50 s ago, and 20 of 50 slot-seconds are done.
@@ -112,7 +112,7 @@ fn screen_of_80_columns_shows_cluster_jobs_and_slots() {
 fn screen_of_40_by_10_still_has_workers_jobs_slots_and_keys() {
     let lines = screen(&busy(), 40, 10);
     let text = lines.join("\n");
-    assert!(lines[0].starts_with("1 workers  4 of 2 slots  healthy"), "{text}");
+    assert!(lines[0].starts_with("1 worker  4 of 2 slots  healthy"), "{text}");
     assert!(text.contains("job-7") && text.contains("20/44"), "{text}");
     assert!(text.contains("1 slot 0") && lines[9].starts_with("q quit"), "{text}");
 }

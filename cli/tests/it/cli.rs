@@ -41,6 +41,27 @@ fn mistakes_in_a_command_end_with_the_code_of_usage() {
 }
 
 #[test]
+fn usage_asks_for_no_state_folder_when_a_variable_names_it() {
+    // Which is so in every sandbox.
+    let sandbox = Sandbox::new();
+    for command in ["wait", "cancel", "logs", "trace", "up"] {
+        let finished = sandbox.run([command]).expect_code(2);
+        let usage = finished.stderr.lines().find(|line| line.starts_with("Usage: ")).unwrap();
+        assert!(!usage.contains("--state"), "{usage}");
+    }
+}
+
+#[test]
+fn one_of_a_kind_is_not_told_as_several() {
+    let sandbox = Sandbox::new();
+    let (input, out) = (sandbox.write("text", "a\n"), sandbox.text("out"));
+    let sorted = sandbox.run_well(["run", "sort", &input, "--output", &out]);
+    sorted.expect_words(&["input      1 record, ", "shuffle    1 pair emitted, ", "output     1 record, "]);
+    let checked = sandbox.run_well(["verify-sort", &out]).stdout_text();
+    assert!(checked.starts_with("sorted: 1 record, "), "{checked}");
+}
+
+#[test]
 fn unknown_policies_and_placements_are_refused_with_the_known_ones() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a\n");

@@ -52,7 +52,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
     let no_json = sandbox.write("no-json", "maps = 3");
     let few = sandbox.write("few", r#"{"map_seconds":[1],"shuffle_bytes":0,"reduce_seconds":[]}"#);
     let negative = sandbox.write("negative", r#"{"map_seconds":[-1],"shuffle_bytes":0,"reduce_seconds":[]}"#);
-    let mistakes: [(&[&str], &str); 25] = [
+    let mistakes: [(&[&str], &str); 26] = [
         (&["--map-slots", "2"], "--map-slots needs --reduce-slots"),
         (&["--reduce-slots", "2"], "--reduce-slots needs --map-slots"),
         (&["--slots", "1", "--map-slots", "2", "--reduce-slots", "2"], "either for both kinds"),
@@ -61,7 +61,8 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
         (&["--speed", "0"], "--speed 0"),
         (&["--speed", "2"], "--speed 2"),
         (&["--speed", "1,fast"], "`fast`"),
-        (&["--nic-rate", "0"], "--nic-rate"),
+        (&["--nic-rate", "0B"], "--nic-rate"),
+        (&["--nic-rate", "100"], "write 100MB/s or 100Mbit/s"),
         (&["--nic-rate", "50MB/h"], "50MB/h is not a rate"),
         (&["--estimator", "histroy"], "did you mean `history`"),
         (&["--journal", &journal], "exists already"),
@@ -84,7 +85,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
         assert!(!finished.stderr.contains("job-1"), "{flags:?} got as far as a job");
         finished.expect_words(&[words]);
     }
-    sandbox.run(["run", "synthetic", "--exact", &few]).expect_code(2).expect_words(&["1 maps", "32"]);
+    sandbox.run(["run", "synthetic", "--exact", &few]).expect_code(2).expect_words(&["1 map and", "32"]);
     assert_eq!(std::fs::read(&journal).unwrap(), b"already here");
     for (flags, words) in [
         (["--pools", "a"], "`a` is not NAME=WEIGHT"),

@@ -77,12 +77,31 @@ fn log_is_a_line_of_json_for_each_event_for_whoever_asks_for_that() {
     let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
     standing.await_workers(1);
     let said = standing.master.stderr();
-    let logged = said.lines().filter(|line| line.starts_with('{'));
-    let events: Vec<serde_json::Value> = logged.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let event = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let events: Vec<serde_json::Value> = said.lines().map(event).collect();
+    let says = |event: &&serde_json::Value| event["message"].to_string().starts_with("\"master listens on ");
+    assert_eq!(events.iter().filter(says).count(), 1, "{said}");
     let joined = events.iter().find(|event| event["message"] == "a worker joined");
     let joined = joined.unwrap_or_else(|| panic!("{said}"));
     assert_eq!((&joined["level"], &joined["worker"]), (&"INFO".into(), &"worker-1".into()));
     assert!(joined["timestamp"].is_string(), "{joined}");
+    standing.end();
+}
+
+#[test]
+fn submit_tells_what_it_asks_the_master_and_no_secret_when_its_log_is_to_say_all() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a b\n");
+    let standing = Standing::start(&sandbox, 1);
+    let submit = ["submit", "wordcount", &input, "--output", &sandbox.text("out")];
+    let said = sandbox.gristmill(submit).env("GRISTMILL_LOG", "debug").finish().expect_code(0);
+    let asks = format!("asks the master master={} method=POST path=\"/api/v1/jobs\"", standing.join.address);
+    let said = said.expect_words(&[
+        &asks,
+        "the master answers status=200",
+        "the job is planned job=wordcount maps=1 ",
+    ]);
+    assert!(!said.stderr.contains(&standing.join.key), "{}", said.stderr);
     standing.end();
 }
 

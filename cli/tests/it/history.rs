@@ -59,6 +59,27 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
 }
 
 #[test]
+fn history_says_that_its_register_is_gone_or_damaged_instead_of_listing_nothing() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.gristmill(["submit", "wordcount", &input, "--quiet"]).finish().expect_code(0);
+    standing.end();
+    let register = sandbox.path("state/jobs");
+    std::fs::remove_file(&register).unwrap();
+    for words in ["was gone when this master began", "1 line of the register of jobs "] {
+        let standing = Standing::start(&sandbox, 0);
+        let said = sandbox.gristmill(["history"]).finish().expect_code(3);
+        assert!(said.stdout.is_empty(), "{}", said.stdout_text());
+        said.expect_words(&["could not list all jobs that have ended: ", words]);
+        let json = sandbox.gristmill(["history", "--json"]).finish().expect_code(3);
+        assert_eq!(json.expect_words(&[words]).json(), serde_json::json!([]));
+        standing.end();
+        std::fs::write(&register, "what is this?\n").unwrap();
+    }
+}
+
+#[test]
 fn what_the_code_of_a_job_printed_is_told_by_the_next_master() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("input", "good\nbad\n");

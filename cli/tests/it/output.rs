@@ -363,6 +363,30 @@ fn part_that_was_changed_before_the_end_of_the_job_is_not_published() {
 }
 
 #[test]
+fn output_that_is_removed_under_a_running_job_is_told_as_removed() {
+    // Before a part of it is there, and when all of them are.
+    for (place, words) in [
+        ("reduce", "the output directory is gone: it was removed while the job ran"),
+        ("commit.after", " was removed before the output was complete"),
+    ] {
+        let sandbox = Sandbox::new();
+        let input = sandbox.write("text", "a b\n");
+        let out = sandbox.text("out");
+        sandbox.arm(place);
+        let arguments = ["run", "wordcount", &input, "--reduces", "1", "--workers", "1", "--output", &out];
+        let running = sandbox.gristmill(arguments).start();
+        sandbox.stopped_at(place);
+        fs::remove_dir_all(&out).unwrap();
+        sandbox.go_on(place);
+        let finished = running.finish().expect_code(3);
+        assert!(!finished.stderr.contains("free some space"), "{}", finished.stderr);
+        finished.expect_words(&[words, "  hint: run it again, and leave its output directory alone"]);
+        assert!(!sandbox.path("out").exists());
+        sandbox.assert_nothing_left();
+    }
+}
+
+#[test]
 fn success_file_lists_the_parts_with_their_sizes_and_checksums() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "b a c\na b\n");

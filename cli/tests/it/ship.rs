@@ -284,6 +284,30 @@ fn user_code_that_aborts_or_hangs_in_a_shipped_program_costs_its_process_alone()
 }
 
 #[test]
+fn exit_of_a_process_of_a_shipped_program_is_charged_to_the_engine_only_when_the_engine_says_so() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 2, &["--allow-ship"]);
+    let program = small_program(&sandbox, &faulty_program());
+    let input = sandbox.write("text", "good\nbad\n");
+    let token = sandbox.write("token", "");
+    // The code with which the engine ends where it is broken.
+    let words = ["submit", "--ship", "faulty", "--how", "exit", "--code", "81", "--token", &token, &input];
+    sandbox.program(&program, words).finish().expect_code(0).expect_words(&["1 failed in user code"]);
+    let attempts = &standing.job("job-1")["attempts"];
+    assert_eq!((&attempts["failed_user"], &attempts["failed_other"]), (&1.into(), &0.into()));
+
+    sandbox.arm_panic("runner.listen");
+    let words = ["submit", "--ship", "faulty", "--how", "exit", "--token", &token, &input];
+    sandbox.program(&program, words).finish().expect_code(0);
+    let job = standing.job("job-2");
+    let attempts = &job["attempts"];
+    assert_eq!((&attempts["failed_user"], &attempts["failed_other"]), (&0.into(), &1.into()), "{job}");
+    let incidents = job["incidents"].to_string();
+    assert!(incidents.contains("failed (engine): the process of program "), "{incidents}");
+    standing.end();
+}
+
+#[test]
 fn job_of_a_shipped_program_outlives_its_master_if_the_program_does() {
     for keeps in [true, false] {
         let sandbox = Sandbox::new();

@@ -233,7 +233,7 @@ fn names_that_are_not_known_are_answered_with_the_nearest() {
 #[test]
 fn flags_that_make_no_sense_are_refused() {
     let sandbox = Sandbox::new();
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["--seeds", "0"], "--seeds"),
         (&["--jobs", "0"], "--jobs"),
         (&["--scale-load", "-1"], "scale-load"),
@@ -241,7 +241,8 @@ fn flags_that_make_no_sense_are_refused() {
         (&["--workers", "0"], "--workers"),
         (&["--model", "cluster", "--slots", "0"], "--slots"),
         (&["--model", "cluster", "--pools", "2"], "--pools"),
-        (&["--model", "cluster", "--network", "0"], "--network"),
+        (&["--model", "cluster", "--network", "0B"], "--network"),
+        (&["--model", "cluster", "--network", "100"], "write 100MB/s or 100Mbit/s"),
         (&["--model", "slotted", "--machines", "0"], "machines"),
         (&["--model", "slotted", "--policy", "dsrpt"], "--preemptive"),
         (&["--plot", "x.png"], "--plot"),

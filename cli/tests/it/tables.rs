@@ -158,6 +158,20 @@ fn table_that_cannot_be_read_says_why() {
 }
 
 #[test]
+fn column_with_a_comma_in_its_name_is_read_by_it() {
+    let sandbox = Sandbox::new();
+    let columns: [(&str, ArrayRef); 2] = [
+        ("last, first", Arc::new(StringArray::from(vec!["stone, mill"]))),
+        ("id", Arc::new(Int64Array::from(vec![7]))),
+    ];
+    let path = sandbox.write("t.parquet", parquet(&RecordBatch::try_from_iter(columns).unwrap()));
+    let run =
+        |names: &str| sandbox.gristmill(["run", "sort", &path, "--quiet", "--read-columns", names]).finish();
+    assert_eq!(run(r"id,last\, first").expect_code(0).stdout_text(), "7\tstone, mill\n");
+    run("last, first").expect_code(4).expect_words(&["has no column `last`", r"it has last\, first, id"]);
+}
+
+#[test]
 fn length_that_an_arrow_file_only_claims_is_an_error_of_the_input() {
     let sandbox = Sandbox::new();
     let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();

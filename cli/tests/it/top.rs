@@ -49,7 +49,7 @@ fn top_says_what_to_do_where_there_is_no_terminal() {
 fn top_leaves_the_terminal_as_it_was_at_q_ctrl_c_a_signal_and_a_panic() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    let seen = json!(["see", "1 workers"]);
+    let seen = json!(["see", "1 worker"]);
     play(&sandbox, &json!([seen, ["see", "1 slot 0"], ["send", "q"], ["end"]]), 0);
     play(&sandbox, &json!([seen, ["send", "\u{3}"], ["end"]]), 0);
     play(&sandbox, &json!([seen, ["signal", "TERM"], ["end"]]), 130);
@@ -66,13 +66,8 @@ fn top_leaves_the_terminal_as_it_was_when_its_master_is_lost() {
     // It looks for its master until that has been seen, however slow this machine is, and then no longer.
     sandbox.write("faults/top.patience", "600000");
     let mut standing = Standing::start(&sandbox, 1);
-    let steps = json!([
-        ["see", "1 workers"],
-        ["say", "kill it"],
-        ["see", "trying again"],
-        ["say", "enough"],
-        ["end"]
-    ]);
+    let steps =
+        json!([["see", "1 worker"], ["say", "kill it"], ["see", "trying again"], ["say", "enough"], ["end"]]);
     let running = start(&sandbox, (24, 80), &[], &steps);
     until("top shows the cluster", || says(&running, "kill it"));
     standing.master.kill();
@@ -90,7 +85,7 @@ fn top_goes_on_when_another_master_comes_in_the_place_of_its_own() {
     let sandbox = Sandbox::new();
     let mut standing = Standing::start(&sandbox, 1);
     let steps = json!([
-        ["see", "1 workers"],
+        ["see", "1 worker"],
         ["say", "kill it"],
         ["see", "trying again"],
         ["say", "start another"],
@@ -146,7 +141,7 @@ fn top_fits_a_terminal_of_40_by_10() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let steps = json!([
-        ["see", "1 workers"],
+        ["see", "1 worker"],
         ["see", "none yet"],
         ["see", "1 slot 0"],
         ["see", "q quit"],

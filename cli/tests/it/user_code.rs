@@ -117,6 +117,19 @@ fn process_that_user_code_brings_down_is_replaced_and_charged() {
 }
 
 #[test]
+fn exit_with_a_code_of_the_engines_is_charged_to_the_user_code_that_called_it() {
+    // A refused worker, and a broken one.
+    for code in ["78", "81"] {
+        let sandbox = Sandbox::new();
+        let token = sandbox.write("token", "");
+        let flags = ["--how", "exit", "--code", code, "--token", &token];
+        let finished = run_faulty(&sandbox, &flags).expect_code(0);
+        finished.expect_words(&["1 failed in user code", &format!("was ended with exit code {code};")]);
+        assert_eq!(oracle::whole(&sandbox.path("out")), SORTED.as_bytes(), "{code}");
+    }
+}
+
+#[test]
 fn process_brought_down_once_is_survived() {
     for flags in [&["--how", "abort"] as &[&str], &["--how", "abort", "--in-reduce"], &["--how", "exit"]] {
         let sandbox = Sandbox::new();

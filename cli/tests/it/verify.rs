@@ -16,7 +16,7 @@ fn cases_that_pass_are_named_and_end_with_zero() {
     let path = sandbox.write("good.json", file(&[GOOD]));
     let text = sandbox.run_well(["verify", "--cases", &path]).stdout_text();
     assert!(text.contains("passed") && text.contains("one (dtd): exponential"), "{text}");
-    assert!(text.ends_with("1 of 1 cases passed\n"), "{text}");
+    assert!(text.ends_with("1 of 1 case passed\n"), "{text}");
     let json = sandbox.run_well(["verify", "--cases", &path, &path, "--json"]).json();
     assert_eq!(json[1]["cases"][0]["passed"], true);
 }

@@ -41,6 +41,9 @@ pub struct MasterStatus {
     /// Why it promises nothing new for now: it takes no jobs, and orders wait. `None` if it does.
     #[serde(default)]
     pub trouble: Option<String>,
+    /// Why it may not know of all jobs of earlier masters, in words; `None` if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub register_gap: Option<String>,
     /// Should it be killed, another one may come in its place and go on with its jobs.
     #[serde(default)]
     pub returns: bool,

@@ -19,6 +19,8 @@ pub enum FailureCode {
     Config,
     /// The output could not be written or finished.
     Output,
+    /// The output directory was removed while the job ran, or a worker does not see it.
+    OutputGone,
     /// A map output could not be fetched.
     OutputUnreadable,
     /// A map output was damaged each time it was read.

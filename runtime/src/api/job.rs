@@ -85,7 +85,8 @@ pub struct JobTotals {
     /// Transfers of map outputs that came damaged though the copy at the other worker was whole, and were repeated.
     #[serde(default)]
     pub transfers_damaged: u64,
-    /// Segments gathered, of maps times reduces; those of a reduce that moved count again.
+    /// Segments gathered at the homes of their partitions, of maps times reduces; those of a reduce that moved count again,
+    /// and those that a second attempt of a reduce gathers beside it do not.
     pub shuffle_segments: u64,
     /// Records read by reduces.
     pub reduce_records_in: u64,
@@ -133,6 +134,9 @@ pub struct JobTotals {
 pub struct AttemptCounts {
     /// Launched in all.
     pub launched: u32,
+    /// Those of them that are of maps.
+    #[serde(default)]
+    pub maps_launched: u32,
     /// Failed by user code (charged).
     pub failed_user: u32,
     /// Failed otherwise (not charged).
@@ -141,7 +145,7 @@ pub struct AttemptCounts {
     pub lost: u32,
     /// Told to stop.
     pub cancelled: u32,
-    /// Queued on a worker, and taken back or lost with it before they began.
+    /// Of maps, queued on a worker, and taken back or lost with it before they began.
     #[serde(default)]
     pub returned: u32,
     /// Maps run again because their output was lost.

@@ -33,6 +33,7 @@ use gristmill_worker::http::{
 };
 use gristmill_worker::input::FilePath;
 use gristmill_worker::input::list::{Subdirectories, list_input};
+use hyper::body::Body as _;
 use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -418,13 +419,18 @@ impl AsyncClient {
 
     /// Sends a request. An answer that is no success becomes the error that the master wrote.
     pub(super) async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
+        let bytes = body.size_hint().exact();
         let mut request = hyper::Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() =
             hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
+        // Neither the token nor the body, which may have keys in it.
+        let (master, token) = (&self.master, self.token_name());
+        tracing::debug!(%master, %method, path, bytes, token, "asks the master");
         let sent = self.pool.send(&self.master, Some(&self.token), request).await;
         let answer = sent.map_err(|source| self.failed(source))?;
         let status = answer.status();
+        tracing::debug!(status = status.as_u16(), path, "the master answers");
         let mut answer = answer.into_body();
         if status.is_success() {
             return Ok(answer);
@@ -549,6 +555,7 @@ impl AsyncClient {
                     let mut planned =
                         planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?;
                     planned.submission.program = program;
+                    say_planned(&planned.submission);
                     Ok((planned, cluster))
                 }
                 // The panic hook has printed the message.
@@ -780,6 +787,20 @@ impl AsyncClient {
             }
         }
     }
+}
+
+/// What is about to be submitted, for whoever looks for what went wrong; not its parameters, which are its user's own.
+fn say_planned(submission: &Submission) {
+    tracing::debug!(
+        job = %submission.name,
+        maps = submission.splits.len(),
+        reduces = submission.reduces,
+        side_inputs = submission.side.len(),
+        output = %submission.output,
+        attached = submission.attached,
+        ships = submission.program.is_some(),
+        "the job is planned"
+    );
 }
 
 /// Lists the files of these paths, off this thread, which drives what asks workers.

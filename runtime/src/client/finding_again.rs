@@ -59,10 +59,17 @@ impl AsyncClient {
         }
         let (master, seconds) = (self.master.clone(), again.patience.as_secs_f64());
         if let Some(say) = self.said {
-            say(&format!(
-                "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \
-                 {seconds} s"
-            ));
+            say(&match job {
+                Some(_) => format!(
+                    "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \
+                     {seconds} s"
+                ),
+                // Nobody has promised anything: it may be that no master knows the job, whichever is found.
+                None => format!(
+                    "the way to the master at {master} broke before it had said that it has the job: for {seconds} s it, or \
+                     the one that comes in its place, is asked whether it has"
+                ),
+            });
         }
         let (began, mut pause, mut last) = (Instant::now(), PAUSE, lost);
         while began.elapsed() < again.patience {
@@ -94,5 +101,43 @@ fn is_broken(error: &ClientError) -> bool {
         }
         ClientError::Refused { error } => error.code == ErrorCode::Ending,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_worker::http::{Endpoint, JoinLine, Plaintext, Secret, Token};
+    use std::sync::Mutex;
+
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[tokio::test]
+    async fn client_promises_to_look_for_its_job_only_when_the_master_has_said_that_it_has_it() {
+        // Nobody listens there any more.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port, pin: None };
+        let token = Token::of(&Secret::generate().unwrap(), "submit").unwrap();
+        let mut client = AsyncClient::new(&JoinLine { endpoint, token, plaintext: Plaintext::OnLoopback });
+        client.set_said(|words| SAID.lock().unwrap().push(words.to_owned()));
+        for job in [None, Some(JobId(7))] {
+            let path = "/attend".to_owned();
+            let again =
+                Again { method: Method::POST, path, body: Vec::new(), patience: Duration::from_millis(1) };
+            let peer = "127.0.0.1".to_owned();
+            let lost =
+                client.failed(HttpError::Connect { peer, source: std::io::ErrorKind::BrokenPipe.into() });
+            assert!(client.find_again(job, lost, &again).await.is_err(), "nobody is there");
+        }
+        let said = SAID.lock().unwrap();
+        let [before, after] = said.as_slice() else { panic!("{said:?}") };
+        assert!(
+            before.contains(" broke before it had said that it has the job: for 0.001 s it, "),
+            "{before}"
+        );
+        assert!(
+            after.contains(" broke: looking for it, or for the one that comes in its place, "),
+            "{after}"
+        );
     }
 }

@@ -199,7 +199,9 @@ impl WorkerSlot {
         let culprit = folders.first().and_then(|dir| crash::read(dir));
         remove_folders(folders);
         let status = status.ok()?;
-        let final_code = status.code().and_then(|code| final_code(code, worked));
+        // User code may exit with a code that is ours, and leaves word of its attempt.
+        let own_code = status.code().filter(|_| culprit.is_none());
+        let final_code = own_code.and_then(|code| final_code(code, worked));
         if final_code.is_none() {
             let (signal, code) = (status.signal(), status.code());
             let host = gristmill_worker::host_name();

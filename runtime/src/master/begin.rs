@@ -46,13 +46,24 @@ pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
     };
     let register = match config.register.take() {
         None => Register::in_memory(),
-        Some(path) => Register::open(&path, state::ENDED_JOBS_MAX)
-            .map_err(|source| MasterError::Register { path, source })?,
+        Some(path) => {
+            let mut register = Register::open(&path, state::ENDED_JOBS_MAX)
+                .map_err(|source| MasterError::Register { path, source })?;
+            if 0 < generation || config.archive.as_deref().is_some_and(holds_something) {
+                register.expect_earlier();
+            }
+            register
+        }
     };
     match (recovery, left) {
         (Some(path), Some(left)) => go_on(config, path, left, register, user_journal),
         (recovery, _) => begin_anew(config, recovery, generation + 1, register, user_journal),
     }
+}
+
+/// Whether something is in a folder, if it is there.
+fn holds_something(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 fn begin_anew(

@@ -6,6 +6,7 @@
 //! number come twice. The master of a `run` keeps no register.
 
 use crate::api::{FailureCode, JobFailure, JobState, JobStatus};
+use crate::plural::counted;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,10 @@ pub(crate) struct Register {
     lines_max: usize,
     /// A failure has been told of.
     failing: bool,
+    /// There was no file.
+    is_new: bool,
+    /// Why it does not know of all jobs of earlier masters, in words.
+    gap: Option<String>,
 }
 
 impl Register {
@@ -80,6 +85,8 @@ impl Register {
             written: 0,
             lines_max: LINES_MAX,
             failing: false,
+            is_new: false,
+            gap: None,
         }
     }
 
@@ -92,7 +99,10 @@ impl Register {
         let mut register = Self::in_memory();
         let text = match fs::read(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                register.is_new = true;
+                Vec::new()
+            }
             Err(error) => return Err(error),
         };
         register.recall(&text, path);
@@ -129,6 +139,11 @@ impl Register {
             self.next = self.next.saturating_add(BLOCK);
             self.next_worker = self.next_worker.saturating_add(BLOCK);
             tracing::warn!(path = %path.display(), damaged, "lines of the register of jobs cannot be read");
+            let lines = counted(u64::from(damaged), "line", "lines");
+            let path = path.display();
+            self.gap = Some(format!(
+                "{lines} of the register of jobs {path} could not be read when this master began"
+            ));
         }
         let after = self.past.last_key_value().map_or(1, |(job, _)| job.0.saturating_add(1));
         self.next = self.next.max(after);
@@ -164,6 +179,19 @@ impl Register {
         let worker = WorkerId(self.next_worker);
         self.next_worker += 1;
         worker
+    }
+
+    /// A master has been here before: where there was no file, it is gone.
+    pub(crate) fn expect_earlier(&mut self) {
+        if let Some((path, _)) = self.file.as_ref().filter(|_| self.is_new) {
+            let path = path.display();
+            self.gap = Some(format!("the register of jobs {path} was gone when this master began"));
+        }
+    }
+
+    /// Why jobs of earlier masters may be missing here, in words; `None` if all are known.
+    pub(crate) fn gap(&self) -> Option<&str> {
+        self.gap.as_deref()
     }
 
     /// Whether what becomes of jobs outlives this master.
@@ -388,11 +416,36 @@ mod tests {
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"ended\":{\"sche").unwrap();
         let register = Register::open(&path, 2).unwrap();
+        assert!(
+            register.gap().unwrap().starts_with("1 line of the register of jobs "),
+            "{:?}",
+            register.gap()
+        );
         assert_eq!(register.past_jobs().len(), 2, "only so many are remembered");
         assert_eq!(register.past(second).unwrap().state, JobState::Succeeded);
         assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, FailureCode::MasterLost);
         assert!(register.was_given_out(first) && register.past(first).is_none());
         assert!(!register.was_given_out(JobId(register.next)));
+    }
+
+    #[test]
+    fn register_that_is_gone_is_told_of_only_where_a_master_has_been() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let expected = || {
+            let mut register = Register::open(&path, 10).unwrap();
+            register.expect_earlier();
+            register
+        };
+        assert_eq!(Register::open(&path, 10).unwrap().gap(), None);
+        assert_eq!(expected().gap(), None, "it is there");
+        fs::remove_file(&path).unwrap();
+        let register = expected();
+        assert!(
+            register.gap().unwrap().ends_with("/jobs was gone when this master began"),
+            "{:?}",
+            register.gap()
+        );
     }
 
     #[test]

@@ -29,7 +29,9 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         FailureClass::Config => Failure::Config,
         // A full output directory also ends the job; see `MasterState::attempt_failed`.
         // What the engine does wrong it may do right elsewhere.
-        FailureClass::Worker | FailureClass::Output | FailureClass::Engine => Failure::Worker,
+        FailureClass::Worker | FailureClass::Output | FailureClass::OutputGone | FailureClass::Engine => {
+            Failure::Worker
+        }
         FailureClass::Fetch => Failure::Fetch,
         FailureClass::Unreachable => Failure::Unreachable,
         // Both are of no use whoever asks, and came over a way that is well.

@@ -119,6 +119,14 @@ pub enum OutputError {
         #[source]
         source: Box<ObjectError>,
     },
+    /// Somebody has removed it.
+    #[error("the output directory {path} was removed before the output was complete")]
+    Gone {
+        path: PathBuf,
+        /// What was not found.
+        #[source]
+        source: Box<OutputError>,
+    },
     /// The file system says no.
     #[error("could not {action} {path}")]
     Io {
@@ -130,6 +138,11 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Whether the file system has not found something.
+    pub(crate) fn is_of_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(super) fn store(source: ObjectError) -> Self {
         Self::Store { source: Box::new(source) }
     }

@@ -10,7 +10,7 @@ use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +23,22 @@ impl OutputDirectory {
     /// Parts that are not as their attempts left them, or what the file system says; the claim is then abandoned. Or
     /// another process has closed the output.
     pub(crate) fn finish(
+        self,
+        success: &Success,
+        built: &[BuiltPart],
+        sync: bool,
+    ) -> Result<RetiredClaim, OutputError> {
+        let path = self.path();
+        let finished = self.finish_claimed(success, built, sync);
+        let is_gone =
+            || fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        finished.map_err(|error| match error.is_of_missing() && is_gone() {
+            true => OutputError::Gone { path: path.clone(), source: Box::new(error) },
+            false => error,
+        })
+    }
+
+    fn finish_claimed(
         self,
         success: &Success,
         built: &[BuiltPart],

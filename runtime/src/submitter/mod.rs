@@ -93,7 +93,12 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
         Err(Refusal::Disk(source)) => {
             let attempt = put.attempt;
             let text = format!("could not write the part of {attempt}: {source}");
-            answer::bytes(StatusCode::INSUFFICIENT_STORAGE, text)
+            let status = match source.kind() {
+                // The folder was there when the job began.
+                io::ErrorKind::NotFound => StatusCode::GONE,
+                _ => StatusCode::INSUFFICIENT_STORAGE,
+            };
+            answer::bytes(status, text)
         }
     }
 }

@@ -109,6 +109,14 @@ async fn part_of_a_named_output_lies_beside_that_of_the_main_one() {
     assert_eq!(fs::read_to_string(format!("{}.errors", built.display())).unwrap(), "some");
 }
 
+#[tokio::test]
+async fn part_for_a_folder_that_was_removed_is_refused_as_gone() {
+    let stand = Stand::start().await;
+    fs::remove_dir_all(stand.folder.path().join(TEMPORARY)).unwrap();
+    let answer = stand.put(attempt(0), "too late", &stand.permit(attempt(0))).await;
+    assert_eq!(answer, Err(StatusCode::GONE));
+}
+
 #[test]
 fn part_paths_that_name_other_files_are_refused() {
     assert!(PutPart::parse("/parts/reduce-0.0/12/0000beef").is_some_and(|put| put.output.is_none()));

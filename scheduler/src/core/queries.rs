@@ -182,6 +182,13 @@ impl Core {
         job.is_some_and(|job| job.lacks(home, map, partition))
     }
 
+    /// Whether a partition of this live job is at home at this worker; where its reduce's backup gathers it is no home.
+    #[must_use]
+    pub fn is_home(&self, home: WorkerId, job: JobId, partition: u32) -> bool {
+        let reduce = self.ledger.jobs.get(&job).and_then(|job| job.reduces.get(partition as usize));
+        reduce.is_some_and(|reduce| reduce.home == Some(home))
+    }
+
     /// Whether the shuffle of this live job is over: no reduce lacks a segment.
     #[must_use]
     pub fn shuffle_is_done(&self, job: JobId) -> bool {

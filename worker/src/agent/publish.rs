@@ -58,7 +58,11 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
         (Err(_), Some(endpoint)) => Destination::Submitter(endpoint.clone()),
         (Err(error), None) => {
             let message = format!("the output directory {} is not visible here: {error}", job.order.output);
-            return Err(Failed { class: FailureClass::Output, message: clean(&message) });
+            let class = match error.kind() {
+                io::ErrorKind::NotFound => FailureClass::OutputGone,
+                _ => FailureClass::Output,
+            };
+            return Err(Failed { class, message: clean(&message) });
         }
     };
     Ok(job.destination.get_or_init(|| found))
@@ -79,6 +83,8 @@ fn shared(job: &RunningJob) -> io::Result<Folder> {
 pub struct Built {
     folder: Arc<Folder>,
     name: String,
+    /// The folder is that of the output, and not this worker's own.
+    in_output: bool,
 }
 
 impl Built {
@@ -90,21 +96,31 @@ impl Built {
                 let spill = setting.spill.first();
                 let name = format!("{}-{name}", assignment.attempt.task.job);
                 let folder = Folder::open(spill).map_err(|source| output_failed(spill, &source))?;
-                return Ok(Self { folder: Arc::new(folder), name });
+                return Ok(Self { folder: Arc::new(folder), name, in_output: false });
             }
         };
-        Ok(Self { folder, name })
+        Ok(Self { folder, name, in_output: true })
     }
 
     /// A file of this folder.
     #[cfg(test)]
     pub(super) fn at(folder: Folder, name: &str) -> Self {
-        Self { folder: Arc::new(folder), name: name.to_owned() }
+        Self { folder: Arc::new(folder), name: name.to_owned(), in_output: true }
     }
 
     /// The file of the part of a named output beside it.
     fn named(&self, output: &PlainName) -> Self {
-        Self { folder: self.folder.clone(), name: commit::named_built_name(&self.name, output) }
+        Self { name: commit::named_built_name(&self.name, output), ..self.clone() }
+    }
+
+    /// It could not be written. Where it is to lie in the output directory was found before, so that one that is not found
+    /// now was removed since.
+    fn failed(&self, source: &io::Error) -> Failed {
+        let failed = output_failed(&self.path(), source);
+        match self.in_output && source.kind() == io::ErrorKind::NotFound {
+            true => Failed { class: FailureClass::OutputGone, ..failed },
+            false => failed,
+        }
     }
 
     /// Where it is, for messages.
@@ -133,7 +149,7 @@ pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Resu
     let built = Built::of(assignment, setting)?;
     // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
     let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
-    let file = file.map_err(|source| output_failed(&built.path(), &source))?;
+    let file = file.map_err(|source| built.failed(&source))?;
     Ok((file, built))
 }
 
@@ -191,7 +207,7 @@ pub(super) fn finish_part(
         let named = part.named.iter().map(|named| built.named(&named.output));
         for file in std::iter::once(built.clone()).chain(named) {
             let sync = fault::error("part.sync").and_then(|()| file.open()?.sync_all());
-            sync.map_err(|source| output_failed(&file.path(), &source))?;
+            sync.map_err(|source| file.failed(&source))?;
         }
     }
     let _ = setting.events.send(SlotEvent::WantsCommit(assignment.attempt));
@@ -205,7 +221,7 @@ pub(super) fn finish_part(
     let (stamp, sent) = match destination(job)? {
         Destination::Shared(_) => {
             let metadata = built.folder.look(&built.name);
-            let metadata = metadata.map_err(|source| output_failed(&built.path(), &source))?;
+            let metadata = metadata.map_err(|source| built.failed(&source))?;
             (FileStamp::of(&metadata), false)
         }
         Destination::Submitter(endpoint) => {
@@ -307,8 +323,15 @@ fn send_file(
                     fault(format!("the submitter at {endpoint} did not say what it made of {part}: {error}"))
                 })
             }
-            Err(HttpError::Status { status: StatusCode::INSUFFICIENT_STORAGE, message, .. }) => Err(Failed {
-                class: FailureClass::Output,
+            Err(HttpError::Status {
+                status: status @ (StatusCode::INSUFFICIENT_STORAGE | StatusCode::GONE),
+                message,
+                ..
+            }) => Err(Failed {
+                class: match status {
+                    StatusCode::GONE => FailureClass::OutputGone,
+                    _ => FailureClass::Output,
+                },
                 message: format!("the submitter could not write {part}: {message}"),
             }),
             Err(source) => {

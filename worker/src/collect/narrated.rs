@@ -6,7 +6,7 @@ use crate::attempt::TaskFailure;
 use crate::key::Key;
 use crate::key::hash::key_hash;
 use crate::merge::MergeError;
-use crate::narration::{MapNarrator, MapStory, PairWords, PartitionRule, PlacedPair, words_of};
+use crate::narration::{MapNarrator, MapStory, PairWords, PartitionRule, PlacedPair, bounded};
 use crate::segment::{MapOutput, SegmentReader};
 use crate::value::Value;
 
@@ -102,9 +102,9 @@ impl<K: Key> Partitioning<K> {
         match self {
             Self::Hash => PartitionRule::Hash,
             Self::GroupHash(_) => PartitionRule::FirstComponent,
-            Self::Ranges(ranges) => PartitionRule::Ranges(
-                ranges.cuts().iter().map(|cut| words_of(K::words(cut).as_bytes())).collect(),
-            ),
+            Self::Ranges(ranges) => {
+                PartitionRule::Ranges(ranges.cuts().iter().map(|cut| bounded(&K::words(cut))).collect())
+            }
             Self::User(_) => PartitionRule::Own,
         }
     }

@@ -91,17 +91,24 @@ fn file_name(attempt: AttemptId) -> String {
     format!("{}-{}", attempt.task.job, attempt.file_name())
 }
 
-/// Bytes as a person reads them: text, or what is no text escaped; cleaned and bounded.
+/// Words that a key or value has found for itself, cleaned and bounded.
+pub(crate) fn bounded(words: &str) -> String {
+    clean::line(words, WORDS_BYTES_MAX)
+}
+
+/// Bytes as a person reads them: text, or what is no text escaped; cleaned and bounded. A backslash is written twice, so
+/// that one alone is an escape always: the text `\xff` and the byte look different.
 #[must_use]
 pub fn words_of(bytes: &[u8]) -> String {
     // A character may become six.
     let front = &bytes[..bytes.len().min(WORDS_BYTES_MAX + 4)];
+    let of_text = |text: &str| bounded(&text.replace('\\', r"\\"));
     let words = match std::str::from_utf8(front) {
-        Ok(text) => clean::line(text, WORDS_BYTES_MAX),
+        Ok(text) => of_text(text),
         Err(error) if error.error_len().is_none() && front.len() < bytes.len() => {
-            clean::line(&String::from_utf8_lossy(&front[..error.valid_up_to()]), WORDS_BYTES_MAX)
+            of_text(&String::from_utf8_lossy(&front[..error.valid_up_to()]))
         }
-        Err(_) => clean::line(&front.escape_ascii().to_string(), WORDS_BYTES_MAX),
+        Err(_) => bounded(&front.escape_ascii().to_string()),
     };
     match front.len() < bytes.len() && !words.ends_with('…') {
         true => words + "…",
@@ -119,6 +126,8 @@ mod tests {
         assert_eq!(words_of(b"mill"), "mill");
         assert_eq!(words_of(b"a\x1b[2J"), "a\\u001b[2J");
         assert_eq!(words_of(b"\xff\x00"), "\\xff\\x00");
+        assert_eq!(words_of(br"\xff"), r"\\xff");
+        assert_eq!(words_of(b"\\\xff"), r"\\\xff");
         let long = words_of("ä".repeat(5000).as_bytes());
         assert!(long.starts_with("ää") && long.ends_with('…') && long.len() <= WORDS_BYTES_MAX + 8, "{long}");
     }

@@ -1,7 +1,7 @@
 //! Who keeps what passes, within bounds.
 
 use super::story::{GroupTold, PlainPair, ReadPair, RecordTold, ReduceStory, Told};
-use super::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
+use super::{ITEMS_MAX, TEXT_BYTES_MAX, bounded, words_of};
 
 /// How the keys and values of a job are put into words.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(crate) struct Room {
 impl PairWords {
     /// The words of a pair, bounded however large it is.
     pub(crate) fn of(&self, key: &[u8], value: &[u8]) -> (String, String) {
-        (words_of((self.key)(key).as_bytes()), words_of((self.value)(value).as_bytes()))
+        (bounded(&(self.key)(key)), bounded(&(self.value)(value)))
     }
 }
 

@@ -36,7 +36,7 @@ pub use report::{
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 15;
+pub const PROTOCOL_VERSION: u32 = 16;
 
 /// Longest frame in bytes, once both sides know each other.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

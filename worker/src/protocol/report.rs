@@ -193,6 +193,8 @@ pub enum FailureClass {
     Lost,
     /// A store does not take the credentials of the worker, or it has none.
     Credentials,
+    /// The output directory is not there, or not any more.
+    OutputGone,
 }
 
 impl FailureClass {
@@ -214,6 +216,7 @@ impl FailureClass {
             Self::Missing => "missing",
             Self::Lost => "lost",
             Self::Credentials => "credentials",
+            Self::OutputGone => "output_gone",
         }
     }
 }

@@ -142,7 +142,7 @@ pub fn await_join_line(master: &Running) -> JoinLine {
 pub fn await_join_line_within(master: &Running, limit: Duration) -> JoinLine {
     let path = until_within("a join line", limit, || {
         let said = master.stderr();
-        let (path, _) = said.split_once("its join line is in ")?.1.split_once(" (keep it secret)\n")?;
+        let (path, _) = said.split_once("its join line is in ")?.1.split_once(" (keep it secret)")?;
         Some(path.to_owned())
     });
     JoinLine::read(&std::fs::read_to_string(path).unwrap())

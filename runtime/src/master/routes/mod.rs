@@ -310,6 +310,7 @@ fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
         given_up: state.given_up(now),
         jobs_live: state.jobs_live(),
         trouble: state.trouble().map(str::to_owned),
+        register_gap: state.register_gap().map(str::to_owned),
         returns: state.is_recoverable(),
     }
 }

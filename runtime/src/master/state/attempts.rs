@@ -199,7 +199,10 @@ impl MasterState {
             job.failures.note(attempt.task, Some(class), format!("{attempt} on {from}: {message}"));
             job.incident(now, &format!("{attempt} on {from} failed ({}): {message}", class.word()));
         }
-        if class == FailureClass::Output && !job.state.ended() && job.output.closing.is_none() {
+        if matches!(class, FailureClass::Output | FailureClass::OutputGone)
+            && !job.state.ended()
+            && job.output.closing.is_none()
+        {
             let tries = job.output.failures.entry(attempt.task).or_default();
             *tries += 1;
             if *tries < OUTPUT_TRIES_MAX {
@@ -207,8 +210,14 @@ impl MasterState {
                 return job.touch();
             }
             let detail = Some(format!("{attempt} on {from}: {message}"));
-            let message = "the output directory cannot be written".to_owned();
-            job.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
+            let (code, message) = match class {
+                FailureClass::OutputGone => (
+                    FailureCode::OutputGone,
+                    "the output directory is gone: it was removed while the job ran, or a worker does not see it",
+                ),
+                _ => (FailureCode::Output, "the output directory cannot be written"),
+            };
+            job.failures.of_job = Some(JobFailure { code, message: message.to_owned(), detail });
             let job = attempt.task.job;
             self.events.push(Event::JobFailed { job, cause: External::OutputUnavailable });
         }

@@ -7,6 +7,7 @@ use super::job::JobEntry;
 use crate::api::{
     AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace, JobTurn, SCHEMA, Turns,
 };
+use crate::plural::counted;
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::Time;
@@ -146,8 +147,8 @@ impl TaskFacts<'_> {
         let mut sentences = self.about_attempt(last);
         if EARLIER_ATTEMPTS_MAX < before.len() {
             sentences.push(format!(
-                "before that, {} attempts are not told of here",
-                before.len() - EARLIER_ATTEMPTS_MAX
+                "before that, {} not told of here",
+                counted((before.len() - EARLIER_ATTEMPTS_MAX) as u64, "attempt is", "attempts are")
             ));
         }
         for earlier in before.iter().rev().take(EARLIER_ATTEMPTS_MAX) {
@@ -172,8 +173,9 @@ impl TaskFacts<'_> {
         }
         if !record.suspensions.is_empty() {
             let spans = record.suspensions.iter().map(|(from, until)| until.saturating_sub(*from));
-            let (times, span) = (record.suspensions.len(), seconds(spans.sum()));
-            sentences.push(format!("it was suspended {times} times, for {span} in all"));
+            let (times, span) = (record.suspensions.len() as u64, seconds(spans.sum()));
+            let times = counted(times, "time", "times");
+            sentences.push(format!("it was suspended {times}, for {span} in all"));
         }
         if let Some(report) = record.report.as_ref().filter(|report| 0 < report.paced_ns) {
             let paced = seconds(report.paced_ns);

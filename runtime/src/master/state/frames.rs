@@ -207,10 +207,11 @@ impl MasterState {
         if partitions.is_empty() {
             return;
         }
+        let at_home = partitions.iter().filter(|&&partition| self.core.is_home(home, job, partition)).count();
         if let Some(entry) = self.jobs.get_mut(&job) {
             let sum = &mut entry.records.sums.totals.shuffle_bytes;
             *sum = sum.saturating_add(bytes);
-            entry.records.sums.totals.shuffle_segments += partitions.len() as u64;
+            entry.records.sums.totals.shuffle_segments += at_home as u64;
             entry.came_damaged(now, (holder, home), resent);
             // A worker's clock tells well how long it took; it cannot have ended after it was told of, so the whole is moved.
             let late_ns = ended_ns.saturating_sub(now.0);

@@ -48,6 +48,8 @@ impl fmt::Display for WorkerEnd<'_> {
                     f.write_str("ended by the kernel for lack of memory (signal 9, SIGKILL)")
                 }
                 (Some(signal), _) => write!(f, "ended by {}", signal_name(signal)),
+                // By user code, whatever the code means otherwise.
+                (None, Some(code)) if end.culprit.is_some() => write!(f, "ended with exit code {code}"),
                 (None, Some(exit::worker::TERMINATED)) => {
                     f.write_str("ended by SIGTERM or SIGINT from outside")
                 }

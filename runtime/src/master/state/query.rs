@@ -32,6 +32,11 @@ impl MasterState {
         self.register.past_jobs().cloned().chain(present).collect()
     }
 
+    /// Why jobs of earlier masters may be missing among them, if they may.
+    pub(crate) fn register_gap(&self) -> Option<&str> {
+        self.register.gap()
+    }
+
     /// What is said of a job that is not there.
     pub(crate) fn absence(&self, id: JobId) -> Absence {
         match (self.register.past(id), self.register.was_given_out(id)) {

@@ -250,7 +250,8 @@ impl MasterState {
             Err(error) => {
                 let message = "the output directory was lost while no master ran".to_owned();
                 let detail = Some(crate::chain(&error));
-                job.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
+                let code = if error.is_of_missing() { FailureCode::OutputGone } else { FailureCode::Output };
+                job.failures.of_job = Some(JobFailure { code, message, detail });
                 self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
             }
         }

@@ -18,7 +18,7 @@ use crate::deciders::DeciderNames;
 use crate::registry::Registry;
 use gristmill_scheduler::catalogue::Entry;
 use gristmill_scheduler::command::Outcome;
-use gristmill_scheduler::core::CoreConfig;
+use gristmill_scheduler::core::{BackupLimits, CoreConfig};
 use gristmill_scheduler::estimate;
 use gristmill_scheduler::ids::{HostId, TaskId, TaskKind};
 use gristmill_scheduler::placement::Pull;
@@ -89,7 +89,11 @@ struct Scene {
 
 impl Scene {
     fn new(pools: &[(&str, f64)]) -> Self {
-        let core = Core::new(CoreConfig::default(), Box::<Ruthless>::default(), Box::new(Pull::new()));
+        Self::with_config(CoreConfig::default(), pools)
+    }
+
+    fn with_config(config: CoreConfig, pools: &[(&str, f64)]) -> Self {
+        let core = Core::new(config, Box::<Ruthless>::default(), Box::new(Pull::new()));
         let config = StateConfig {
             list_secret: gristmill_worker::http::Secret::from_bytes([7; 32]),
             build: "build".to_owned(),
@@ -198,7 +202,11 @@ impl Scene {
     }
 
     fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
-        let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10, resent: 0 }];
+        self.fetched_of(home, from, map, 0);
+    }
+
+    fn fetched_of(&mut self, home: WorkerId, from: WorkerId, map: AttemptId, partition: u32) {
+        let outputs = vec![FetchedOutput { map, partitions: vec![partition], bytes: 10, resent: 0 }];
         self.tell(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
     }
 
@@ -298,6 +306,46 @@ fn shuffle_is_done_when_no_reduce_lacks_a_segment_and_stays_so_when_a_reduce_mov
     scene.fetched(second, first, map(job));
     assert_eq!(launched(&mut scene, second).len(), 1, "it has moved");
     assert_eq!(done(&scene, job), before);
+}
+
+#[test]
+fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
+    let config = CoreConfig { backups: Some(BackupLimits::default()), ..CoreConfig::default() };
+    let mut scene = Scene::with_config(config, &[]);
+    let workers = [(); 4].map(|()| scene.join());
+    let job = scene.submit(|submission| submission.reduces = 4).unwrap();
+    scene.map_done(workers[0], map(job));
+    let homes_said = |scene: &mut Scene| -> Vec<(WorkerId, u32)> {
+        let said = workers.map(|worker| scene.said(worker).into_iter().map(move |frame| (worker, frame)));
+        let home = |(worker, frame)| match frame {
+            MasterFrame::Home { partition, .. } => Some((worker, partition)),
+            _ => None,
+        };
+        said.into_iter().flatten().filter_map(home).collect()
+    };
+    let homes = homes_said(&mut scene);
+    for &(home, partition) in &homes {
+        scene.fetched_of(home, workers[0], map(job), partition);
+    }
+    let segments = |scene: &Scene| scene.state.status(scene.now, job).unwrap().totals.shuffle_segments;
+    assert_eq!((homes.len(), segments(&scene)), (4, 4), "{homes:?}");
+    scene.pass(Span::whole_seconds(1));
+    for &(home, partition) in &homes[..3] {
+        let attempt = TaskId::reduce(job, partition).attempt(0);
+        let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
+        let stamp = FileStamp { size: 5, modified_ns: 1, inode: 1 };
+        let report = AttemptReport { ended_ns: Span::whole_seconds(1).0, ..AttemptReport::default() };
+        scene.tell(home, WorkerFrame::CommitRequest { attempt });
+        scene.tell(home, WorkerFrame::PartFinished { attempt, part, stamp, report });
+    }
+    // It takes more than twice as long as the others.
+    scene.pass(Span::milliseconds(1_100));
+    let [(second, partition)] = homes_said(&mut scene)[..] else { panic!("nobody gathers it once more") };
+    assert_eq!(partition, homes[3].1);
+    scene.fetched_of(second, workers[0], map(job), partition);
+    scene.pass(Span::milliseconds(100));
+    assert_eq!(launched(&mut scene, second).len(), 1, "its backup has begun");
+    assert_eq!(segments(&scene), 4);
 }
 
 #[test]

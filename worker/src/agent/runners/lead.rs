@@ -189,6 +189,12 @@ impl Runner {
                     end.progress.show_in(progress);
                     return Ok(*end);
                 }
+                Ok(Heard::Frame(RunnerWord::Broken { why })) => {
+                    let sum = self.sum;
+                    let words =
+                        format!("the process of program {sum} ended by a mistake of the engine: {why}");
+                    return Err(failed(FailureClass::Engine, &words));
+                }
                 Ok(Heard::Nothing) => {}
                 Ok(Heard::Frame(RunnerWord::Ready { .. })) | Err(_) => {
                     return Err(failed(FailureClass::User, "its process says what makes no sense"));
@@ -248,6 +254,7 @@ mod tests {
         assert_eq!(class(6), FailureClass::User, "abort");
         assert_eq!(class(11), FailureClass::User, "a wild pointer");
         assert_eq!(class(3 << 8), FailureClass::User, "exit");
+        assert_eq!(class(81 << 8), FailureClass::User, "the engine would have said that it was the engine");
     }
 
     #[test]

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 pub(super) use lead::execute;
 pub use programs::{PROGRAM_BYTES_KEPT_MAX, PROGRAMS_KEPT_MAX};
-pub use serve::{RunnerError, serve};
+pub use serve::{RunnerError, say_broken, serve};
 
 /// How long a runner is listened to before its slot looks around.
 const LISTEN_TIME: Duration = Duration::from_millis(50);

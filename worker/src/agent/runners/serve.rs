@@ -28,11 +28,34 @@ use crate::task::{self, PartDone, Progress, ReduceEnd, TaskStats};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How often the worker is told how far the attempt is.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long whoever ends this process waits for another thread to have spoken.
+const LAST_WORD_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WORD_PAUSE: Duration = Duration::from_millis(5);
+
+/// The way to the worker, for whoever finds that this process cannot go on.
+static SPEAKER: OnceLock<Arc<Mutex<RunnerLink>>> = OnceLock::new();
+
+/// Tells the worker that this process ends by a mistake of the engine, so that user code is not charged with it. The worker
+/// believes it for this word alone, whatever the exit code is.
+pub fn say_broken(why: &str) {
+    let Some(speaker) = SPEAKER.get() else { return };
+    let word = RunnerWord::Broken { why: clean(why) };
+    let began = Instant::now();
+    // One that panics while it speaks holds the way itself, and would wait for ever.
+    while began.elapsed() < LAST_WORD_PATIENCE {
+        if let Ok(mut speaker) = speaker.try_lock() {
+            let _ = speaker.say(&word);
+            return;
+        }
+        std::thread::sleep(LAST_WORD_PAUSE);
+    }
+}
 
 /// Why a runner cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -61,14 +84,16 @@ pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerE
             Heard::Frame(_) | Heard::End => return Ok(()),
         }
     };
-    let speaker = link.speaker().map_err(cannot("use its socket"))?;
+    let speaker = Arc::new(Mutex::new(link.speaker().map_err(cannot("use its socket"))?));
+    // A process serves once.
+    let _ = SPEAKER.set(speaker.clone());
     let runner = RunningProgram::start(terms, jobs, speaker).map_err(cannot("start its threads"))?;
     runner.obey(link)
 }
 
 /// What the listening thread and the attempt's thread share.
 struct Shared {
-    speaker: Mutex<RunnerLink>,
+    speaker: Arc<Mutex<RunnerLink>>,
     /// That of the attempt that runs, if one does.
     running: Mutex<Option<Arc<Progress>>>,
 }
@@ -99,7 +124,11 @@ struct RunningProgram {
 }
 
 impl RunningProgram {
-    fn start(terms: RunnerTerms, jobs: Arc<dyn JobSource>, speaker: RunnerLink) -> io::Result<Self> {
+    fn start(
+        terms: RunnerTerms,
+        jobs: Arc<dyn JobSource>,
+        speaker: Arc<Mutex<RunnerLink>>,
+    ) -> io::Result<Self> {
         let folders = terms.folders.iter().map(|folder| folder.to_path().to_path_buf()).collect();
         let spill = SpillDirs::with_reserve(folders, terms.settings.disk_reserve.get());
         // Files of others are read through it, by the attempt's thread.
@@ -117,7 +146,7 @@ impl RunningProgram {
             kept_in_files: Budget::new(0),
             narration: None,
         };
-        let shared = Arc::new(Shared { speaker: Mutex::new(speaker), running: Mutex::default() });
+        let shared = Arc::new(Shared { speaker, running: Mutex::default() });
         let (tasks, to_run) = channel();
         let slot =
             AttemptRunner { shared: shared.clone(), pace: (terms.settings.slow, terms.settings.speed) };
@@ -139,6 +168,7 @@ impl RunningProgram {
                 Heard::Frame(RunnerOrder::Run(task)) => {
                     let known: io::Result<_> = job.clone().ok_or(io::ErrorKind::InvalidInput.into());
                     let known = known.map_err(cannot("run an attempt of no job"))?;
+                    fault::place("runner.listen");
                     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
                     self.tasks.send((*task, known)).map_err(gone).map_err(cannot("run another attempt"))?;
                 }

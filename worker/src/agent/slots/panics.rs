@@ -27,19 +27,19 @@ fn is_engine_source(file: &str) -> bool {
 }
 
 /// Remembers the message and place of a panic for the thread it happens on, and prints it to stderr. A panic of the
-/// engine on a thread that serves no slot ends the process with the code `broken`: half of what drives a worker is of
-/// no use, and nobody would notice.
-pub fn install_panic_hook(broken: i32) {
+/// engine on a thread that serves no slot ends the process with the code `broken`, once `say` has had the words: half of
+/// what drives a worker is of no use, and nobody would notice.
+pub fn install_panic_hook(broken: i32, say: fn(&str)) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let text = info.payload_as_str().unwrap_or("(no message)");
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let in_engine = info.location().is_some_and(|at| is_engine_source(at.file()));
-        PANIC.with_borrow_mut(|last| {
-            *last = Some(Panicked { words: format!("panicked{place}: {text}"), in_engine });
-        });
+        let words = format!("panicked{place}: {text}");
+        PANIC.with_borrow_mut(|last| *last = Some(Panicked { words: words.clone(), in_engine }));
         before(info);
         if in_engine && !SERVES_SLOT.get() {
+            say(&words);
             std::process::exit(broken);
         }
     }));

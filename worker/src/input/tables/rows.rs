@@ -325,7 +325,8 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
                 there: schema
                     .fields()
                     .iter()
-                    .map(|field| field.name().as_str())
+                    // As they are typed, for whom a comma ends a name.
+                    .map(|field| field.name().replace('\\', r"\\").replace(',', r"\,"))
                     .collect::<Vec<_>>()
                     .join(", "),
             }),

@@ -293,7 +293,7 @@ fn what_cannot_be_read_as_a_table_says_why() {
     let said = |columns: &[&str], path: &str| lines_of(path, columns, 1000, 64).unwrap_err().to_string();
     let missing = said(&["nope"], &path);
     assert!(
-        missing.contains("has no column `nope`") && missing.contains("number, text, or not, bytes"),
+        missing.contains("has no column `nope`") && missing.contains("number, text\\, or not, bytes"),
         "{missing}"
     );
     let text = directory.write("t.txt", "a\n");

@@ -19,6 +19,7 @@ fn master() -> MasterStatus {
         given_up: Vec::new(),
         jobs_live: 0,
         trouble: None,
+        register_gap: None,
         returns: false,
     }
 }
