@@ -159,8 +159,14 @@ fn job_does_not_wait_for_a_worker_behind_a_slow_link() {
     assert!(report.to_string().contains("is set aside"), "{report}");
     assert!(took < JOB_TIME_MAX, "took {took:?}");
     assert!(100 < hosts.network.throttled(WORKERS[1]), "the link was not slow");
-    // What is queued there would keep the end of the master from its worker, which would wait for another.
+    // What is queued there, or sent again ever more rarely, would keep the end of the master from its worker, which would
+    // wait for another.
     hosts.network.free(WORKERS[1]);
+    let doctor = ["doctor", "--join", &hosts.join];
+    until("answers of all workers", || {
+        let asked = hosts.network.gristmill(&sandbox, SUBMITTER, "", &doctor).finish();
+        asked.status.success().then_some(())
+    });
     hosts.end();
 }
 
