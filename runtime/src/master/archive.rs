@@ -50,6 +50,12 @@ pub(crate) enum ArchiveError {
     },
 }
 
+/// The newest job whose history is in a folder; `None` if there is none, or no folder.
+pub(crate) fn newest_in(folder: &Path) -> Option<JobId> {
+    let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str().and_then(job_of)).max()
+}
+
 /// A folder of ended jobs.
 pub(crate) struct Archive {
     folder: PathBuf,

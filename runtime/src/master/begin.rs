@@ -1,6 +1,7 @@
 //! How a master begins: with nothing, or where an earlier one ended that had no time to end in order.
 
 use super::HEARTBEAT;
+use super::archive::newest_in;
 use super::config::{MasterConfig, MasterError};
 use super::history::HistoryFile;
 use super::recovery::{self, RecallError, Recalled, RecoveryJournal, RecoveryLine};
@@ -49,8 +50,9 @@ pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
         Some(path) => {
             let mut register = Register::open(&path, state::ENDED_JOBS_MAX)
                 .map_err(|source| MasterError::Register { path, source })?;
-            if 0 < generation || config.archive.as_deref().is_some_and(holds_something) {
-                register.expect_earlier();
+            let newest = config.archive.as_deref().and_then(newest_in);
+            if 0 < generation || newest.is_some() {
+                register.expect_earlier(newest);
             }
             register
         }
@@ -59,11 +61,6 @@ pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
         (Some(path), Some(left)) => go_on(config, path, left, register, user_journal),
         (recovery, _) => begin_anew(config, recovery, generation + 1, register, user_journal),
     }
-}
-
-/// Whether something is in a folder, if it is there.
-fn holds_something(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 fn begin_anew(

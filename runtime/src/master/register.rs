@@ -181,8 +181,11 @@ impl Register {
         worker
     }
 
-    /// A master has been here before: where there was no file, it is gone.
-    pub(crate) fn expect_earlier(&mut self) {
+    /// A master has been here before: where there was no file, it is gone. The history goes up to `newest`, whose number and
+    /// those before it are not given out again.
+    pub(crate) fn expect_earlier(&mut self, newest: Option<JobId>) {
+        self.next = self.next.max(newest.map_or(0, |job| job.0.saturating_add(1)));
+        self.reserved = self.reserved.max(self.next);
         if let Some((path, _)) = self.file.as_ref().filter(|_| self.is_new) {
             let path = path.display();
             self.gap = Some(format!("the register of jobs {path} was gone when this master began"));
@@ -434,18 +437,19 @@ mod tests {
         let path = folder.path().join("jobs");
         let expected = || {
             let mut register = Register::open(&path, 10).unwrap();
-            register.expect_earlier();
+            register.expect_earlier(Some(JobId(7)));
             register
         };
         assert_eq!(Register::open(&path, 10).unwrap().gap(), None);
         assert_eq!(expected().gap(), None, "it is there");
         fs::remove_file(&path).unwrap();
-        let register = expected();
+        let mut register = expected();
         assert!(
             register.gap().unwrap().ends_with("/jobs was gone when this master began"),
             "{:?}",
             register.gap()
         );
+        assert_eq!(register.next_job().unwrap(), JobId(8), "it would take the place of a job in the history");
     }
 
     #[test]
