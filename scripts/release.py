@@ -3,7 +3,7 @@
 
 usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out target/dist-files]
        scripts/release.py try OUT                what was built: installed in an empty root folder and run there, sums, sizes
-       scripts/release.py twice [--profile P]    two builds in target folders of their own, compared byte by byte
+       scripts/release.py twice [--profile P]    two builds in target folders of their own, compared byte by byte; one is kept
        scripts/release.py --self-test            packs and tries the program of the tests, linked anew without libraries
 
 `build` links glibc in (`crt-static`), as its target for musl is not everywhere to be had. Names of hosts are then looked up by
@@ -156,8 +156,8 @@ def differences(one: pathlib.Path, other: pathlib.Path) -> list:
     return [name for name in names if not same(name)]
 
 
-def twice(make) -> None:
-    """Makes a release in two folders and compares."""
+def twice(make, kept: pathlib.Path) -> None:
+    """Makes a release in two folders, compares, and keeps one."""
     with tempfile.TemporaryDirectory(prefix="gristmill-twice-") as base:
         outs = [pathlib.Path(base) / name / "out" for name in ("one", "the-other")]
         for out in outs:
@@ -166,6 +166,8 @@ def twice(make) -> None:
         if wrong:
             sys.exit(f"release.py: two builds differ in {', '.join(wrong)}")
         say(f"two builds gave the same bytes: {len(list(outs[0].iterdir()))} files")
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(outs[0], kept)
 
 
 def self_test() -> None:
@@ -177,8 +179,7 @@ def self_test() -> None:
         shutil.copy(ROOT / "target/debug/gristmill", program)
         # The tests want the one that was there.
         subprocess.run(["cargo", "build", "--package", "gristmill", "--bin", "gristmill"], cwd=ROOT, check=True)
-        twice(lambda out: packed(program, out))
-        packed(program, pathlib.Path(base) / "out")
+        twice(lambda out: packed(program, out), pathlib.Path(base) / "out")
         try_release(pathlib.Path(base) / "out")
         wrong = pathlib.Path(base) / "out/SHA256SUMS"
         wrong.write_text(wrong.read_text().replace("a", "b"))
@@ -205,7 +206,7 @@ def main() -> None:
     elif given.what == "try":
         try_release((given.folder or given.out).absolute())
     elif given.what == "twice":
-        twice(lambda out: packed(compile_program(given.profile, out.parent / "target"), out))
+        twice(lambda out: packed(compile_program(given.profile, out.parent / "target"), out), given.out)
     else:
         parser.error("say what to do: build, try or twice")
 
