@@ -21,6 +21,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use trees::{entries, tally};
 pub use wildcards::glob;
+use wildcards::has_wildcards;
 
 /// Bytes that `-tail` and `-head` show.
 const END_BYTES: u64 = 1024;
@@ -208,12 +209,13 @@ impl FileCall<'_> {
     /// The files that a name stands for, in the order of their names.
     fn found(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
         let mut all = Vec::new();
-        for name in expand_braces(name) {
+        for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
             if fs::symlink_metadata(&path).is_ok() {
                 all.push(path);
-            } else if path.to_string_lossy().contains(['*', '?', '[']) {
-                all.extend(glob(&path));
+            } else if has_wildcards(&path) {
+                let fitting = glob(&path);
+                all.extend(fitting.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
             }
         }
         if !all.is_empty() {
