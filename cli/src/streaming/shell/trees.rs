@@ -1,11 +1,11 @@
-//! Folders with all that is in them: listed and added up.
+//! Folders with all that is in them: gone through to their ends, and added up. Links are followed but where they lead
+//! back, and nothing is passed over silently.
 
-use std::fs;
+use super::{FileCall, Refused, io_refused};
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Folders one within the other that are gone through.
-pub const DEPTH_MAX: usize = 64;
 
 /// What is in a folder, in the order of names.
 pub fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -15,15 +15,74 @@ pub fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries)
 }
 
-/// Folders, files and bytes of a tree.
-pub fn tally(path: &Path, depth: usize) -> (u64, u64, u64) {
-    let Ok(metadata) = fs::metadata(path) else { return (0, 0, 0) };
-    if !metadata.is_dir() {
-        return (0, 1, metadata.len());
+/// What is at a path, or what the link there leads to; one that leads nowhere is what is there.
+pub fn look_at(path: &Path) -> io::Result<Metadata> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::symlink_metadata(path),
+        found => found,
     }
-    let below = if depth < DEPTH_MAX { entries(path).unwrap_or_default() } else { Vec::new() };
-    below
-        .iter()
-        .map(|path| tally(path, depth + 1))
-        .fold((1, 0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1, sum.2 + more.2))
+}
+
+/// By which a file or folder is known, whatever name led to it.
+pub fn id_of(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+/// The folders that one is in, outermost first.
+#[derive(Default)]
+pub struct Trail(Vec<(u64, u64)>);
+
+impl Trail {
+    /// Goes into a folder.
+    ///
+    /// # Errors
+    /// One that one is in already, or that cannot be looked at.
+    pub fn enter(&mut self, folder: &Path) -> io::Result<()> {
+        let id = id_of(&fs::metadata(folder)?);
+        if self.0.contains(&id) {
+            return Err(io::Error::other("leads back to a folder that it lies in; remove the link"));
+        }
+        self.0.push(id);
+        Ok(())
+    }
+
+    /// Leaves the folder that was gone into last.
+    pub fn leave(&mut self) {
+        self.0.pop();
+    }
+}
+
+/// What a tree has.
+#[derive(Clone, Copy, Default)]
+pub struct Tally {
+    pub folders: u64,
+    pub files: u64,
+    pub bytes: u64,
+}
+
+impl FileCall<'_> {
+    /// Goes into a folder, and answers what is in it.
+    pub(super) fn enter(&self, folder: &Path, trail: &mut Trail) -> Result<Vec<PathBuf>, Refused> {
+        let found = entries(folder).and_then(|entries| trail.enter(folder).map(|()| entries));
+        io_refused(&self.uri(folder), found)
+    }
+
+    pub(super) fn tally(&self, path: &Path) -> Result<Tally, Refused> {
+        let mut tally = Tally::default();
+        self.add_up(path, &mut Trail::default(), &mut tally)?;
+        Ok(tally)
+    }
+
+    fn add_up(&self, path: &Path, trail: &mut Trail, tally: &mut Tally) -> Result<(), Refused> {
+        let found = io_refused(&self.uri(path), look_at(path))?;
+        if !found.is_dir() {
+            tally.files += 1;
+            tally.bytes += found.len();
+            return Ok(());
+        }
+        tally.folders += 1;
+        self.enter(path, trail)?.iter().try_for_each(|path| self.add_up(path, trail, tally))?;
+        trail.leave();
+        Ok(())
+    }
 }

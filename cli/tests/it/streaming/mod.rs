@@ -8,6 +8,8 @@ mod as_streaming;
 mod bad_input;
 mod command_lines;
 mod files;
+mod files_kept;
+mod files_told;
 mod hadoop;
 mod jobs;
 mod typed;
