@@ -157,22 +157,30 @@ impl FileCall<'_> {
                 return Ok(exit::FAILED);
             }
         }
-        let skips = self.has(&["skip-empty-file"]);
-        parts.retain(|part| {
-            fs::metadata(part).is_ok_and(|found| found.is_file() && !(skips && found.len() == 0))
+        let mut whole = Vec::new();
+        for part in parts {
+            match io_refused(&self.uri(&part), fs::metadata(&part)) {
+                Ok(found) if found.len() == 0 && self.has(&["skip-empty-file"]) => {}
+                Ok(found) if found.is_file() => whole.push(part),
+                Ok(_) => {}
+                Err(refused) => {
+                    self.refuse(&refused);
+                    return Ok(exit::FAILED);
+                }
+            }
+        }
+        if let Some(part) = whole.iter().find(|part| onto_itself(part, &place).is_some()) {
+            self.refuse(&Refused(format!("`{}' to `{target}': are identical", self.uri(part))));
+            return Ok(exit::FAILED);
+        }
+        let mut blamed = (*target).to_owned();
+        let merged = write_whole(&place, Taken::Replaced, |out| {
+            whole.iter().try_for_each(|part| {
+                io::copy(&mut File::open(part).inspect_err(|_| blamed = self.uri(part))?, out)?;
+                if self.has(&["nl"]) { out.write_all(b"\n") } else { Ok(()) }
+            })
         });
-        let merged = match parts.iter().find(|part| onto_itself(part, &place).is_some()) {
-            Some(part) => Err(Refused(format!("`{}' to `{target}': are identical", self.uri(part)))),
-            None => io_refused(
-                target,
-                write_whole(&place, Taken::Replaced, |out| {
-                    parts.iter().try_for_each(|part| {
-                        io::copy(&mut File::open(part)?, out)?;
-                        if self.has(&["nl"]) { out.write_all(b"\n") } else { Ok(()) }
-                    })
-                }),
-            ),
-        };
+        let merged = io_refused(&blamed, merged);
         Ok(self.code_of(merged))
     }
 

@@ -2,7 +2,7 @@
 
 /// The flags that each command takes; those that end in `=` have a value. Also those that are true of this machine
 /// anyway, such as `-skipTrash`.
-const FLAGS: [(&[&str], &[&str]); 16] = [
+const FLAGS: [(&[&str], &[&str]); 17] = [
     (&["ls", "lsr"], &["C", "d", "h", "R", "S", "t", "r"]),
     (&["cat", "text"], &["ignoreCrc"]),
     (&["mkdir"], &["p"]),
@@ -18,11 +18,12 @@ const FLAGS: [(&[&str], &[&str]); 16] = [
     (&["get", "copyToLocal"], &["f", "p", "ignoreCrc"]),
     (&["cp"], &["f", "p", "d"]),
     (&["mv"], &["f"]),
+    (&["expunge"], &["immediate"]),
     (&["getmerge"], &["nl", "skip-empty-file"]),
 ];
 
 /// Commands without any flag.
-const PLAIN: [&str; 6] = ["touchz", "tail", "head", "stat", "appendToFile", "expunge"];
+const PLAIN: [&str; 5] = ["touchz", "tail", "head", "stat", "appendToFile"];
 
 /// The flags of a call, with the values that they have.
 pub(super) type Flags<'a> = Vec<(&'a str, &'a str)>;

@@ -2,7 +2,7 @@
 
 use super::{FileCall, FileOutcome, Refused, io_refused};
 use crate::streaming::log::date;
-use std::fs::{self, File, FileTimes};
+use std::fs::{File, FileTimes};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -39,10 +39,18 @@ impl FileCall<'_> {
 
 /// `-touchz`.
 pub(super) fn touch_empty(name: &str, path: &Path) -> FileOutcome {
-    if fs::metadata(path).is_ok_and(|metadata| 0 < metadata.len()) {
-        return Ok(Err(Refused(format!("`{name}': Not a zero-length file"))));
-    }
-    Ok(io_refused(name, File::create(path).map(drop)))
+    let opened = File::options().append(true).create(true).open(path);
+    let length = opened.and_then(|file| {
+        let length = file.metadata()?.len();
+        if length == 0 {
+            file.set_modified(SystemTime::now())?;
+        }
+        Ok(length)
+    });
+    Ok(io_refused(name, length).and_then(|length| match length {
+        0 => Ok(()),
+        _ => Err(Refused(format!("`{name}': Not a zero-length file"))),
+    }))
 }
 
 /// The second since 1970 of a time of UTC as `yyyyMMdd:HHmmss`.

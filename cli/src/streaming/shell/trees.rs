@@ -28,27 +28,41 @@ pub fn id_of(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
+/// Links to folders that are followed: some few may lead to all others in more ways than anybody waits for.
+const LINKS_MAX: usize = 20_000;
+
 /// The folders that one is in, outermost first.
 #[derive(Default)]
-pub struct Trail(Vec<(u64, u64)>);
+pub struct Trail {
+    within: Vec<(u64, u64)>,
+    /// How many links to folders were followed.
+    links: usize,
+}
 
 impl Trail {
     /// Goes into a folder.
     ///
     /// # Errors
-    /// One that one is in already, or that cannot be looked at.
+    /// One that one is in already, that cannot be looked at, or too many links.
     pub fn enter(&mut self, folder: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(folder)?.is_symlink() {
+            self.links += 1;
+        }
+        if LINKS_MAX < self.links {
+            let said = format!("links lead on in more than {LINKS_MAX} ways; name the folders behind them");
+            return Err(io::Error::other(said));
+        }
         let id = id_of(&fs::metadata(folder)?);
-        if self.0.contains(&id) {
+        if self.within.contains(&id) {
             return Err(io::Error::other("leads back to a folder that it lies in; remove the link"));
         }
-        self.0.push(id);
+        self.within.push(id);
         Ok(())
     }
 
     /// Leaves the folder that was gone into last.
     pub fn leave(&mut self) {
-        self.0.pop();
+        self.within.pop();
     }
 }
 

@@ -18,10 +18,10 @@ fn run(sandbox: &Sandbox, words: &[&str]) -> String {
 #[test]
 fn trees_are_gone_through_to_their_ends_when_they_are_deep() {
     let sandbox = Sandbox::new();
-    let deep = "d/".repeat(70);
+    let deep = "d/".repeat(500);
     let file = sandbox.write(&format!("hdfs/{deep}x"), "12345");
     let count: Vec<String> = run(&sandbox, &["-count", "/d"]).split_whitespace().map(str::to_owned).collect();
-    assert_eq!(count, ["70", "1", "5", "hdfs:///d"]);
+    assert_eq!(count, ["500", "1", "5", "hdfs:///d"]);
     assert_eq!(run(&sandbox, &["-du", "-s", "/d"]), "5  5  hdfs:///d\n");
     let named = format!("hdfs:///{deep}x");
     for words in [&["-ls", "-R", "-C", "/d"][..], &["-find", "/d", "-name", "x"]] {
@@ -69,6 +69,20 @@ fn link_that_leads_back_is_named_when_trees_are_gone_through() {
     let listed = ends(&sandbox, &["-ls", "-R", "-C", "/a"], 1, "`hdfs:///a/too': leads back").stdout_text();
     assert_eq!(listed, "hdfs:///a/here\nhdfs:///a/too\nhdfs:///a/x\n");
     assert_eq!(run(&sandbox, &["-find", "/a"]), "hdfs:///a\nhdfs:///a/here\nhdfs:///a/too\nhdfs:///a/x\n");
+}
+
+#[test]
+fn links_are_named_when_they_lead_on_in_more_ways_than_anybody_waits_for() {
+    let sandbox = Sandbox::new();
+    for number in 0..40 {
+        let folder = sandbox.path(&format!("hdfs/a/{number}"));
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["x", "y"] {
+            symlink(format!("../{}", number + 1), folder.join(name)).unwrap();
+        }
+    }
+    fs::create_dir(sandbox.path("hdfs/a/40")).unwrap();
+    ends(&sandbox, &["-count", "/a/0"], 1, "in more than 20000 ways");
 }
 
 #[test]
@@ -128,6 +142,9 @@ fn times_and_rights_are_set_when_the_flags_of_touch_and_chmod_say_so() {
     assert!(!sandbox.path("hdfs/d/none").exists());
     ends(&sandbox, &["-touch", "-t", "tomorrow", "/d/none"], 255, "yyyyMMdd:HHmmss");
     ends(&sandbox, &["-touchz", "/d/x"], 1, "Not a zero-length file");
+    assert_eq!(fs::read(&file).unwrap(), b"kept\n");
+    run(&sandbox, &["-touchz", "/d/empty", "/d/empty"]);
+    assert_eq!(fs::metadata(sandbox.path("hdfs/d/empty")).unwrap().len(), 0);
     run(&sandbox, &["-chmod", "-R", "u=rwX,go=", "/d"]);
     let rights = |name: &str| fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((rights("hdfs/d"), rights("hdfs/d/x")), (0o700, 0o600));
@@ -145,6 +162,9 @@ fn empty_files_are_skipped_when_getmerge_is_told_to() {
     run(&sandbox, &["-getmerge", "-nl", "/d", &merged]);
     assert_eq!(fs::read(&merged).unwrap(), b"one\n\ntwo\n");
     run(&sandbox, &["-getmerge", "-nl", "-skip-empty-file", "/d", &merged]);
+    assert_eq!(fs::read(&merged).unwrap(), b"one\ntwo\n");
+    symlink("nowhere", sandbox.path("hdfs/d/lost")).unwrap();
+    ends(&sandbox, &["-getmerge", "/d", &merged], 1, "`hdfs:///d/lost': No such file");
     assert_eq!(fs::read(&merged).unwrap(), b"one\ntwo\n");
 }
 
