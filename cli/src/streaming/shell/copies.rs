@@ -49,10 +49,11 @@ impl FileCall<'_> {
                 STDIN if way == CopyWay::Up => all.push(PathBuf::from(STDIN)),
                 source => match whence.found(source) {
                     Ok(found) => {
-                        let judged =
-                            if self.moves(way) { whence.refuse_moved(source, &found) } else { Ok(()) };
-                        if judged.is_err() {
-                            return Ok(self.code_of(judged));
+                        if self.moves(way)
+                            && let Err(refused) = whence.refuse_moved(source, &found)
+                        {
+                            self.refuse(&refused);
+                            return Ok(exit::FAILED);
                         }
                         all.extend(found);
                     }
@@ -66,17 +67,9 @@ impl FileCall<'_> {
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
         }
-        let mut places = BTreeMap::new();
-        for source in &all {
-            if let Some(other) = places.insert(place_of(source, &place), source) {
-                let [one, other] = [other, source].map(|path| self.uri(path));
-                let becomes = place_of(source, &place);
-                self.refuse(&Refused(format!(
-                    "`{one}' and `{other}' would both become `{}'; copy or move one of them by itself",
-                    self.uri(&becomes)
-                )));
-                return Ok(exit::FAILED);
-            }
+        if let Err(refused) = self.refuse_doubles(&all, &place) {
+            self.refuse(&refused);
+            return Ok(exit::FAILED);
         }
         for source in all {
             if let Err(refused) = self.copy_one(&source, &place, target, way) {
@@ -95,6 +88,22 @@ impl FileCall<'_> {
     fn refuse_moved(&self, name: &str, found: &[PathBuf]) -> Result<(), Refused> {
         self.refuse_dots(name)?;
         found.iter().try_for_each(|path| self.refuse_kept(name, path))
+    }
+
+    /// Refuses two sources of which one would take the place of the other.
+    fn refuse_doubles(&self, sources: &[PathBuf], target: &Path) -> Result<(), Refused> {
+        let mut places = BTreeMap::new();
+        for source in sources {
+            let place = place_of(source, target);
+            let to = self.uri(&place);
+            if let Some(other) = places.insert(place, source) {
+                let [one, other] = [other, source].map(|path| self.uri(path));
+                return Err(Refused(format!(
+                    "`{one}' and `{other}' would both become `{to}'; copy or move one of them by itself"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn copy_one(&self, source: &Path, target: &Path, name: &str, way: CopyWay) -> Result<(), Refused> {

@@ -8,32 +8,27 @@ mod copies;
 mod copying;
 mod find;
 mod flags;
-mod guard;
 mod listing;
+mod removal;
+mod shown;
 mod times;
 mod trees;
 mod wildcards;
 
 use super::lists::expand_braces;
 use super::places::{DefaultSystem, FileNames};
-use crate::terminal::{stderr_line, stdout_line, written};
+use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
 use gristmill_runtime::exit;
-use gristmill_worker::output::open_part;
+use shown::{print_end, print_file};
 use std::cell::Cell;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::fs::{self, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 use times::touch_empty;
-use trees::{Tally, entries};
 pub use wildcards::glob;
 use wildcards::has_wildcards;
-
-/// Bytes that `-tail` and `-head` show.
-const END_BYTES: u64 = 1024;
-/// Bytes that are shown at once.
-const SHOWN_BYTES: usize = 64 << 10;
 
 /// How Hadoop says that a file is missing.
 const NOT_FOUND: &str = "No such file or directory";
@@ -283,92 +278,6 @@ impl<'a> FileCall<'a> {
         Ok(io_refused(name, fs::create_dir(path)))
     }
 
-    fn remove(&self, recursive: bool) -> anyhow::Result<u8> {
-        if self.paths.is_empty() {
-            return Ok(self.too_few(1));
-        }
-        for name in &self.paths {
-            match self.refuse_dots(name).and_then(|()| self.named(name)) {
-                Ok(found) if found.is_empty() && !self.has(&["f"]) => {
-                    self.refuse(&Refused(format!("`{name}': {NOT_FOUND}")));
-                }
-                Ok(found) => {
-                    for path in found {
-                        if let Err(refused) = self.remove_one(name, &path, recursive)? {
-                            self.refuse(&refused);
-                        }
-                    }
-                }
-                Err(refused) => self.refuse(&refused),
-            }
-        }
-        Ok(self.code())
-    }
-
-    /// `-rmdir [--ignore-fail-on-non-empty] PATH…`.
-    fn remove_empty(&self) -> anyhow::Result<u8> {
-        if let Some(Err(refused)) = self.paths.iter().map(|name| self.refuse_dots(name)).find(Result::is_err)
-        {
-            self.refuse(&refused);
-            return Ok(self.code());
-        }
-        self.each_path(|path| {
-            let name = self.uri(path);
-            let may_be_full = self.has(&["-ignore-fail-on-non-empty"]);
-            Ok(self.refuse_kept(&name, path).and_then(|()| match fs::remove_dir(path) {
-                Err(error) if may_be_full && error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-                removed => io_refused(&name, removed),
-            }))
-        })
-    }
-
-    fn remove_one(&self, name: &str, path: &Path, recursive: bool) -> FileOutcome {
-        if let Err(refused) = self.refuse_kept(name, path) {
-            return Ok(Err(refused));
-        }
-        let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
-        let removed = match (is_folder, recursive) {
-            (true, false) => return Ok(Err(Refused(format!("`{name}': Is a directory")))),
-            (true, true) => fs::remove_dir_all(path),
-            (false, _) => fs::remove_file(path),
-        };
-        if removed.is_ok() {
-            stdout_line(&format!("Deleted {}", self.uri(path)))?;
-        }
-        Ok(io_refused(name, removed))
-    }
-
-    fn sizes(&self, path: &Path, as_one: bool) -> FileOutcome {
-        let listed = match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() && !as_one => io_refused(&self.uri(path), entries(path)),
-            _ => Ok(vec![path.to_owned()]),
-        };
-        let listed = match listed {
-            Ok(listed) => listed,
-            Err(refused) => return Ok(Err(refused)),
-        };
-        for path in listed {
-            match self.tally(&path) {
-                Ok(Tally { bytes, .. }) => {
-                    let bytes = self.size_text(bytes);
-                    stdout_line(&format!("{bytes}  {bytes}  {}", self.uri(&path)))?;
-                }
-                Err(refused) => self.refuse(&refused),
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    fn count(&self, path: &Path) -> FileOutcome {
-        let Tally { folders, files, bytes } = match self.tally(path) {
-            Ok(tally) => tally,
-            Err(refused) => return Ok(Err(refused)),
-        };
-        let bytes = self.size_text(bytes);
-        stdout_line(&format!("{folders:>12} {files:>12} {bytes:>18} {}", self.uri(path)))?;
-        Ok(Ok(()))
-    }
-
     /// `-test -e|-d|-f|-z|-s PATH`: the answer is the exit code.
     fn test(&self) -> anyhow::Result<u8> {
         let Some(name) = self.paths.first() else { return Ok(exit::FAILED) };
@@ -412,51 +321,4 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
 
 fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {
     fs::metadata(path).map_err(|_| Refused(format!("`{name}': {NOT_FOUND}")))
-}
-
-fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
-    if path.is_dir() {
-        return Ok(Err(Refused(format!("`{name}': Is a directory"))));
-    }
-    let opened: io::Result<Box<dyn Read>> = match unpack {
-        // By its name, as all of this program reads packed files.
-        true => open_part(path).map(|file| -> Box<dyn Read> { file }),
-        false => File::open(path).map(|file| -> Box<dyn Read> { Box::new(file) }),
-    };
-    let mut source = match opened {
-        Ok(source) => source,
-        Err(error) => return Ok(io_refused(name, Err(error))),
-    };
-    show(name, &mut source)
-}
-
-/// Writes all of a file to stdout. Which of both fails is told apart.
-fn show(name: &str, source: &mut impl Read) -> FileOutcome {
-    let mut out = io::stdout().lock();
-    let mut buffer = vec![0; SHOWN_BYTES];
-    loop {
-        match source.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => written(out.write_all(&buffer[..count]))?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Ok(io_refused(name, Err(error))),
-        }
-    }
-    written(out.flush())?;
-    Ok(Ok(()))
-}
-
-fn print_end(path: &Path, name: &str, front: bool) -> FileOutcome {
-    if path.is_dir() {
-        return Ok(Err(Refused(format!("`{name}': Is a directory"))));
-    }
-    let opened = File::open(path).and_then(|mut file| {
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(if front { 0 } else { length.saturating_sub(END_BYTES) }))?;
-        Ok(file.take(END_BYTES))
-    });
-    match opened {
-        Ok(mut file) => show(name, &mut file),
-        Err(error) => Ok(io_refused(name, Err(error))),
-    }
 }

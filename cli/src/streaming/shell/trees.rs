@@ -1,7 +1,8 @@
-//! Folders with all that is in them: gone through to their ends, and added up. Links are followed but where they lead
+//! Folders with all that is in them: gone through to their ends, and added up for `-du` and `-count`. Links are followed but where they lead
 //! back, and nothing is passed over silently.
 
-use super::{FileCall, Refused, io_refused};
+use super::{FileCall, FileOutcome, Refused, io_refused};
+use crate::terminal::stdout_line;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -81,7 +82,40 @@ impl FileCall<'_> {
         io_refused(&self.uri(folder), found)
     }
 
-    pub(super) fn tally(&self, path: &Path) -> Result<Tally, Refused> {
+    /// `-du [-s] [-h] PATH…`.
+    pub(super) fn sizes(&self, path: &Path, as_one: bool) -> FileOutcome {
+        let listed = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() && !as_one => io_refused(&self.uri(path), entries(path)),
+            _ => Ok(vec![path.to_owned()]),
+        };
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        for path in listed {
+            match self.tally(&path) {
+                Ok(Tally { bytes, .. }) => {
+                    let bytes = self.size_text(bytes);
+                    stdout_line(&format!("{bytes}  {bytes}  {}", self.uri(&path)))?;
+                }
+                Err(refused) => self.refuse(&refused),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// `-count [-h] PATH…`.
+    pub(super) fn count(&self, path: &Path) -> FileOutcome {
+        let Tally { folders, files, bytes } = match self.tally(path) {
+            Ok(tally) => tally,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let bytes = self.size_text(bytes);
+        stdout_line(&format!("{folders:>12} {files:>12} {bytes:>18} {}", self.uri(path)))?;
+        Ok(Ok(()))
+    }
+
+    fn tally(&self, path: &Path) -> Result<Tally, Refused> {
         let mut tally = Tally::default();
         self.add_up(path, &mut Trail::default(), &mut tally)?;
         Ok(tally)

@@ -1,11 +1,70 @@
-//! What no command of `hadoop fs` removes or moves, under whatever name: the roots, and what holds where somebody is.
+//! `hadoop fs -rm` and `-rmdir`, and what no command removes or moves, under whatever name: the roots, and what holds
+//! where somebody is.
 
-use super::{FileCall, Refused};
+use super::{FileCall, FileOutcome, NOT_FOUND, Refused, io_refused};
+use crate::terminal::stdout_line;
 use gristmill_runtime::output_dir;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 impl FileCall<'_> {
+    /// `-rm [-f] [-r] PATH…`.
+    pub(super) fn remove(&self, recursive: bool) -> anyhow::Result<u8> {
+        if self.paths.is_empty() {
+            return Ok(self.too_few(1));
+        }
+        for name in &self.paths {
+            match self.refuse_dots(name).and_then(|()| self.named(name)) {
+                Ok(found) if found.is_empty() && !self.has(&["f"]) => {
+                    self.refuse(&Refused(format!("`{name}': {NOT_FOUND}")));
+                }
+                Ok(found) => {
+                    for path in found {
+                        if let Err(refused) = self.remove_one(name, &path, recursive)? {
+                            self.refuse(&refused);
+                        }
+                    }
+                }
+                Err(refused) => self.refuse(&refused),
+            }
+        }
+        Ok(self.code())
+    }
+
+    /// `-rmdir [--ignore-fail-on-non-empty] PATH…`.
+    pub(super) fn remove_empty(&self) -> anyhow::Result<u8> {
+        if let Some(Err(refused)) = self.paths.iter().map(|name| self.refuse_dots(name)).find(Result::is_err)
+        {
+            self.refuse(&refused);
+            return Ok(self.code());
+        }
+        self.each_path(|path| {
+            let name = self.uri(path);
+            let may_be_full = self.has(&["-ignore-fail-on-non-empty"]);
+            Ok(self.refuse_kept(&name, path).and_then(|()| match fs::remove_dir(path) {
+                Err(error) if may_be_full && error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                removed => io_refused(&name, removed),
+            }))
+        })
+    }
+
+    fn remove_one(&self, name: &str, path: &Path, recursive: bool) -> FileOutcome {
+        if let Err(refused) = self.refuse_kept(name, path) {
+            return Ok(Err(refused));
+        }
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+        let removed = match (is_folder, recursive) {
+            (true, false) => return Ok(Err(Refused(format!("`{name}': Is a directory")))),
+            (true, true) => fs::remove_dir_all(path),
+            (false, _) => fs::remove_file(path),
+        };
+        if removed.is_ok() {
+            stdout_line(&format!("Deleted {}", self.uri(path)))?;
+        }
+        Ok(io_refused(name, removed))
+    }
+
     /// Refuses a name that ends in `.` or `..`: what it means depends on where one is.
     pub(super) fn refuse_dots(&self, name: &str) -> Result<(), Refused> {
         match name.rsplit('/').find(|part| !part.is_empty()) {
