@@ -1,6 +1,7 @@
 //! Files that are there whole or not at all: written beside their place under a name that nobody can guess, then put
 //! there. No link at their place is followed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
@@ -56,6 +57,24 @@ pub fn create<E: From<io::Error>>(
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error.into()),
         _ => Ok(sync_name(path, promise)?),
     }
+}
+
+/// Writes a file where none is.
+///
+/// # Errors
+/// What `write` or the file system says, [`io::ErrorKind::AlreadyExists`] if there is one by then.
+pub fn create_new(
+    path: &Path,
+    promise: Promise,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    draft(path, promise, write)?.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_name(path, promise)
+}
+
+/// Whether a name is that of a file that is not whole yet, or never became so as its writer was killed.
+pub fn is_draft(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
 }
 
 /// Why a file could not be read whole.
@@ -125,8 +144,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
 pub fn remove_drafts(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) && entry.file_type()?.is_file()
-        {
+        if is_draft(&entry.file_name()) && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
         }
     }
@@ -222,6 +240,22 @@ mod tests {
         ] {
             assert_eq!(read(&path(name), 4).unwrap_err().to_string(), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn file_that_comes_while_one_is_written_stays_and_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let late = create_new(&path, Promise::Plain, |file| {
+            fs::write(&path, "first")?;
+            file.write_all(b"second")
+        });
+        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let other = folder.path().join("other");
+        create_new(&other, Promise::Plain, text("second")).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "second");
     }
 
     #[test]

@@ -21,9 +21,44 @@ pub fn split_list(text: &str) -> Vec<String> {
     items
 }
 
+/// Names that the braces of one name may stand for.
+const NAMES_MAX: usize = 10_000;
+/// Bytes that are looked at for that: braces within braces may stand for few names and take long.
+const LOOKED_MAX: usize = 16 << 20;
+
+/// Braces that stand for more names than are looked at.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}': its braces stand for more than {NAMES_MAX} names, or too deeply nested; use * or ?, or several calls"
+)]
+pub struct TooManyNames {
+    text: String,
+}
+
 /// Names that `a{b,c}d` stands for.
-pub fn expand_braces(text: &str) -> Vec<String> {
-    let Some(open) = text.find('{') else { return vec![text.to_owned()] };
+///
+/// # Errors
+/// More than anybody types.
+pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
+    // The last of them is the next that is looked at.
+    let (mut names, mut open) = (Vec::new(), vec![text.to_owned()]);
+    let mut looked = 0;
+    while let Some(name) = open.pop() {
+        looked += name.len();
+        match expand_first(&name) {
+            Some(expanded) => open.extend(expanded.into_iter().rev()),
+            None => names.push(name),
+        }
+        if NAMES_MAX < names.len() + open.len() || LOOKED_MAX < looked {
+            return Err(TooManyNames { text: text.to_owned() });
+        }
+    }
+    Ok(names)
+}
+
+/// The names that the first braces stand for; `None` if there are none.
+fn expand_first(text: &str) -> Option<Vec<String>> {
+    let open = text.find('{')?;
     let mut depth = 0;
     let close = text[open..].char_indices().find_map(|(at, letter)| {
         depth = match letter {
@@ -33,10 +68,10 @@ pub fn expand_braces(text: &str) -> Vec<String> {
         };
         (depth == 0).then_some(open + at)
     });
-    let Some(close) = close else { return vec![text.to_owned()] };
+    let close = close?;
     let (before, after) = (&text[..open], &text[close + 1..]);
     let inner = split_list(&text[open + 1..close]);
-    inner.iter().flat_map(|inner| expand_braces(&format!("{before}{inner}{after}"))).collect()
+    Some(inner.iter().map(|inner| format!("{before}{inner}{after}")).collect())
 }
 
 #[cfg(test)]
@@ -46,7 +81,21 @@ mod tests {
     #[test]
     fn braces_and_commas_stand_for_several_names() {
         assert_eq!(split_list("a,b{c,d},e"), ["a", "b{c,d}", "e"]);
-        assert_eq!(expand_braces("x{a,b{c,d}}y"), ["xay", "xbcy", "xbdy"]);
-        assert_eq!(expand_braces("x{a"), ["x{a"]);
+        let expanded = |text: &str| expand_braces(text).unwrap();
+        assert_eq!(expanded("x{a,b{c,d}}y"), ["xay", "xbcy", "xbdy"]);
+        assert_eq!(expanded("{a,b}{c,d}"), ["ac", "ad", "bc", "bd"]);
+        assert_eq!(expanded("x{a"), ["x{a"]);
+        assert_eq!(expanded(&"{a,b}".repeat(13)).len(), 8192);
+    }
+
+    #[test]
+    fn braces_are_refused_when_they_stand_for_too_many_names() {
+        for text in [
+            "{a,b}".repeat(26),
+            format!("{{{}}}", ",a".repeat(NAMES_MAX + 1)),
+            "{".repeat(30_000) + &"}".repeat(30_000),
+        ] {
+            assert!(expand_braces(&text).unwrap_err().to_string().contains("more than 10000 names"));
+        }
     }
 }

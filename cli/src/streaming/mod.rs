@@ -353,7 +353,7 @@ fn input_files(paths: &[PathBuf]) -> Vec<PathBuf> {
         |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['_', '.']));
     let named = paths.iter().flat_map(|path| match path.exists() {
         true => vec![path.clone()],
-        false => shell::glob(path).into_iter().filter(is_seen).collect(),
+        false => shell::glob(path).unwrap_or_default().into_iter().filter(is_seen).collect(),
     });
     let of = |path: PathBuf| match fs::read_dir(&path) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(is_seen).collect(),

@@ -236,8 +236,12 @@ impl TypedOptions {
             property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
         let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
         let mut paths = Vec::new();
-        for name in inputs.flat_map(split_list).flat_map(|name| expand_braces(&name)) {
-            paths.push(local(&name)?);
+        for list in inputs.flat_map(split_list) {
+            let names =
+                expand_braces(&list).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
+            for name in names {
+                paths.push(local(&name)?);
+            }
         }
         if paths.is_empty() {
             return Err(StreamError::new(code::FAILED, "Required argument: -input <name>"));

@@ -60,7 +60,7 @@ impl FileNames {
         &self.user
     }
 
-    /// The file that a name stands for.
+    /// The file that a name stands for. A slash at its end says nothing: a link is itself with it, too.
     ///
     /// # Errors
     /// A scheme that nothing here reads.
@@ -68,14 +68,17 @@ impl FileNames {
         let Some((scheme, rest)) = scheme_of(name) else {
             return match self.default {
                 DefaultSystem::Hdfs => Ok(self.below_root(name)),
-                DefaultSystem::Local => Ok(std::path::absolute(if name.is_empty() { "." } else { name })?),
+                DefaultSystem::Local => {
+                    let path = std::path::absolute(if name.is_empty() { "." } else { name })?;
+                    Ok(path.components().collect())
+                }
             };
         };
         // `//host` may stand in front of the path.
         let path = rest.strip_prefix("//").map_or(rest, |rest| rest.find('/').map_or("/", |at| &rest[at..]));
         match scheme {
             "hdfs" | "viewfs" => Ok(self.below_root(path)),
-            "file" => Ok(PathBuf::from(path)),
+            "file" => Ok(Path::new(path).components().collect()),
             _ => Err(usage(format!(
                 "No FileSystem for scheme \"{scheme}\": {name} cannot be read here; there is hdfs: and file:"
             ))),
@@ -154,6 +157,8 @@ mod tests {
         let places = places(DefaultSystem::Local);
         assert_eq!(places.uri(Path::new("/data/hdfs/user/me/x")), "hdfs:///user/me/x");
         assert_eq!(places.uri(Path::new("/tmp/x")), "file:///tmp/x");
-        assert_eq!(places.local("/tmp/x").unwrap(), Path::new("/tmp/x"));
+        for name in ["/tmp/x", "/tmp/x//", "file:///tmp/x/", "file:/tmp//./x/"] {
+            assert_eq!(places.local(name).unwrap().as_os_str(), "/tmp/x", "{name}");
+        }
     }
 }

@@ -19,6 +19,7 @@ mod undo;
 
 pub(crate) use claimed::{ClaimedOutput, refuse_inputs};
 pub use error::OutputError;
+pub use protected::why_kept;
 pub use success::{BAD_RECORDS, SUCCESS, Success};
 
 use crate::api::Submission;

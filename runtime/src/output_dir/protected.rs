@@ -17,8 +17,13 @@ const ACCOUNTS: &str = "/etc/passwd";
 
 /// What this directory is or holds that makes it too precious to be replaced.
 pub(super) fn why(directory: &Path) -> Option<&'static str> {
-    let whole = fs::canonicalize(directory).ok()?;
-    let within = |place: &Path| fs::canonicalize(place).is_ok_and(|place| place.starts_with(&whole));
+    why_kept(&fs::canonicalize(directory).ok()?)
+}
+
+/// The same of a file or directory by its canonical path. A link that stands there is itself, not what it leads to.
+pub fn why_kept(whole: &Path) -> Option<&'static str> {
+    let holds = |place: &Path| place.starts_with(whole);
+    let within = |place: &Path| holds(place) || fs::canonicalize(place).is_ok_and(|place| holds(&place));
     let places: [(Option<PathBuf>, &str); 4] = [
         (env::home_dir(), "your home directory"),
         (Some(env::temp_dir()), "the directory for temporary files"),

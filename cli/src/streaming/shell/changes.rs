@@ -1,6 +1,6 @@
 //! `hadoop fs -chmod`, whose rights are those of this machine.
 
-use super::trees::{DEPTH_MAX, entries};
+use super::trees::entries;
 use super::{FileCall, Refused, io_refused};
 use std::fs::{self, Permissions};
 use std::io;
@@ -13,35 +13,36 @@ impl FileCall<'_> {
         let Some((mode, names)) = self.paths.split_first().filter(|(_, names)| !names.is_empty()) else {
             return Ok(self.too_few(2));
         };
-        if changed(0, mode).is_none() {
+        if changed(0, false, mode).is_none() {
             self.refuse(&Refused(format!("chmod : mode '{mode}' does not match the expected pattern.")));
             return Ok(u8::MAX);
         }
-        let call = FileCall {
-            name: self.name,
-            flags: self.flags.clone(),
-            paths: names.to_vec(),
-            places: self.places.clone(),
-        };
-        call.each_path(|path| Ok(io_refused(&call.uri(path), change(path, mode, call.has(&["R"]), 0))))
+        let call = self.with_paths(names);
+        call.each_path(|path| Ok(call.change(path, mode)))
+    }
+
+    fn change(&self, path: &Path, mode: &str) -> Result<(), Refused> {
+        let name = self.uri(path);
+        let found = io_refused(&name, fs::symlink_metadata(path))?;
+        if found.is_symlink() {
+            return Ok(());
+        }
+        // What is in a folder comes first, as the change may close the folder.
+        if self.has(&["R"]) && found.is_dir() {
+            for path in io_refused(&name, entries(path))? {
+                if let Err(refused) = self.change(&path, mode) {
+                    self.refuse(&refused);
+                }
+            }
+        }
+        let rights = changed(found.permissions().mode() & 0o777, found.is_dir(), mode);
+        let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
+        io_refused(&name, rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights))))
     }
 }
 
-fn change(path: &Path, mode: &str, recursive: bool, depth: usize) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    if found.is_symlink() {
-        return Ok(());
-    }
-    // What is in a folder comes first, as the change may close the folder.
-    if recursive && found.is_dir() && depth < DEPTH_MAX {
-        entries(path)?.iter().try_for_each(|path| change(path, mode, true, depth + 1))?;
-    }
-    let mode = changed(found.permissions().mode() & 0o777, mode).ok_or(io::ErrorKind::InvalidInput)?;
-    fs::set_permissions(path, Permissions::from_mode(mode))
-}
-
-/// Rights after a change such as `755`, `u+x,go-w` or `a=r`; `None` if it cannot be read.
-fn changed(mut rights: u32, mode: &str) -> Option<u32> {
+/// Rights after a change such as `755`, `u+x,go-w` or `a=rX`; `None` if it cannot be read.
+fn changed(mut rights: u32, is_folder: bool, mode: &str) -> Option<u32> {
     if !mode.is_empty() && mode.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {
         // What stands in front of nine bits, such as the sticky one, is not kept here.
         return u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o1777).map(|mode| mode & 0o777);
@@ -64,6 +65,8 @@ fn changed(mut rights: u32, mode: &str) -> Option<u32> {
             bits |= match letter {
                 'r' => 0o444,
                 'w' => 0o222,
+                // Where somebody may already, and into folders.
+                'X' if !is_folder && rights & 0o111 == 0 => 0,
                 'x' | 'X' => 0o111,
                 _ => return None,
             };
@@ -84,6 +87,8 @@ mod tests {
     #[test]
     fn rights_change_as_letters_and_digits_say() {
         for (before, mode, after) in [
+            (0o644, "a+X", Some(0o644)),
+            (0o744, "a+X", Some(0o755)),
             (0o644, "755", Some(0o755)),
             (0o644, "u+x", Some(0o744)),
             (0o777, "go-w,o-x", Some(0o754)),
@@ -94,7 +99,8 @@ mod tests {
             (0o644, "u+z", None),
             (0o644, "", None),
         ] {
-            assert_eq!(changed(before, mode), after, "{mode}");
+            assert_eq!(changed(before, false, mode), after, "{mode}");
         }
+        assert_eq!(changed(0o640, true, "u=rwX,go=X"), Some(0o711));
     }
 }

@@ -1,16 +1,17 @@
 //! `hadoop fs -put`, `-get`, `-cp`, `-mv`, `-getmerge` and `-appendToFile`: bytes that go from files into others.
 //!
-//! A copy is there whole or not at all. Nothing is copied onto, into or behind itself, under whatever names it goes.
+//! Which files go where; how one goes is in `copying`. What is refused is refused before anything is written.
 
-use super::trees::{DEPTH_MAX, entries};
-use super::{FileCall, Refused, io_refused};
+use super::copying::{Taken, is_same, onto_itself, write_whole};
+use super::trees::{Trail, entries};
+use super::{FileCall, NOT_FOUND, Refused, io_refused};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
-use gristmill_worker::whole_file::{self, Promise};
-use std::fs::{self, File, Metadata};
+use gristmill_worker::whole_file;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What stands for standard input.
@@ -41,69 +42,102 @@ impl FileCall<'_> {
             (_, [sources @ .., target]) if !sources.is_empty() => (sources.to_vec(), *target),
             _ => return Ok(self.too_few(2)),
         };
-        let whence = FileCall { places: from.clone(), flags: Vec::new(), paths: Vec::new(), name: self.name };
-        let mut code = exit::OK;
+        let whence = FileCall { places: from.clone(), ..self.with_paths(&[]) };
         let mut all = Vec::new();
         for source in sources {
             match source {
                 STDIN if way == CopyWay::Up => all.push(PathBuf::from(STDIN)),
                 source => match whence.found(source) {
-                    Ok(found) => all.extend(found),
-                    Err(refused) => {
-                        self.refuse(&refused);
-                        code = exit::FAILED;
+                    Ok(found) => {
+                        if self.moves(way)
+                            && let Err(refused) = whence.refuse_moved(source, &found)
+                        {
+                            self.refuse(&refused);
+                            return Ok(exit::FAILED);
+                        }
+                        all.extend(found);
                     }
+                    Err(refused) => self.refuse(&refused),
                 },
             }
         }
         let place = to.local(target)?;
         if 1 < all.len() && !place.is_dir() {
-            let missing = if place.exists() { "Is not a directory" } else { "No such file or directory" };
+            let missing = if place.exists() { "Is not a directory" } else { NOT_FOUND };
             self.refuse(&Refused(format!("`{target}': {missing}")));
+            return Ok(exit::FAILED);
+        }
+        if let Err(refused) = self.refuse_doubles(&all, &place) {
+            self.refuse(&refused);
             return Ok(exit::FAILED);
         }
         for source in all {
             if let Err(refused) = self.copy_one(&source, &place, target, way) {
                 self.refuse(&refused);
-                code = exit::FAILED;
             }
         }
-        Ok(code)
+        Ok(self.code())
+    }
+
+    /// Whether what is copied goes from where it was.
+    fn moves(&self, way: CopyWay) -> bool {
+        way == CopyWay::Moved || self.name == "moveFromLocal"
+    }
+
+    /// Refuses to move what is to stay.
+    fn refuse_moved(&self, name: &str, found: &[PathBuf]) -> Result<(), Refused> {
+        self.refuse_dots(name)?;
+        found.iter().try_for_each(|path| self.refuse_kept(name, path))
+    }
+
+    /// Refuses two sources of which one would take the place of the other.
+    fn refuse_doubles(&self, sources: &[PathBuf], target: &Path) -> Result<(), Refused> {
+        let mut places = BTreeMap::new();
+        for source in sources {
+            let place = place_of(source, target);
+            let to = self.uri(&place);
+            if let Some(other) = places.insert(place, source) {
+                let [one, other] = [other, source].map(|path| self.uri(path));
+                return Err(Refused(format!(
+                    "`{one}' and `{other}' would both become `{to}'; copy or move one of them by itself"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn copy_one(&self, source: &Path, target: &Path, name: &str, way: CopyWay) -> Result<(), Refused> {
-        let place = match (target.is_dir(), source.file_name()) {
-            (true, Some(own)) => target.join(own),
-            _ => target.to_owned(),
-        };
+        let place = place_of(source, target);
         if place.exists() && !self.has(&["f"]) {
             return Err(Refused(format!("`{name}': File exists")));
         }
         if !place.parent().is_some_and(Path::is_dir) {
-            return Err(Refused(format!("`{name}': No such file or directory")));
+            return Err(Refused(format!("`{name}': {NOT_FOUND}")));
         }
         if source.as_os_str() == STDIN {
             let mut stdin = io::stdin().lock();
-            return io_refused(name, write_whole(&place, |file| io::copy(&mut stdin, file).map(drop)));
+            return io_refused(
+                name,
+                write_whole(&place, self.taken(), |file| io::copy(&mut stdin, file).map(drop)),
+            );
         }
         if let Some(how) = onto_itself(source, &place) {
             return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(&place))));
         }
-        let copied = if way == CopyWay::Moved || self.name == "moveFromLocal" {
-            match fs::rename(source, &place) {
-                Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_tree(source, &place, 0)
-                    .and_then(|()| {
-                        if source.is_dir() { fs::remove_dir_all(source) } else { fs::remove_file(source) }
-                    }),
-                moved => moved,
-            }
-        } else {
-            copy_tree(source, &place, 0)
-        };
-        io_refused(name, copied)
+        if !self.moves(way) {
+            return self.copy_tree(source, &place, &mut Trail::default());
+        }
+        self.refuse_kept(name, &place)?;
+        let is_link = fs::symlink_metadata(source).is_ok_and(|found| found.is_symlink());
+        if is_link && way == CopyWay::Up {
+            // Where it goes to it would lead elsewhere.
+            self.copy_tree(source, &place, &mut Trail::default())?;
+            return io_refused(&self.uri(source), fs::remove_file(source));
+        }
+        self.move_tree(source, &place)
     }
 
-    /// `-getmerge [-nl] PATH… LOCAL`.
+    /// `-getmerge [-nl] [-skip-empty-file] PATH… LOCAL`. What a copy that was killed has left half is left out.
     pub(super) fn merge(&self) -> anyhow::Result<u8> {
         let Some((target, sources)) = self.paths.split_last().filter(|(_, sources)| !sources.is_empty())
         else {
@@ -116,7 +150,12 @@ impl FileCall<'_> {
             let listed = self.found(source).and_then(|found| {
                 found.into_iter().try_for_each(|path| {
                     match path.is_dir() {
-                        true => parts.extend(io_refused(source, entries(&path))?),
+                        true => {
+                            let below = io_refused(source, entries(&path))?;
+                            let is_whole =
+                                |path: &PathBuf| !path.file_name().is_some_and(whole_file::is_draft);
+                            parts.extend(below.into_iter().filter(is_whole));
+                        }
                         false => parts.push(path),
                     }
                     Ok(())
@@ -127,19 +166,30 @@ impl FileCall<'_> {
                 return Ok(exit::FAILED);
             }
         }
-        parts.retain(|part| part.is_file());
-        let merged = match parts.iter().find(|part| onto_itself(part, &place).is_some()) {
-            Some(part) => Err(Refused(format!("`{}' to `{target}': are identical", self.uri(part)))),
-            None => io_refused(
-                target,
-                write_whole(&place, |out| {
-                    parts.iter().try_for_each(|part| {
-                        io::copy(&mut File::open(part)?, out)?;
-                        if self.has(&["nl"]) { out.write_all(b"\n") } else { Ok(()) }
-                    })
-                }),
-            ),
-        };
+        let mut whole = Vec::new();
+        for part in parts {
+            match io_refused(&self.uri(&part), fs::metadata(&part)) {
+                Ok(found) if found.len() == 0 && self.has(&["skip-empty-file"]) => {}
+                Ok(found) if found.is_file() => whole.push(part),
+                Ok(_) => {}
+                Err(refused) => {
+                    self.refuse(&refused);
+                    return Ok(exit::FAILED);
+                }
+            }
+        }
+        if let Some(part) = whole.iter().find(|part| onto_itself(part, &place).is_some()) {
+            self.refuse(&Refused(format!("`{}' to `{target}': are identical", self.uri(part))));
+            return Ok(exit::FAILED);
+        }
+        let mut blamed = (*target).to_owned();
+        let merged = write_whole(&place, Taken::Replaced, |out| {
+            whole.iter().try_for_each(|part| {
+                io::copy(&mut File::open(part).inspect_err(|_| blamed = self.uri(part))?, out)?;
+                if self.has(&["nl"]) { out.write_all(b"\n") } else { Ok(()) }
+            })
+        });
+        let merged = io_refused(&blamed, merged);
         Ok(self.code_of(merged))
     }
 
@@ -160,6 +210,9 @@ impl FileCall<'_> {
             };
             let own = file.and_then(|file| {
                 let found = file.metadata()?;
+                if found.is_dir() {
+                    return Err(io::ErrorKind::IsADirectory.into());
+                }
                 let is_own = fs::metadata(&place).is_ok_and(|there| is_same(&found, &there));
                 Ok((file, is_own))
             });
@@ -193,63 +246,10 @@ impl FileCall<'_> {
     }
 }
 
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Why a file or folder cannot go to a place, in Hadoop's words, if that is itself, or lies within it.
-fn onto_itself(source: &Path, place: &Path) -> Option<&'static str> {
-    let whole = fs::metadata(source).ok()?;
-    if fs::metadata(place).is_ok_and(|there| is_same(&whole, &there)) {
-        return Some("are identical");
-    }
-    let source = fs::canonicalize(source).ok()?;
-    let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok())?;
-    (whole.is_dir() && folder.starts_with(source)).then_some("is a subdirectory of itself")
-}
-
-/// Copies a file, or a folder with all that is in it.
-fn copy_tree(source: &Path, target: &Path, depth: usize) -> io::Result<()> {
-    if !fs::metadata(source)?.is_dir() {
-        return copy_file(source, target);
-    }
-    if depth == DEPTH_MAX {
-        return Err(io::Error::other(format!(
-            "{} lies more than {DEPTH_MAX} folders deep; copy it by itself",
-            source.display()
-        )));
-    }
-    fs::create_dir_all(target)?;
-    entries(source)?.iter().try_for_each(|path| {
-        path.file_name().map_or(Ok(()), |name| copy_tree(path, &target.join(name), depth + 1))
-    })
-}
-
-/// Copies a file with its rights.
-fn copy_file(source: &Path, target: &Path) -> io::Result<()> {
-    let mut source = File::open(source)?;
-    let found = source.metadata()?;
-    write_whole(target, |file| {
-        io::copy(&mut source, file)?;
-        match found.is_file() && file.metadata()?.is_file() {
-            true => file.set_permissions(found.permissions()),
-            false => Ok(()),
-        }
-    })
-}
-
-/// Writes a file whole or not at all. What is there and is no file, such as a pipe, takes what comes as it comes; what
-/// a link names is written, and the link stays.
-fn write_whole(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    match fs::metadata(target) {
-        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(there) if there.is_file() => {
-            whole_file::replace(&fs::canonicalize(target)?, Promise::Plain, write)
-        }
-        Ok(_) => write(&mut File::options().write(true).open(target)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            whole_file::replace(target, Promise::Plain, write)
-        }
-        Err(error) => Err(error),
+/// Where a file or folder goes: into a folder that is there, or to that name.
+fn place_of(source: &Path, target: &Path) -> PathBuf {
+    match (target.is_dir(), source.file_name()) {
+        (true, Some(own)) => target.join(own),
+        _ => target.to_owned(),
     }
 }

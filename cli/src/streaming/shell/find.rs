@@ -1,10 +1,9 @@
 //! `hadoop fs -find PATH… [-name PATTERN] [-print]`.
 
-use super::trees::{DEPTH_MAX, entries};
+use super::trees::entries;
 use super::wildcards::fits;
-use super::{FileCall, Refused};
+use super::{FileCall, Refused, io_refused};
 use crate::terminal::{stdout_line, stdout_raw};
-use gristmill_runtime::exit;
 use std::path::Path;
 
 /// What is looked for.
@@ -27,6 +26,10 @@ impl FileCall<'_> {
                 "-name" | "-iname" => {
                     wanted.any_case = *word == "-iname";
                     wanted.name = words.next().copied();
+                    if wanted.name.is_none() {
+                        self.refuse(&Refused(format!("{word} needs a pattern behind it")));
+                        return Ok(u8::MAX);
+                    }
                 }
                 "-print0" => wanted.ends_with_zero = true,
                 "-print" | "-a" | "-and" => {}
@@ -40,43 +43,41 @@ impl FileCall<'_> {
         if names.is_empty() {
             names.push("");
         }
-        let mut code = exit::OK;
         for name in names {
             match self.found(name) {
-                Ok(found) => found.iter().try_for_each(|path| self.find_below(path, &wanted, 0))?,
-                Err(refused) => {
-                    self.refuse(&refused);
-                    code = exit::FAILED;
-                }
+                Ok(found) => found.iter().try_for_each(|path| self.find_below(path, &wanted))?,
+                Err(refused) => self.refuse(&refused),
             }
         }
-        Ok(code)
+        Ok(self.code())
     }
 
-    fn find_below(&self, path: &Path, wanted: &Wanted<'_>, depth: usize) -> anyhow::Result<()> {
+    fn find_below(&self, path: &Path, wanted: &Wanted<'_>) -> anyhow::Result<()> {
         if wanted.takes(path) {
             match wanted.ends_with_zero {
                 true => stdout_raw(&format!("{}\0", self.uri(path)))?,
                 false => stdout_line(&self.uri(path))?,
             }
         }
-        let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if is_folder && depth < DEPTH_MAX {
-            for path in entries(path).unwrap_or_default() {
-                self.find_below(&path, wanted, depth + 1)?;
+        let found = path.symlink_metadata();
+        let below = found.and_then(|found| if found.is_dir() { entries(path) } else { Ok(Vec::new()) });
+        match io_refused(&self.uri(path), below) {
+            Ok(below) => below.iter().try_for_each(|path| self.find_below(path, wanted)),
+            Err(refused) => {
+                self.refuse(&refused);
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 
 impl Wanted<'_> {
     fn takes(&self, path: &Path) -> bool {
         let Some(pattern) = self.name else { return true };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default();
         match self.any_case {
-            true => fits(pattern.to_lowercase().as_bytes(), name.to_lowercase().as_bytes()),
-            false => fits(pattern.as_bytes(), name.as_bytes()),
+            true => fits(pattern.to_lowercase().as_bytes(), name.to_string_lossy().to_lowercase().as_bytes()),
+            false => fits(pattern.as_bytes(), name.as_encoded_bytes()),
         }
     }
 }

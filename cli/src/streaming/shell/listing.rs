@@ -1,6 +1,6 @@
 //! What `hadoop fs` tells of files: lists as drivers read them, and single facts.
 
-use super::trees::{self, DEPTH_MAX, entries};
+use super::trees::{Trail, look_at};
 use super::{FileCall, FileOutcome, Refused, io_refused, look};
 use crate::streaming::log::{clock, date};
 use crate::terminal::stdout_line;
@@ -21,14 +21,15 @@ impl FileCall<'_> {
             self.list_line(path, &metadata)?;
             return Ok(Ok(()));
         }
-        let entries = match entries(path) {
+        let mut trail = Trail::default();
+        let entries = match self.enter(path, &mut trail) {
             Ok(entries) => self.ordered(entries),
-            Err(error) => return Ok(io_refused(&self.uri(path), Err(error))),
+            Err(refused) => return Ok(Err(refused)),
         };
         if !recursive && !entries.is_empty() && !self.has(&["C"]) {
             stdout_line(&format!("Found {} items", entries.len()))?;
         }
-        self.list_entries(&entries, recursive, 0)?;
+        self.list_entries(&entries, recursive, &mut trail)?;
         Ok(Ok(()))
     }
 
@@ -48,13 +49,26 @@ impl FileCall<'_> {
         entries
     }
 
-    fn list_entries(&self, entries: &[PathBuf], recursive: bool, depth: usize) -> anyhow::Result<()> {
+    /// One that cannot be looked at does not keep the others from it.
+    fn list_entries(&self, entries: &[PathBuf], recursive: bool, trail: &mut Trail) -> anyhow::Result<()> {
         for path in entries {
-            let Ok(metadata) = fs::metadata(path) else { continue };
+            let metadata = match io_refused(&self.uri(path), look_at(path)) {
+                Ok(metadata) => metadata,
+                Err(refused) => {
+                    self.refuse(&refused);
+                    continue;
+                }
+            };
             self.list_line(path, &metadata)?;
-            if recursive && metadata.is_dir() && depth < DEPTH_MAX {
-                let below = self.ordered(trees::entries(path).unwrap_or_default());
-                self.list_entries(&below, true, depth + 1)?;
+            if !recursive || !metadata.is_dir() {
+                continue;
+            }
+            match self.enter(path, trail) {
+                Ok(below) => {
+                    self.list_entries(&self.ordered(below), true, trail)?;
+                    trail.leave();
+                }
+                Err(refused) => self.refuse(&refused),
             }
         }
         Ok(())
@@ -100,12 +114,7 @@ impl FileCall<'_> {
     pub(super) fn stat(&self) -> anyhow::Result<u8> {
         match &self.paths[..] {
             [format, paths @ ..] if format.contains('%') => {
-                let call = FileCall {
-                    name: self.name,
-                    flags: Vec::new(),
-                    paths: paths.to_vec(),
-                    places: self.places.clone(),
-                };
+                let call = self.with_paths(paths);
                 call.each_path(|path| call.show_stat(path, format))
             }
             _ => self.each_path(|path| self.show_stat(path, "%y")),

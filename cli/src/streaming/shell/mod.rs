@@ -5,35 +5,46 @@
 
 mod changes;
 mod copies;
+mod copying;
 mod find;
+mod flags;
 mod listing;
+mod removal;
+mod shown;
+mod times;
 mod trees;
 mod wildcards;
 
 use super::lists::expand_braces;
 use super::places::{DefaultSystem, FileNames};
-use crate::terminal::{stderr_line, stdout_line, written};
+use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
+use flags::{Flags, take_flags};
 use gristmill_runtime::exit;
-use gristmill_worker::output::open_part;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use shown::{print_end, print_file};
+use std::cell::Cell;
+use std::fs::{self, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
-use trees::{entries, tally};
+use times::touch_empty;
 pub use wildcards::glob;
+use wildcards::has_wildcards;
 
-/// Bytes that `-tail` and `-head` show.
-const END_BYTES: u64 = 1024;
+/// How Hadoop says that a file is missing.
+const NOT_FOUND: &str = "No such file or directory";
 
 const HELP: &str = "\
 Usage: hadoop fs [generic options]
   -appendToFile LOCAL... PATH   -cat PATH...   -chmod [-R] MODE PATH...   -chown|-chgrp [-R] OWNER PATH...
-  -copyFromLocal, -put [-f] LOCAL... PATH   -moveFromLocal LOCAL... PATH   -copyToLocal, -get [-f] PATH... LOCAL
-  -count PATH...   -cp [-f] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
-  -find PATH... [-name|-iname PATTERN] [-print|-print0]   -getmerge [-nl] PATH... LOCAL   -head PATH   -tail PATH
-  -ls [-C] [-d] [-h] [-R] [-S] [-t] [-r] PATH...   -mkdir [-p] PATH...   -mv PATH... PATH
-  -rm [-f] [-r] [-skipTrash] PATH...   -rmdir PATH...   -setrep N PATH...   -stat [FORMAT] PATH...
-  -test -e|-d|-f|-z|-s PATH   -text PATH...   -touch, -touchz PATH...";
+  -copyFromLocal, -put [-f] [-p] LOCAL... PATH   -moveFromLocal [-f] LOCAL... PATH
+  -copyToLocal, -get [-f] [-p] PATH... LOCAL
+  -count [-h] PATH...   -cp [-f] [-p] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
+  -find PATH... [-name|-iname PATTERN] [-print|-print0]   -getmerge [-nl] [-skip-empty-file] PATH... LOCAL
+  -head PATH   -tail PATH
+  -ls [-C] [-d] [-h] [-R] [-S] [-t] [-r] PATH...   -mkdir [-p] PATH...   -mv [-f] PATH... PATH
+  -rm [-f] [-r] [-skipTrash] PATH...   -rmdir [--ignore-fail-on-non-empty] PATH...   -setrep N PATH...
+  -stat [FORMAT] PATH...   -test -e|-d|-f|-z|-s PATH   -text PATH...
+  -touch [-a] [-m] [-c] [-t yyyyMMdd:HHmmss] PATH...   -touchz PATH...";
 
 /// A command that did not do what was asked.
 struct Refused(String);
@@ -43,9 +54,11 @@ type FileOutcome<T = ()> = anyhow::Result<Result<T, Refused>>;
 /// A command with its flags and its paths.
 struct FileCall<'a> {
     name: &'a str,
-    flags: Vec<&'a str>,
+    flags: Flags<'a>,
     paths: Vec<&'a str>,
     places: FileNames,
+    /// Whether anything was not done, and told.
+    has_refused: Cell<bool>,
 }
 
 /// `hadoop fs -COMMAND …`. Answers the exit code.
@@ -72,14 +85,16 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
         return Ok(u8::MAX);
     };
     let name = command.trim_start_matches('-');
-    let flag_count = rest.iter().take_while(|word| word.len() > 1 && word.starts_with('-')).count();
-    let (flags, paths) = rest.split_at(flag_count);
-    let call = FileCall {
-        name,
-        flags: flags.iter().map(|flag| flag.trim_start_matches('-')).collect(),
-        paths: paths.iter().map(String::as_str).collect(),
-        places,
+    let (flags, paths) = match take_flags(name, rest) {
+        Ok(taken) => taken,
+        Err(unknown) => {
+            stderr_line(&format!("{command}: Illegal option {unknown}"));
+            return Ok(u8::MAX);
+        }
     };
+    let has_refused = Cell::new(false);
+    let call =
+        FileCall { name, flags, paths: paths.iter().map(String::as_str).collect(), places, has_refused };
     if paths.iter().any(String::is_empty) {
         // Most often a variable that is not set, and never the user's folder: `-rm -r ""` would be the end of it.
         call.refuse(&Refused("Can not create a Path from an empty string".to_owned()));
@@ -94,9 +109,25 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
     }
 }
 
-impl FileCall<'_> {
+impl<'a> FileCall<'a> {
     fn has(&self, flags: &[&str]) -> bool {
-        self.flags.iter().any(|flag| flags.contains(flag))
+        self.flags.iter().any(|(flag, _)| flags.contains(flag))
+    }
+
+    /// The value of a flag.
+    fn value(&self, wanted: &str) -> Option<&'a str> {
+        self.flags.iter().find(|(flag, _)| *flag == wanted).map(|(_, value)| *value)
+    }
+
+    /// The same with other paths.
+    fn with_paths(&self, paths: &[&'a str]) -> Self {
+        Self {
+            name: self.name,
+            flags: self.flags.clone(),
+            paths: paths.to_vec(),
+            places: self.places.clone(),
+            has_refused: Cell::new(false),
+        }
     }
 
     /// Does it; `None` if there is no such command.
@@ -109,10 +140,11 @@ impl FileCall<'_> {
             "tail" => self.each_path(|path| print_end(path, &self.uri(path), false))?,
             "head" => self.each_path(|path| print_end(path, &self.uri(path), true))?,
             "mkdir" => self.each_name(|name, path| self.make_folder(name, path))?,
-            "touchz" | "touch" => self.each_name(touch)?,
+            "touch" => self.touch()?,
+            "touchz" => self.each_name(touch_empty)?,
             "rm" => self.remove(self.has(&["r", "R"]))?,
             "rmr" => self.remove(true)?,
-            "rmdir" => self.each_path(|path| Ok(io_refused(&self.uri(path), fs::remove_dir(path))))?,
+            "rmdir" => self.remove_empty()?,
             "du" | "dus" => {
                 self.each_path(|path| self.sizes(path, self.name == "dus" || self.has(&["s"])))?
             }
@@ -151,8 +183,15 @@ impl FileCall<'_> {
         }
     }
 
+    /// Says what is not done.
     fn refuse(&self, refused: &Refused) {
+        self.has_refused.set(true);
         stderr_line(&format!("{}: {}", self.name, refused.0));
+    }
+
+    /// How a call ends that did what it could.
+    fn code(&self) -> u8 {
+        if self.has_refused.get() { exit::FAILED } else { exit::OK }
     }
 
     /// Refuses a call that names fewer paths than its command takes.
@@ -169,24 +208,21 @@ impl FileCall<'_> {
         if names.is_empty() {
             return Ok(self.too_few(1));
         }
-        let mut code = exit::OK;
         for name in names {
             let found = match self.found(name) {
                 Ok(found) => found,
                 Err(refused) => {
                     self.refuse(&refused);
-                    code = exit::FAILED;
                     continue;
                 }
             };
             for path in found {
                 if let Err(refused) = work(&path)? {
                     self.refuse(&refused);
-                    code = exit::FAILED;
                 }
             }
         }
-        Ok(code)
+        Ok(self.code())
     }
 
     /// Does something with every name as it is.
@@ -194,28 +230,33 @@ impl FileCall<'_> {
         if self.paths.is_empty() {
             return Ok(self.too_few(1));
         }
-        let mut code = exit::OK;
         for name in &self.paths {
             let path = self.places.local(name)?;
             if let Err(refused) = work(name, &path)? {
                 self.refuse(&refused);
-                code = exit::FAILED;
             }
         }
-        Ok(code)
+        Ok(self.code())
     }
 
-    /// The files that a name stands for, in the order of their names.
-    fn found(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
+    /// The files that a name stands for, in the order of their names; there may be none.
+    fn named(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
         let mut all = Vec::new();
-        for name in expand_braces(name) {
+        for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
             if fs::symlink_metadata(&path).is_ok() {
                 all.push(path);
-            } else if path.to_string_lossy().contains(['*', '?', '[']) {
-                all.extend(glob(&path));
+            } else if has_wildcards(&path) {
+                let fitting = glob(&path);
+                all.extend(fitting.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
             }
         }
+        Ok(all)
+    }
+
+    /// The same, of which there must be one.
+    fn found(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
+        let all = self.named(name)?;
         if !all.is_empty() {
             return Ok(all);
         }
@@ -224,7 +265,7 @@ impl FileCall<'_> {
         if name.is_empty() && fs::create_dir_all(&home).is_ok() {
             return Ok(vec![home]);
         }
-        Err(Refused(format!("`{name}': No such file or directory")))
+        Err(Refused(format!("`{name}': {NOT_FOUND}")))
     }
 
     fn make_folder(&self, name: &str, path: &Path) -> FileOutcome {
@@ -237,71 +278,11 @@ impl FileCall<'_> {
         Ok(io_refused(name, fs::create_dir(path)))
     }
 
-    fn remove(&self, recursive: bool) -> anyhow::Result<u8> {
-        if self.paths.is_empty() {
-            return Ok(self.too_few(1));
-        }
-        let mut code = exit::OK;
-        for name in &self.paths {
-            match self.found(name) {
-                Ok(found) => {
-                    for path in found {
-                        if let Err(refused) = self.remove_one(name, &path, recursive)? {
-                            self.refuse(&refused);
-                            code = exit::FAILED;
-                        }
-                    }
-                }
-                Err(_) if self.has(&["f"]) => {}
-                Err(refused) => {
-                    self.refuse(&refused);
-                    code = exit::FAILED;
-                }
-            }
-        }
-        Ok(code)
-    }
-
-    fn remove_one(&self, name: &str, path: &Path, recursive: bool) -> FileOutcome {
-        if path == self.places.root() || path.parent().is_none() {
-            return Ok(Err(Refused(format!("`{name}': the root is not removed"))));
-        }
-        let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
-        let removed = match (is_folder, recursive) {
-            (true, false) => return Ok(Err(Refused(format!("`{name}': Is a directory")))),
-            (true, true) => fs::remove_dir_all(path),
-            (false, _) => fs::remove_file(path),
-        };
-        if removed.is_ok() {
-            stdout_line(&format!("Deleted {}", self.uri(path)))?;
-        }
-        Ok(io_refused(name, removed))
-    }
-
-    fn sizes(&self, path: &Path, as_one: bool) -> FileOutcome {
-        let listed = match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() && !as_one => entries(path).unwrap_or_default(),
-            _ => vec![path.to_owned()],
-        };
-        for path in listed {
-            let (_, _, bytes) = tally(&path, 0);
-            let bytes = self.size_text(bytes);
-            stdout_line(&format!("{bytes}  {bytes}  {}", self.uri(&path)))?;
-        }
-        Ok(Ok(()))
-    }
-
-    fn count(&self, path: &Path) -> FileOutcome {
-        let (folders, files, bytes) = tally(path, 0);
-        stdout_line(&format!("{folders:>12} {files:>12} {bytes:>18} {}", self.uri(path)))?;
-        Ok(Ok(()))
-    }
-
     /// `-test -e|-d|-f|-z|-s PATH`: the answer is the exit code.
     fn test(&self) -> anyhow::Result<u8> {
         let Some(name) = self.paths.first() else { return Ok(exit::FAILED) };
         let found = fs::metadata(self.places.local(name)?);
-        let is = |flag: &&str| match (*flag, &found) {
+        let is = |(flag, _): &(&str, &str)| match (*flag, &found) {
             ("e" | "r" | "w", found) => found.is_ok(),
             ("d", Ok(found)) => found.is_dir(),
             ("f", Ok(found)) => found.is_file(),
@@ -314,14 +295,12 @@ impl FileCall<'_> {
 
     /// Looks whether the paths behind the first few words are there.
     fn only_look(&self, words: usize) -> anyhow::Result<u8> {
-        let mut code = exit::OK;
         for name in self.paths.iter().skip(words) {
             if let Err(refused) = self.found(name) {
                 self.refuse(&refused);
-                code = exit::FAILED;
             }
         }
-        Ok(code)
+        Ok(self.code())
     }
 }
 
@@ -329,9 +308,10 @@ impl FileCall<'_> {
 fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
     result.map_err(|error| {
         let said = match error.kind() {
-            io::ErrorKind::NotFound => "No such file or directory".to_owned(),
+            io::ErrorKind::NotFound => NOT_FOUND.to_owned(),
             io::ErrorKind::AlreadyExists => "File exists".to_owned(),
             io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+            io::ErrorKind::IsADirectory => "Is a directory".to_owned(),
             io::ErrorKind::DirectoryNotEmpty => "Directory is not empty".to_owned(),
             _ => error.to_string(),
         };
@@ -340,43 +320,5 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
 }
 
 fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {
-    fs::metadata(path).map_err(|_| Refused(format!("`{name}': No such file or directory")))
-}
-
-fn touch(name: &str, path: &Path) -> FileOutcome {
-    if fs::metadata(path).is_ok_and(|metadata| 0 < metadata.len()) {
-        return Ok(Err(Refused(format!("`{name}': Not a zero-length file"))));
-    }
-    Ok(io_refused(name, File::create(path).map(drop)))
-}
-
-fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
-    if path.is_dir() {
-        return Ok(Err(Refused(format!("`{name}': Is a directory"))));
-    }
-    let opened: io::Result<Box<dyn Read>> = match unpack {
-        // By its name, as all of this program reads packed files.
-        true => open_part(path).map(|file| -> Box<dyn Read> { file }),
-        false => File::open(path).map(|file| -> Box<dyn Read> { Box::new(file) }),
-    };
-    let mut source = match opened {
-        Ok(source) => source,
-        Err(error) => return Ok(io_refused(name, Err(error))),
-    };
-    let mut out = io::stdout().lock();
-    written(io::copy(&mut source, &mut out))?;
-    written(out.flush())?;
-    Ok(Ok(()))
-}
-
-fn print_end(path: &Path, name: &str, front: bool) -> FileOutcome {
-    let opened = File::open(path).and_then(|mut file| {
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(if front { 0 } else { length.saturating_sub(END_BYTES) }))?;
-        Ok(file.take(END_BYTES))
-    });
-    match opened {
-        Ok(mut file) => written(io::copy(&mut file, &mut io::stdout().lock())).map(|_| Ok(())),
-        Err(error) => Ok(io_refused(name, Err(error))),
-    }
+    fs::metadata(path).map_err(|_| Refused(format!("`{name}': {NOT_FOUND}")))
 }

@@ -1,13 +1,15 @@
 //! Hadoop Streaming: real commands behind real pipes, what they are told, how they end, and which bytes come out.
 //!
-//! `hadoop` calls the program by Hadoop's names, as drivers do, `files` those for files, `jobs` those for jobs, and
-//! `command_lines` has whole lines as people type them. The book's chapter "Hadoop Streaming" has a row for each
+//! `hadoop` calls the program by Hadoop's names, as drivers do, `files` and its neighbours those for files, `jobs` those
+//! for jobs, and `command_lines` has whole lines as people type them. The book's chapter "Hadoop Streaming" has a row for each
 //! rule, with the test here that holds it.
 
 mod as_streaming;
 mod bad_input;
 mod command_lines;
 mod files;
+mod files_kept;
+mod files_told;
 mod hadoop;
 mod jobs;
 mod typed;

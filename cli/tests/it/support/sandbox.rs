@@ -238,6 +238,12 @@ impl Invocation {
         self
     }
 
+    /// Starts it in another folder than the sandbox.
+    pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
     /// Starts it.
     pub fn start(mut self) -> Running {
         self.command.stdout(File::create(&self.stdout).unwrap()).stderr(File::create(&self.stderr).unwrap());

@@ -1,0 +1,60 @@
+//! `hadoop fs -cat`, `-text`, `-tail` and `-head`: files as they are, on stdout.
+
+use super::{FileOutcome, Refused, io_refused};
+use crate::terminal::written;
+use gristmill_worker::output::open_part;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::path::Path;
+
+/// Bytes that `-tail` and `-head` show.
+const END_BYTES: u64 = 1024;
+/// Bytes that are shown at once.
+const SHOWN_BYTES: usize = 64 << 10;
+
+pub(super) fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
+    if path.is_dir() {
+        return Ok(Err(Refused(format!("`{name}': Is a directory"))));
+    }
+    let opened: io::Result<Box<dyn Read>> = match unpack {
+        // By its name, as all of this program reads packed files.
+        true => open_part(path).map(|file| -> Box<dyn Read> { file }),
+        false => File::open(path).map(|file| -> Box<dyn Read> { Box::new(file) }),
+    };
+    let mut source = match opened {
+        Ok(source) => source,
+        Err(error) => return Ok(io_refused(name, Err(error))),
+    };
+    show(name, &mut source)
+}
+
+/// Writes all of a file to stdout. Which of both fails is told apart.
+fn show(name: &str, source: &mut impl Read) -> FileOutcome {
+    let mut out = io::stdout().lock();
+    let mut buffer = vec![0; SHOWN_BYTES];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => written(out.write_all(&buffer[..count]))?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Ok(io_refused(name, Err(error))),
+        }
+    }
+    written(out.flush())?;
+    Ok(Ok(()))
+}
+
+pub(super) fn print_end(path: &Path, name: &str, front: bool) -> FileOutcome {
+    if path.is_dir() {
+        return Ok(Err(Refused(format!("`{name}': Is a directory"))));
+    }
+    let opened = File::open(path).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(if front { 0 } else { length.saturating_sub(END_BYTES) }))?;
+        Ok(file.take(END_BYTES))
+    });
+    match opened {
+        Ok(mut file) => show(name, &mut file),
+        Err(error) => Ok(io_refused(name, Err(error))),
+    }
+}

@@ -1,0 +1,238 @@
+//! `hadoop fs` destroys nothing that it was not told to: what it refuses to remove, to replace, and to copy into itself.
+
+use super::hadoop::{call, install, well};
+use crate::support::sandbox::Invocation;
+use crate::support::{Sandbox, until};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+fn fs_call(sandbox: &Sandbox, words: &[&str]) -> Invocation {
+    call(sandbox, "hadoop", &[&["fs"], words].concat())
+}
+
+fn refused(sandbox: &Sandbox, words: &[&str], said: &str) {
+    fs_call(sandbox, words).finish().expect_code(1).expect_words(&[said]);
+}
+
+fn run(sandbox: &Sandbox, words: &[&str]) -> String {
+    well(sandbox, &[&["fs"], words].concat())
+}
+
+fn install_hadoop(sandbox: &Sandbox) -> String {
+    install(sandbox);
+    sandbox.text("home/bin/hadoop")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn folder_that_holds_where_one_is_stays_when_it_is_to_be_removed_or_moved() {
+    let sandbox = Sandbox::new();
+    sandbox.write("top/a/b/sub/kept", "kept\n");
+    let [a, b] = ["top/a", "top/a/b"].map(|name| format!("file://{}", sandbox.text(name)));
+    let through = format!("{b}/sub/..");
+    for words in [
+        &["-rm", "-r", ".."][..],
+        &["-rm", "-r", "-f", "."],
+        &["-rmr", "sub/."],
+        &["-rm", "-r", "sub/./"],
+        &["-rm", "-r", "{none,..}"],
+        &["-rm", "-r", "*/.."],
+        &["-rm", "-r", &a],
+        &["-rm", "-r", &b],
+        &["-rm", "-r", &through],
+        &["-mv", &a, "../../other"],
+        &["-mv", "..", "../../other"],
+        &["-moveFromLocal", &a, "../../other"],
+        &["-rmdir", ".."],
+    ] {
+        let words = [&["-fs", "file:///"], words].concat();
+        fs_call(&sandbox, &words)
+            .within(sandbox.path("top/a/b"))
+            .finish()
+            .expect_code(1)
+            .expect_words(&["is not removed or moved"]);
+        assert_eq!(fs::read(sandbox.path("top/a/b/sub/kept")).unwrap(), b"kept\n", "{words:?}");
+        assert!(!sandbox.path("top/other").exists(), "{words:?}");
+    }
+    well(&sandbox, &["fs", "-rm", "-r", &format!("{b}/sub")]);
+}
+
+#[test]
+fn root_of_hdfs_and_what_holds_it_stay_when_they_are_to_be_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/hdfs/x", "kept\n");
+    symlink("data", sandbox.path("linked")).unwrap();
+    let name = |below: &str| format!("file://{}", sandbox.text(below));
+    for name in ["/", "/x/..", "hdfs://host", &name("data"), &name("linked/hdfs"), &name("data/hdfs/")] {
+        for verb in [&["-rm", "-r"][..], &["-rmdir"]] {
+            fs_call(&sandbox, &[verb, &[name]].concat())
+                .env("GRISTMILL_HDFS_ROOT", sandbox.path("data/hdfs"))
+                .finish()
+                .expect_code(1)
+                .expect_words(&["is not removed or moved"]);
+        }
+        assert_eq!(fs::read(sandbox.path("data/hdfs/x")).unwrap(), b"kept\n", "{name}");
+    }
+}
+
+#[test]
+fn link_alone_is_removed_when_its_name_ends_with_a_slash() {
+    let sandbox = Sandbox::new();
+    sandbox.write("folder/kept", "kept\n");
+    symlink("folder", sandbox.path("link")).unwrap();
+    run(&sandbox, &["-rm", "-r", &format!("file://{}//", sandbox.text("link"))]);
+    assert!(fs::symlink_metadata(sandbox.path("link")).is_err());
+    assert_eq!(fs::read(sandbox.path("folder/kept")).unwrap(), b"kept\n");
+}
+
+#[test]
+fn file_whose_name_does_not_fit_stays_when_a_class_of_letters_removes_others() {
+    let sandbox = Sandbox::new();
+    for name in ["ärger", "üben", "öl"] {
+        sandbox.write(&format!("hdfs/d/{name}"), "");
+    }
+    assert_eq!(run(&sandbox, &["-rm", "/d/[ä]*"]), "Deleted hdfs:///d/ärger\n");
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/d/?l"]), "hdfs:///d/öl\n");
+}
+
+#[test]
+fn two_sources_of_one_name_stay_when_they_would_go_to_one_file() {
+    let sandbox = Sandbox::new();
+    for (name, text) in [("hdfs/d1/x", "1"), ("hdfs/d2/x", "2"), ("l1/x", "1"), ("l2/x", "2")] {
+        sandbox.write(name, text);
+    }
+    let [one, two, down] = ["l1/x", "l2/x", "down"].map(|name| sandbox.text(name));
+    run(&sandbox, &["-mkdir", "/t"]);
+    fs::create_dir(&down).unwrap();
+    for words in [
+        &["-mv", "-f", "/d1/x", "/d2/x", "/t"][..],
+        &["-mv", "/d1/x", "/d2/x", "/t"],
+        &["-cp", "-f", "/d*/x", "/t"],
+        &["-moveFromLocal", "-f", &one, &two, "/t"],
+        &["-put", &one, &two, "/t"],
+        &["-get", "-f", "/d1/x", "/d2/x", &down],
+    ] {
+        refused(&sandbox, words, "would both become");
+        assert_eq!(run(&sandbox, &["-cat", "/d1/x", "/d2/x"]), "12", "{words:?}");
+        assert_eq!([&one, &two].map(|path| fs::read_to_string(path).unwrap()), ["1", "2"], "{words:?}");
+        assert_eq!(run(&sandbox, &["-ls", "-C", "/t"]), "", "{words:?}");
+        assert_eq!(fs::read_dir(&down).unwrap().count(), 0, "{words:?}");
+    }
+}
+
+#[test]
+fn file_that_came_meanwhile_stays_when_a_put_without_force_ends() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("hdfs")).unwrap();
+    for (number, words) in [&["-put", "-"][..], &["-cp", "PIPE"], &["-get", "PIPE"]].iter().enumerate() {
+        let pipe = sandbox.path("hdfs").join(format!("pipe-{number}"));
+        mkfifoat(CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+        // Open for both: nobody waits for the other.
+        let mut feed = File::options().read(true).write(true).open(&pipe).unwrap();
+        let named = format!("/pipe-{number}");
+        let target = sandbox.path("hdfs").join(format!("x-{number}"));
+        let target_name = match words[0] {
+            "-get" => target.to_str().unwrap().to_owned(),
+            _ => format!("/x-{number}"),
+        };
+        let source = if words[1] == "-" { "-" } else { &named };
+        let running = fs_call(&sandbox, &[words[0], source, &target_name]).stdin_file(&pipe).start();
+        let is_begun = || {
+            let names = fs::read_dir(sandbox.path("hdfs")).unwrap().flatten();
+            names.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".draft-"))
+        };
+        until("the draft of the copy", || is_begun().then_some(()));
+        fs::write(&target, "kept\n").unwrap();
+        feed.write_all(b"late\n").unwrap();
+        drop(feed);
+        running.finish().expect_code(1).expect_words(&["File exists"]);
+        assert_eq!(fs::read(&target).unwrap(), b"kept\n", "{words:?}");
+    }
+}
+
+#[test]
+fn source_stays_when_a_link_in_the_target_leads_to_it() {
+    let sandbox = Sandbox::new();
+    let one = sandbox.write("hdfs/s/one", "one\n");
+    sandbox.write("hdfs/t/s/other", "");
+    symlink(&one, sandbox.path("hdfs/t/s/one")).unwrap();
+    refused(&sandbox, &["-cp", "-f", "/s", "/t"], "are identical");
+    assert_eq!(fs::read(&one).unwrap(), b"one\n");
+    assert!(fs::symlink_metadata(sandbox.path("hdfs/t/s/one")).unwrap().is_symlink());
+}
+
+#[test]
+fn copy_of_a_folder_ends_where_a_link_leads_back_to_what_holds_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hdfs/a/b/x", "x\n");
+    symlink("..", sandbox.path("hdfs/a/b/up")).unwrap();
+    refused(&sandbox, &["-cp", "/a", "/copy"], "leads back");
+    refused(&sandbox, &["-cp", "/a/b", "/a/aa"], "leads back");
+    let found = run(&sandbox, &["-find", "/"]);
+    assert_eq!(found.lines().find(|name| 6 < name.matches('/').count()), None, "{found}");
+}
+
+#[test]
+fn file_goes_and_its_content_stays_when_a_link_to_it_is_moved_from_this_machine() {
+    let sandbox = Sandbox::new();
+    sandbox.write("folder/file", "content\n");
+    symlink("file", sandbox.path("folder/link")).unwrap();
+    fs::create_dir(sandbox.path("hdfs")).unwrap();
+    run(&sandbox, &["-moveFromLocal", &sandbox.text("folder/link"), "/x"]);
+    let there = sandbox.path("hdfs/x");
+    assert!(fs::symlink_metadata(&there).unwrap().is_file());
+    assert_eq!(fs::read(&there).unwrap(), b"content\n");
+    assert!(fs::symlink_metadata(sandbox.path("folder/link")).is_err());
+    assert!(sandbox.path("folder/file").exists());
+}
+
+#[test]
+fn folders_keep_their_rights_and_files_lose_those_of_their_owner_when_they_are_copied() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("hdfs/a/b/x", "x\n");
+    let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    set(Path::new(&file), 0o6755);
+    set(&sandbox.path("hdfs/a/b"), 0o500);
+    set(&sandbox.path("hdfs/a"), 0o700);
+    run(&sandbox, &["-cp", "/a", "/copy"]);
+    let copied = ["copy", "copy/b", "copy/b/x"].map(|name| mode(&sandbox.path("hdfs").join(name)));
+    assert_eq!(copied, [0o700, 0o500, 0o755]);
+    run(&sandbox, &["-touch", "-t", "20240229:123456", "/a/b/x", "/a/b", "/a"]);
+    run(&sandbox, &["-cp", "-p", "/a", "/same"]);
+    for name in ["same", "same/b", "same/b/x"] {
+        assert_eq!(fs::metadata(sandbox.path("hdfs").join(name)).unwrap().mtime(), 1_709_210_096, "{name}");
+    }
+}
+
+#[test]
+fn pipe_that_is_standard_output_is_written_to_when_it_is_the_target() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hdfs/d/x", "x\n");
+    // Standard output is a file here, in which something stands already.
+    let script = "$0 fs -cat /d/x && $0 fs -get -f /d/x /dev/stdout && $0 fs -getmerge /d /dev/stdout";
+    let program = install_hadoop(&sandbox);
+    let shell = sandbox.program(Path::new("sh"), ["-c", script, &program]);
+    let finished = shell.env("GRISTMILL_HDFS_ROOT", sandbox.path("hdfs")).finish().expect_code(0);
+    assert_eq!(finished.stdout_text(), "x\nx\nx\n");
+    let pipe = sandbox.path("pipe");
+    mkfifoat(CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+    let mut reader = File::options().read(true).write(true).open(&pipe).unwrap();
+    run(&sandbox, &["-get", "-f", "/d/x", &sandbox.text("pipe")]);
+    let mut read = [0; 2];
+    std::io::Read::read_exact(&mut reader, &mut read).unwrap();
+    assert_eq!(&read, b"x\n");
+}
+
+#[test]
+fn target_stays_as_it_was_when_one_source_of_an_append_is_a_folder() {
+    let sandbox = Sandbox::new();
+    let (good, target) = (sandbox.write("good", "good\n"), sandbox.write("hdfs/t", "kept\n"));
+    refused(&sandbox, &["-appendToFile", &good, &sandbox.text("hdfs"), "/t"], "Is a directory");
+    assert_eq!(fs::read(&target).unwrap(), b"kept\n");
+}
