@@ -34,6 +34,12 @@ pub enum OutputError {
         /// The first such name.
         name: PathBuf,
     },
+    /// No job has finished there.
+    #[error(
+        "the output directory {path} is not empty and has no _SUCCESS, which the output of a job has, and --overwrite replaces \
+         nothing else; name another directory, or remove what is in that yourself"
+    )]
+    NoSuccess { path: PathBuf },
     /// What the job reads lies in what it would replace.
     #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
     HoldsInput {

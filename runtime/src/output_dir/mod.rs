@@ -244,15 +244,12 @@ fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
 /// A directory that is not empty without `overwrite`, and with it one that holds what is no output of a job.
 fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
     let there = contents(folder)?;
-    let path = || folder.path("");
     match there.is_empty() {
-        true => Ok(there),
-        false if !overwrite => Err(OutputError::NotEmpty { path: path() }),
-        false => match protected::first_other(folder, &there) {
-            None => Ok(there),
-            Some(name) => Err(OutputError::NotAnOutput { path: path(), name: name.into() }),
-        },
+        true => {}
+        false if !overwrite => return Err(OutputError::NotEmpty { path: folder.path("") }),
+        false => protected::refuse_other(folder, &there)?,
     }
+    Ok(there)
 }
 
 /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.
