@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
 };
+use parquet::basic::LogicalType;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use std::sync::Arc;
 
@@ -87,6 +88,12 @@ impl ParquetFile {
 
     pub fn schema(&self) -> &SchemaRef {
         self.about.schema()
+    }
+
+    /// Whether the values of a column are UUIDs.
+    pub fn is_uuid(&self, column: usize) -> bool {
+        let about = self.about.parquet_schema().root_schema().get_fields().get(column);
+        about.is_some_and(|about| about.get_basic_info().logical_type_ref() == Some(&LogicalType::Uuid))
     }
 
     /// The row groups that begin in a piece.
