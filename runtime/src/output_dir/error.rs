@@ -16,6 +16,9 @@ pub enum OutputError {
     /// It is not a directory.
     #[error("the output {path} exists and is not a directory")]
     NotADirectory { path: PathBuf },
+    /// It is a link to what is not there.
+    #[error("the output {path} is a link that leads nowhere; make the directory that it names, or remove it")]
+    DanglingLink { path: PathBuf },
     /// It is the root of all files.
     #[error("the output {path} is the root of the file system; name a directory in it")]
     Root { path: PathBuf },

@@ -73,6 +73,9 @@ impl OutputDirectory {
                 ours.map_err(OutputError::io("use", &path))?;
                 fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
             }
+            Ok(found) if found.is_symlink() && is_missing(&path) => {
+                return Err(OutputError::DanglingLink { path });
+            }
             Ok(found) if !found.is_dir() => return Err(OutputError::NotADirectory { path }),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(OutputError::io("look at", &path)(error));
@@ -134,6 +137,7 @@ impl OutputDirectory {
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
         let claimed = Self { folder, temporary, probe, made, _lock: lock };
+        claim::sweep(&claimed.folder);
         let cleared = replaceable(&claimed.folder, overwrite).and_then(|there| match there.is_empty() {
             true => Ok(()),
             false => claimed.move_aside(&there),
@@ -229,6 +233,11 @@ impl OutputDirectory {
         let taken = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
         taken.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
+}
+
+/// Whether nothing is there, whatever links lead to it.
+fn is_missing(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// What is in an output directory, but for claims.

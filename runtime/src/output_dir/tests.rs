@@ -8,6 +8,7 @@ use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 
 fn success() -> Success {
     Success {
@@ -609,4 +610,37 @@ fn claim_replaces_what_a_job_that_died_has_left_moved_aside() {
     let out = dir.path().join("out");
     old_output(&out.join("_replaced-0"));
     assert!(refusal(&out).is_none());
+}
+
+#[test]
+fn claim_says_that_a_link_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (link, file) = (dir.path().join("link"), dir.path().join("file"));
+    std::os::unix::fs::symlink("file", &link).unwrap();
+    let error = OutputDirectory::claim(&link, false, false, "1").unwrap_err();
+    assert!(matches!(error, OutputError::DanglingLink { .. }), "{error:?}");
+    fs::write(&file, "").unwrap();
+    let error = OutputDirectory::claim(&link, false, false, "1").unwrap_err();
+    assert!(matches!(error, OutputError::NotADirectory { .. }), "{error:?}");
+    assert_eq!(names(dir.path()), ["file", "link"]);
+}
+
+#[test]
+fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let remains = OutputDirectory::claim(&out, false, false, "1").unwrap().finish(&success(), &[], false);
+    let remains = remains.unwrap();
+    let said = fs::read(out.join("_claim-1/closing-1")).unwrap();
+    let mut of_dead: serde_json::Value = serde_json::from_slice(&said).unwrap();
+    of_dead["owner"]["began_ticks"] = 1.into();
+    let make = |name: &str, claim: &str| {
+        fs::DirBuilder::new().mode(0o700).create(out.join(name)).unwrap();
+        fs::write(out.join(name).join("closing-2"), claim).unwrap();
+    };
+    make("_claim-dead", &of_dead.to_string());
+    make("_claim-unknown", "{");
+    OutputDirectory::claim(&out, true, false, "3").unwrap().abandon();
+    assert_eq!(names(&out), [SUCCESS, "_claim-1", "_claim-unknown"]);
+    drop(remains);
 }
