@@ -90,15 +90,18 @@ impl fmt::Write for Scratch {
     }
 }
 
+/// Where the value of a row lies among those that lie once for many rows.
+type PlaceOf<'a> = Box<dyn Fn(usize) -> usize + 'a>;
+
 /// The values of a column that are there once for many rows, and where that of a row lies among them.
-fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, Box<dyn Fn(usize) -> usize + 'a>)> {
-    fn run<T: RunEndIndexType>(array: &dyn Array) -> Option<(&ArrayRef, Box<dyn Fn(usize) -> usize + '_>)> {
+fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, PlaceOf<'a>)> {
+    fn run<T: RunEndIndexType>(array: &dyn Array) -> Option<(&ArrayRef, PlaceOf<'_>)> {
         let runs = array.as_run_opt::<T>()?;
         Some((runs.values(), Box::new(|row| runs.get_physical_index(row))))
     }
     if let Some(coded) = array.as_any_dictionary_opt() {
         let keys = coded.keys();
-        let place: Box<dyn Fn(usize) -> usize + 'a> = downcast_integer_array!(
+        let place: PlaceOf<'a> = downcast_integer_array!(
             keys => Box::new(move |row| keys.value(row).as_usize()),
             _ => return None,
         );
@@ -131,7 +134,7 @@ pub(super) enum Cells<'a> {
     FixedBytes(&'a FixedSizeBinaryArray),
     Uuid(&'a FixedSizeBinaryArray),
     /// Values that lie once for many rows: where that of a row lies, and the values.
-    Shared(&'a dyn Array, Box<dyn Fn(usize) -> usize + 'a>, Box<Cells<'a>>),
+    Shared(&'a dyn Array, PlaceOf<'a>, Box<Cells<'a>>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
