@@ -239,7 +239,8 @@ class Bench:
             (folder / "spills").mkdir()
         if "--overwrite" in case.general:
             (folder / "out").mkdir()
-            (folder / "out" / "part-old").write_bytes(b"from before")
+            (folder / "out" / "part-00099").write_bytes(b"from before")
+            (folder / "out" / "_SUCCESS").touch()
 
     def differs(self, case: Case, folder: pathlib.Path, cluster, seed: str) -> Difference | None:
         """Runs a case and compares. The folder must not exist; it is removed unless something differs."""
@@ -288,7 +289,7 @@ class Bench:
             if done.stdout and "--json" not in case.general:
                 return differ("leftovers", f"a refused job printed {done.stdout[:100]!r}")
             if "--overwrite" in case.general:
-                if sorted(os.listdir(out)) != ["part-old"]:
+                if sorted(os.listdir(out)) != ["_SUCCESS", "part-00099"]:
                     return differ("leftovers", f"the old output was touched by a refused job: {sorted(os.listdir(out))}")
             elif new:
                 return differ("leftovers", f"a refused job left {sorted(new)}")

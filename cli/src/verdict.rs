@@ -166,9 +166,10 @@ fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
         SubmitError::Plan { source: PlanError::Input { .. } } => {
             (exit::INPUT, Some("check the name of the file, and what it holds"))
         }
-        SubmitError::Plan { .. } | SubmitError::Settings { .. } | SubmitError::Overwritten { .. } => {
-            (exit::USAGE, None)
-        }
+        SubmitError::Plan { .. }
+        | SubmitError::Settings { .. }
+        | SubmitError::Overwritten { .. }
+        | SubmitError::WithinOutput { .. } => (exit::USAGE, None),
         SubmitError::Panicked => (exit::FAILED, None),
         SubmitError::Sample { source } => match source.class() {
             Fault::Credentials => (exit::UNAUTHORISED, None),

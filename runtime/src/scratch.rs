@@ -8,10 +8,11 @@
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
 use gristmill_worker::http::Secret;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How the names of all such folders begin.
 pub(crate) const PREFIX: &str = "gristmill-";
@@ -24,6 +25,9 @@ const OWNER_UNWRITTEN: &str = "owner.new";
 
 /// What the names of folders end in until they are signed.
 const UNNAMED: &str = ".new";
+
+/// Longest time from the making of a folder until it is signed, on the slowest of disks.
+const SIGNING_MAX: Duration = Duration::from_secs(3600);
 
 /// Name of the file that keeps a folder that could not be signed from being empty.
 const UNOWNED: &str = "unowned";
@@ -166,6 +170,11 @@ fn is_unnamed(folder: &Path) -> bool {
     folder.as_os_str().as_encoded_bytes().ends_with(UNNAMED.as_bytes())
 }
 
+/// Whether a folder has not been touched for so long that nobody is about to sign it.
+fn is_old(about: &Metadata) -> bool {
+    about.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| SIGNING_MAX < age)
+}
+
 /// The owner whose folder was removed; `None` if it is not to be.
 fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let about = fs::symlink_metadata(folder)?;
@@ -177,8 +186,8 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let here = Owner::current()?;
     // An owner that died while its word was being synced has left it under the other name, locked likewise till then.
     let file = match open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN))) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_unnamed(folder) => {
-            // Whoever removed it was killed before its last step.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && (!is_unnamed(folder) || is_old(&about)) => {
+            // Whoever removed it was killed before its last step, or whoever made it before its first.
             return fs::remove_dir(folder).map(|()| None);
         }
         opened => opened?,
@@ -236,6 +245,7 @@ pub(crate) fn name(what: &str, secret: &Secret) -> PathBuf {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::SystemTime;
 
     /// A folder with something in it whose owner was not this process.
     fn left_by(place: &Path, name: &str, change: impl FnOnce(&mut Owner)) -> PathBuf {
@@ -267,14 +277,17 @@ mod tests {
     #[test]
     fn empty_folders_are_those_whose_removal_was_interrupted_unless_they_have_no_name_yet() {
         let place = tempfile::tempdir().unwrap();
-        let [empty, unnamed, full] =
-            ["gristmill-a", "gristmill-b.new", "gristmill-c"].map(|name| place.path().join(name));
-        for folder in [&empty, &unnamed, &full] {
+        let [empty, unnamed, full, old] =
+            ["gristmill-a", "gristmill-b.new", "gristmill-c", "gristmill-d.new"]
+                .map(|name| place.path().join(name));
+        for folder in [&empty, &unnamed, &full, &old] {
             DirBuilder::new().mode(0o700).create(folder).unwrap();
         }
+        File::open(&old).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
         fs::write(full.join(UNOWNED), "").unwrap();
         sweep(place.path());
         assert!(!empty.exists() && unnamed.exists() && full.exists());
+        assert!(!old.exists(), "whoever made it died before it could sign");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -77,7 +77,8 @@ pub struct JobOptions {
     pub recursive: bool,
     /// The columns that jobs of lines read of Parquet and Arrow files, in this order; none named: all.
     pub read_columns: Vec<String>,
-    /// Files that this process is going to write when the job has ended, such as a trace: none of them may be input.
+    /// Files that this process is going to write when the job has ended, such as a trace: none of them may be
+    /// input, or lie in the output directory.
     pub written: Vec<PathBuf>,
 }
 
@@ -150,6 +151,12 @@ pub enum SubmitError {
         "{written} would be written over input {input} of the same job; nothing was run, name another place"
     )]
     Overwritten { written: FilePath, input: FilePath },
+    /// A file that is to be written when the job has ended lies in its output directory.
+    #[error(
+        "{written} would be written into the output directory {output} of the same job, which holds nothing but what the job \
+         writes; nothing was run, name another place"
+    )]
+    WithinOutput { written: FilePath, output: FilePath },
     /// Whoever planned it was interrupted.
     #[error("the job was given up while it was planned")]
     GivenUp,
@@ -275,6 +282,7 @@ pub(crate) fn plan(
     let pieces = splits.iter().chain(&side).flat_map(|split| &split.pieces);
     refuse_inputs(&options.output, pieces.clone()).map_err(|source| SubmitError::Output { source })?;
     refuse_overwritten(&options.written, &pieces, cluster.standard_input.source().as_ref())?;
+    refuse_within(&options.written, &options.output)?;
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
@@ -348,6 +356,28 @@ fn refuse_overwritten<'a>(
         return Err(SubmitError::Overwritten { written: FilePath::from(path.as_path()), input });
     }
     Ok(())
+}
+
+/// Refuses files to be written into the output directory, under whatever name, or into a folder in it.
+fn refuse_within(written: &[PathBuf], output: &Path) -> Result<(), SubmitError> {
+    let whole = resolved(output);
+    match written.iter().find(|path| resolved(path).starts_with(&whole)) {
+        None => Ok(()),
+        Some(path) => {
+            let [written, output] = [path, output].map(FilePath::from);
+            Err(SubmitError::WithinOutput { written, output })
+        }
+    }
+}
+
+/// A path without links: of one that is not there yet, that of its folder and its name.
+fn resolved(path: &Path) -> PathBuf {
+    let of_folder = || {
+        let folder = path.parent()?;
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// Checks that work measured before is that of a job of so many tasks.

@@ -449,7 +449,10 @@ fn submit_error(error: &ClientError) -> StreamError {
             }
             SubmitError::Input { .. } => code::INPUT,
             SubmitError::Output {
-                source: OutputError::NotEmpty { .. } | OutputError::NotADirectory { .. },
+                source:
+                    OutputError::NotEmpty { .. }
+                    | OutputError::NotADirectory { .. }
+                    | OutputError::DanglingLink { .. },
             } => code::OUTPUT,
             SubmitError::Plan { .. } | SubmitError::Settings { .. } => code::CONFIGURATION,
             _ => code::SUBMIT,

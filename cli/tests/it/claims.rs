@@ -29,7 +29,8 @@ fn output_of_a_master_that_was_killed_is_taken_over_by_the_same_command() {
     for (name, old, flags) in [("fresh", false, &[] as &[&str]), ("old", true, &["--overwrite"])] {
         let out = sandbox.text(name);
         if old {
-            sandbox.write(&format!("{name}/part-old"), "old");
+            sandbox.write(&format!("{name}/part-00009"), "old");
+            sandbox.write(&format!("{name}/_SUCCESS"), "");
         }
         let command = ["submit", "wordcount", &input, "--reduces", "1", "--output", &out];
         let command = [&command, flags].concat();
@@ -54,18 +55,19 @@ fn what_a_dead_job_had_moved_aside_comes_back_when_the_next_one_fails() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "b a\na\n");
     let out = sandbox.text("out");
-    sandbox.write("out/part-old", "old");
+    sandbox.write("out/part-00009", "old");
+    sandbox.write("out/_SUCCESS", "");
     let standing = Standing::start(&sandbox, 1);
     sandbox.arm("reduce");
     let command = ["submit", "wordcount", &input, "--output", &out];
     sandbox.gristmill([&command[..], &["--overwrite", "--detach"]].concat()).finish().expect_code(0);
     sandbox.stopped_at("reduce");
-    assert!(!sandbox.path("out/part-old").exists(), "it lies aside");
+    assert!(!sandbox.path("out/part-00009").exists(), "it lies aside");
     lose_power(&sandbox, standing);
     sandbox.go_on("reduce");
     let standing = Standing::start(&sandbox, 1);
     sandbox.gristmill(command).finish().expect_code(3).expect_words(&["is not empty"]);
-    assert_eq!(oracle::names(&sandbox.path("out")), ["part-old"]);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00009"]);
     standing.end();
 }
 

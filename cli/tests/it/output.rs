@@ -13,6 +13,12 @@ fn refused(sandbox: &Sandbox, output: &str, words: &[&str]) {
     assert!(!finished.stderr.contains("job-1"), "a job was submitted:\n{}", finished.stderr);
 }
 
+/// Makes what a job of Hadoop has left of its output: one part.
+fn old_output(sandbox: &Sandbox, out: &str) {
+    sandbox.write(&format!("{out}/part-00009"), "old");
+    sandbox.write(&format!("{out}/_SUCCESS"), "");
+}
+
 /// Runs a job that fails, with `--overwrite`.
 fn fails(sandbox: &Sandbox, output: &str) -> Finished {
     let input = sandbox.write("bad", "bad\n");
@@ -75,13 +81,14 @@ fn compressed_parts_hold_the_same_bytes_for_their_own_tools_and_for_later_jobs()
 fn compressed_output_of_a_job_that_fails_is_not_there_and_what_was_overwritten_is() {
     let sandbox = Sandbox::new();
     sandbox.write("out/part-00000.gz", "old");
+    sandbox.write("out/_SUCCESS", "");
     let input = sandbox.write("bad", "good\n".repeat(1000) + "bad\n");
     let arguments = ["run", "faulty", &input, "--how", "error", "--overwrite", "--compress-output", "gzip"];
     let out = sandbox.text("out");
     let faulty = crate::user_code::faulty_program();
     sandbox.program(&faulty, arguments.iter().chain(&["--output", &out])).finish().expect_code(1);
     sandbox.assert_nothing_left();
-    assert_eq!(oracle::names(out.as_ref()), ["part-00000.gz"]);
+    assert_eq!(oracle::names(out.as_ref()), ["_SUCCESS", "part-00000.gz"]);
     assert_eq!(fs::read(sandbox.path("out/part-00000.gz")).unwrap(), b"old");
 }
 
@@ -206,7 +213,8 @@ fn output_that_holds_an_input_of_the_job_is_refused_and_left_alone() {
         assert_eq!(fs::read(&side).unwrap(), b"1,x\n");
     }
     // Beside it is well, also if the name begins alike.
-    let out = sandbox.write("data-out/part-old", "old").replace("/part-old", "");
+    old_output(&sandbox, "data-out");
+    let out = sandbox.text("data-out");
     sandbox.run_well(["run", "wordcount", &text, "--reduces", "1", "--overwrite", "--output", &out]);
     assert_eq!(oracle::names(&sandbox.path("data-out")), ["_SUCCESS", "part-00000"]);
 }
@@ -242,7 +250,7 @@ fn empty_directory_is_used_and_kept() {
 #[test]
 fn overwrite_replaces_what_was_there_only_after_success() {
     let sandbox = Sandbox::new();
-    let old = sandbox.write("out/part-old", "old");
+    old_output(&sandbox, "out");
     let input = sandbox.write("text", "a b\n");
     let out = sandbox.text("out");
     sandbox.arm("reduce");
@@ -252,7 +260,8 @@ fn overwrite_replaces_what_was_there_only_after_success() {
     let inside = oracle::names(&sandbox.path("out")).into_iter();
     let aside: Vec<String> = inside.filter(|name| name.starts_with("_replaced-")).collect();
     assert_eq!(aside.len(), 1, "what was there lies aside until the job has succeeded");
-    assert!(sandbox.path("out").join(&aside[0]).join("part-old").exists() && !Path::new(&old).exists());
+    assert!(sandbox.path("out").join(&aside[0]).join("part-00009").exists());
+    assert!(!sandbox.path("out/part-00009").exists());
     sandbox.go_on("reduce");
     running.finish().expect_code(0);
     assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
@@ -293,10 +302,11 @@ fn overwrite_replaces_nothing_but_the_output_of_a_job() {
         let out = sandbox.text(out);
         sandbox.run(["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", &out])
     };
-    for other in ["thesis.tex", ".bashrc", "more/part-00000"] {
-        for kept in ["part-00000", "_SUCCESS", other] {
+    for other in ["thesis.tex", ".bashrc", "more/part-00000", "part-two.md", "_data/f"] {
+        for kept in ["part-00000", other] {
             sandbox.write(&format!("mine/{kept}"), "kept");
         }
+        sandbox.write("mine/_SUCCESS", "");
         let name = other.split('/').next().unwrap();
         let words = ["mine holds ", name, "nothing but the output of a job", "remove that yourself"];
         overwrite("mine").expect_code(3).expect_words(&words);
@@ -306,10 +316,16 @@ fn overwrite_replaces_nothing_but_the_output_of_a_job() {
         assert_eq!(fs::read_to_string(sandbox.path("mine").join(other)).unwrap(), "kept");
         fs::remove_dir_all(sandbox.path("mine")).unwrap();
     }
+    sandbox.write("split/part-00000", "kept");
+    overwrite("split")
+        .expect_code(3)
+        .expect_words(&["split is not empty and has no _SUCCESS", "--overwrite"]);
+    assert_eq!(oracle::names(&sandbox.path("split")), ["part-00000"]);
     // That of another program of MapReduce.
-    for name in ["part-r-00000", ".part-r-00000.crc", "_SUCCESS", "._SUCCESS.crc", "_logs/history/x"] {
+    for name in ["part-r-00000", ".part-r-00000.crc", "._SUCCESS.crc"] {
         sandbox.write(&format!("hadoops/{name}"), "old");
     }
+    sandbox.write("hadoops/_SUCCESS", "");
     overwrite("hadoops").expect_code(0);
     assert_eq!(oracle::names(&sandbox.path("hadoops")), ["_SUCCESS", "part-00000"]);
 }
@@ -317,7 +333,7 @@ fn overwrite_replaces_nothing_but_the_output_of_a_job() {
 #[test]
 fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
     let sandbox = Sandbox::new();
-    sandbox.write("target/part-old", "old");
+    old_output(&sandbox, "target");
     let (input, link) = (sandbox.write("text", "a b\n"), sandbox.path("link"));
     std::os::unix::fs::symlink(sandbox.path("target"), &link).unwrap();
     let out = sandbox.text("link");
@@ -331,9 +347,9 @@ fn overwrite_of_a_link_replaces_what_it_names_and_not_the_link() {
 #[test]
 fn overwrite_brings_back_what_was_there_when_the_job_fails() {
     let sandbox = Sandbox::new();
-    sandbox.write("out/part-old", "old");
+    old_output(&sandbox, "out");
     fails(&sandbox, &sandbox.text("out"));
-    assert_eq!(oracle::names(&sandbox.path("out")), ["part-old"]);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00009"]);
     let others = oracle::names(sandbox.path("").as_path());
     assert!(!others.iter().any(|name| name.contains("replaced")), "{others:?}");
 }

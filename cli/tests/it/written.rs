@@ -1,7 +1,7 @@
 //! What a command writes for its user when a job has ended, which is never put over what that job reads.
 
-use crate::support::Sandbox;
 use crate::support::standing::Standing;
+use crate::support::{Sandbox, oracle};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -48,6 +48,35 @@ fn trace_of_a_submitted_job_or_of_piped_input_is_not_written_over_that_input() {
     submitted.expect_code(2).expect_words(&[refused]);
     assert_eq!(fs::read_to_string(&input).unwrap(), "to be or not to be\n");
     standing.end();
+}
+
+#[test]
+fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let (input, out) = (sandbox.write("text", "a\n"), sandbox.text("out"));
+    sandbox.write("out/part-00000", "old");
+    sandbox.write("out/_SUCCESS", "");
+    symlink("out", sandbox.path("link")).unwrap();
+    symlink("out/part-00000", sandbox.path("part")).unwrap();
+    for flag in ["--trace", "--narrate-html"] {
+        for name in ["out/part-00000", "out/_SUCCESS", "out/trace", "link/trace", "part", "link/../out/trace"]
+        {
+            let written = sandbox.text(name);
+            let words = ["run", "wordcount", &input, "--workers", "1", "--overwrite", "--output", &out];
+            let refused = sandbox.run(words.iter().chain(&[flag, &written])).expect_code(2);
+            refused.expect_words(&[&format!("{written} would be written into the output directory")]);
+            assert_eq!(fs::read_to_string(sandbox.path("out/part-00000")).unwrap(), "old");
+            assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+        }
+    }
+    // One that is not there yet neither.
+    let new = sandbox.text("new");
+    let within = sandbox.text("new/trace");
+    sandbox.run(["run", "wordcount", &input, "--output", &new, "--trace", &within]).expect_code(3);
+    assert!(!sandbox.path("new").exists());
+    // Beside it is well, also if the name begins alike.
+    let beside = sandbox.text("out-trace");
+    sandbox.run_well(["run", "wordcount", &input, "--overwrite", "--output", &out, "--trace", &beside]);
 }
 
 #[test]

@@ -7,8 +7,9 @@
 //! stays.
 
 use super::undo::Published;
-use super::{OutputDirectory, SUCCESS};
+use super::{OutputDirectory, RETIRED, SUCCESS};
 use crate::owner::Owner;
+use crate::removal::remove_retrying;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{PROBE, TEMPORARY};
 use gristmill_worker::folder::{Folder, PlainName};
@@ -136,6 +137,30 @@ pub(super) fn take_over(directory: &Path) -> bool {
             false
         }
     }
+}
+
+/// Removes what is left of claims that dead processes had given back, or had not made yet.
+pub(super) fn sweep(directory: &Folder) {
+    let names = directory.names().into_iter().flatten();
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(RETIRED.as_bytes())) {
+        if directory.folder(&name).and_then(|retired| is_left(&retired)).unwrap_or(false)
+            && let Err(error) = remove_retrying(|| directory.remove_tree(&name))
+        {
+            tracing::warn!(path = %directory.path(&name).display(), %error, "could not be removed");
+        }
+    }
+}
+
+/// Whether nobody holds the claim in a folder, and its owner is dead.
+fn is_left(retired: &Folder) -> io::Result<bool> {
+    retired.refuse_shared()?;
+    let Some((name, _, _)) = find(retired)? else { return Ok(false) };
+    let mut file = retired.open_own(&name)?;
+    if file.try_lock().is_err() {
+        return Ok(false);
+    }
+    let (claim, here) = (parse(&mut file)?, Owner::current()?);
+    Ok(claim.owner.is_some_and(|owner| owner.is_dead(&here)))
 }
 
 fn try_take_over(directory: &Path) -> io::Result<bool> {

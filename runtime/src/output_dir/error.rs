@@ -16,6 +16,9 @@ pub enum OutputError {
     /// It is not a directory.
     #[error("the output {path} exists and is not a directory")]
     NotADirectory { path: PathBuf },
+    /// It is a link to what is not there.
+    #[error("the output {path} is a link that leads nowhere; make the directory that it names, or remove it")]
+    DanglingLink { path: PathBuf },
     /// It is the root of all files.
     #[error("the output {path} is the root of the file system; name a directory in it")]
     Root { path: PathBuf },
@@ -34,6 +37,12 @@ pub enum OutputError {
         /// The first such name.
         name: PathBuf,
     },
+    /// No job has finished there.
+    #[error(
+        "the output directory {path} is not empty and has no _SUCCESS, which the output of a job has, and --overwrite replaces \
+         nothing else; name another directory, or remove what is in that yourself"
+    )]
+    NoSuccess { path: PathBuf },
     /// What the job reads lies in what it would replace.
     #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
     HoldsInput {

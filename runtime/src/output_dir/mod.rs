@@ -74,6 +74,9 @@ impl OutputDirectory {
                 ours.map_err(OutputError::io("use", &path))?;
                 fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
             }
+            Ok(found) if found.is_symlink() && is_missing(&path) => {
+                return Err(OutputError::DanglingLink { path });
+            }
             Ok(found) if !found.is_dir() => return Err(OutputError::NotADirectory { path }),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(OutputError::io("look at", &path)(error));
@@ -135,6 +138,7 @@ impl OutputDirectory {
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
         let claimed = Self { folder, temporary, probe, made, _lock: lock };
+        claim::sweep(&claimed.folder);
         let cleared = replaceable(&claimed.folder, overwrite).and_then(|there| match there.is_empty() {
             true => Ok(()),
             false => claimed.move_aside(&there),
@@ -232,6 +236,11 @@ impl OutputDirectory {
     }
 }
 
+/// Whether nothing is there, whatever links lead to it.
+fn is_missing(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// What is in an output directory, but for claims.
 fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
     let mut names = folder.names().map_err(OutputError::io("list", &folder.path("")))?;
@@ -245,15 +254,12 @@ fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
 /// A directory that is not empty without `overwrite`, and with it one that holds what is no output of a job.
 fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
     let there = contents(folder)?;
-    let path = || folder.path("");
     match there.is_empty() {
-        true => Ok(there),
-        false if !overwrite => Err(OutputError::NotEmpty { path: path() }),
-        false => match protected::first_other(folder, &there) {
-            None => Ok(there),
-            Some(name) => Err(OutputError::NotAnOutput { path: path(), name: name.into() }),
-        },
+        true => {}
+        false if !overwrite => return Err(OutputError::NotEmpty { path: folder.path("") }),
+        false => protected::refuse_other(folder, &there)?,
     }
+    Ok(there)
 }
 
 /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.

@@ -1,7 +1,8 @@
 //! What is never replaced, whoever asks: directories that hold what a person has or stands on, or what the job reads, and
 //! whatever is no output of a job.
 
-use super::{OutputError, Success};
+use super::undo::is_part_behind;
+use super::{BAD_RECORDS, OutputError, REPLACED, SUCCESS, Success};
 use gristmill_worker::folder::Folder;
 use gristmill_worker::input::{FileStamp, Piece, Place};
 use std::collections::BTreeSet;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Where the accounts of this machine stand with their home directories.
 const ACCOUNTS: &str = "/etc/passwd";
+
+/// How the names of parts begin: ours, and those of Hadoop's maps and reduces.
+const PARTS: [&str; 3] = ["part-", "part-m-", "part-r-"];
 
 /// What this directory is or holds that makes it too precious to be replaced.
 pub(super) fn why(directory: &Path) -> Option<&'static str> {
@@ -45,19 +49,73 @@ fn homes(accounts: &[u8]) -> impl Iterator<Item = &Path> {
     homes.map(|home| Path::new(OsStr::from_bytes(home))).filter(|home| home.is_absolute())
 }
 
-/// The first of the names in a directory, by order, that no job has put there: neither a part, nor a folder of parts that
-/// its `_SUCCESS` names, nor what the programs of MapReduce say about those, in `_SUCCESS`, `_logs` or `.part-00000.crc`.
-pub(super) fn first_other(folder: &Folder, names: &[OsString]) -> Option<OsString> {
-    let success = Success::read_in(folder).ok();
-    let parts = success.iter().flat_map(|success| &success.parts);
-    let folders: BTreeSet<&[u8]> =
-        parts.flat_map(|part| &part.named).map(|named| named.output.as_str().as_bytes()).collect();
-    let is_jobs = |name: &OsString| {
-        let name = name.as_encoded_bytes();
-        let is_checksum = name.starts_with(b".") && name.ends_with(b".crc");
-        name.starts_with(b"part-") || name.starts_with(b"_") || is_checksum || folders.contains(name)
+/// Refuses a directory that is no output of a job: one that holds, under one of these names, what no job has put there, and
+/// one without `_SUCCESS`, unless all in it is what a job that died has left.
+///
+/// # Errors
+/// The first such name by order, or that there is no `_SUCCESS`.
+pub(super) fn refuse_other(folder: &Folder, names: &[OsString]) -> Result<(), OutputError> {
+    let outputs = named_outputs(folder);
+    let is_jobs = |name: &&OsString| is_of_output(folder, outputs.as_ref(), name) || is_aside(folder, name);
+    if let Some(name) = names.iter().filter(|name| !is_jobs(name)).min() {
+        return Err(OutputError::NotAnOutput { path: folder.path(""), name: name.into() });
+    }
+    if outputs.is_some() || names.iter().all(|name| is_aside(folder, name)) {
+        return Ok(());
+    }
+    Err(OutputError::NoSuccess { path: folder.path("") })
+}
+
+/// The outputs beside the main one that the `_SUCCESS` of a directory names; Hadoop's is empty. `None` without one.
+fn named_outputs(folder: &Folder) -> Option<BTreeSet<OsString>> {
+    if folder.look(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
+        return Some(BTreeSet::new());
+    }
+    let success = Success::read_in(folder).ok()?;
+    let named = success.parts.iter().flat_map(|part| &part.named);
+    Some(named.map(|named| named.output.as_str().into()).collect())
+}
+
+/// Whether a job has put that into its output: a file of its own name, or a folder that its `_SUCCESS` names, of nothing
+/// but parts.
+fn is_of_output(folder: &Folder, outputs: Option<&BTreeSet<OsString>>, name: &OsStr) -> bool {
+    let is_own = match name.to_str() {
+        Some(SUCCESS) => outputs.is_some(),
+        Some(BAD_RECORDS) => true,
+        _ => is_part_or_sum(name),
     };
-    names.iter().filter(|name| !is_jobs(name)).min().cloned()
+    if is_own {
+        return is_file(folder, name);
+    }
+    let all_parts = |within: Folder| {
+        let names = within.names()?;
+        Ok(names.iter().all(|name| is_part_or_sum(name) && is_file(&within, name)))
+    };
+    let is_named = outputs.is_some_and(|outputs| outputs.contains(name));
+    is_named && folder.folder(name).and_then(all_parts).unwrap_or(false)
+}
+
+/// Whether it is a folder in which what was overwritten waited for the end of a job, with nothing but that in it.
+fn is_aside(folder: &Folder, name: &OsStr) -> bool {
+    let all_jobs = |aside: Folder| {
+        let outputs = named_outputs(&aside);
+        Ok(aside.names()?.iter().all(|name| is_of_output(&aside, outputs.as_ref(), name)))
+    };
+    name.as_encoded_bytes().starts_with(REPLACED.as_bytes())
+        && folder.folder(name).and_then(all_jobs).unwrap_or(false)
+}
+
+/// Whether it is a file, and no link to one.
+fn is_file(folder: &Folder, name: &OsStr) -> bool {
+    folder.look(name).is_ok_and(|found| found.is_file())
+}
+
+/// Whether a file is called as parts are, Hadoop's too, or as the checksums that Hadoop keeps of its files.
+fn is_part_or_sum(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let summed = name.strip_prefix('.').and_then(|name| name.strip_suffix(".crc"));
+    let name = summed.unwrap_or(name);
+    PARTS.iter().any(|beginning| is_part_behind(beginning, name)) || (summed.is_some() && name == SUCCESS)
 }
 
 /// Refuses an output directory that holds a file of these pieces of input.

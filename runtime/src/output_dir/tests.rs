@@ -8,6 +8,7 @@ use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 
 fn success() -> Success {
     Success {
@@ -31,6 +32,13 @@ fn names(path: &Path) -> Vec<String> {
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// Makes what a job of Hadoop has left of its output: one part.
+fn old_output(out: &Path) {
+    fs::create_dir_all(out).unwrap();
+    fs::write(out.join("part-00009"), "old").unwrap();
+    fs::write(out.join(SUCCESS), "").unwrap();
 }
 
 #[test]
@@ -69,12 +77,11 @@ fn finished_output_can_be_claimed_again_before_what_is_left_of_the_claim_is_gone
 fn abandon_brings_back_what_was_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(out.join("part-00000"), "old").unwrap();
+    old_output(&out);
     let claimed = OutputDirectory::claim(&out, true, false, "1").unwrap();
     built(&out, "new");
     claimed.abandon();
-    assert_eq!(fs::read_to_string(out.join("part-00000")).unwrap(), "old");
+    assert_eq!(fs::read_to_string(out.join("part-00009")).unwrap(), "old");
     assert_eq!(names(dir.path()), ["out"]);
 }
 
@@ -312,8 +319,7 @@ fn claim_of_one_job_is_not_given_to_another() {
 fn finish_removes_what_was_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(out.join("part-old"), "old").unwrap();
+    old_output(&out);
     OutputDirectory::claim(&out, true, false, "1").unwrap().finish(&success(), &[], true).unwrap();
     assert_eq!(names(&out), ["_SUCCESS"]);
     assert_eq!(names(dir.path()), ["out"]);
@@ -335,14 +341,13 @@ fn dies(claimed: OutputDirectory) {
 fn claim_of_the_dead_is_taken_over_and_what_it_overwrote_is_there_again() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(out.join("part-00000"), "old").unwrap();
+    old_output(&out);
     let dead = OutputDirectory::claim(&out, true, false, "1").unwrap();
     built(&out, "half");
     dies(dead);
     let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
     assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
-    assert_eq!(names(&out), ["part-00000"]);
+    assert_eq!(names(&out), [SUCCESS, "part-00009"]);
     let next = OutputDirectory::claim(&out, true, false, "3").unwrap();
     next.finish(&success(), &[], false).unwrap();
     assert_eq!(names(&out), ["_SUCCESS"]);
@@ -380,13 +385,10 @@ fn output_that_was_complete_when_its_job_died_stays_and_one_half_published_goes(
 
 #[test]
 fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
-    for old in ["part-00000", SUCCESS] {
+    for old in ["part-00009", SUCCESS] {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
-        fs::create_dir(&out).unwrap();
-        for name in [old, "part-more"] {
-            fs::write(out.join(name), "old").unwrap();
-        }
+        old_output(&out);
         let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
         dying.take_claim(claim::CLOSING).unwrap();
         fs::write(out.join("part-00000"), "new").unwrap();
@@ -396,10 +398,8 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         dies(dying);
         let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
         assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
-        let mut expected = [old, "part-more"];
-        expected.sort_unstable();
-        assert_eq!(names(&out), expected);
-        assert_eq!(fs::read_to_string(out.join(old)).unwrap(), "old");
+        assert_eq!(names(&out), [SUCCESS, "part-00009"]);
+        assert_eq!(fs::read_to_string(out.join("part-00009")).unwrap(), "old");
     }
 }
 
@@ -407,8 +407,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
 fn what_a_client_that_died_after_success_had_not_cleared_away_goes() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(out.join("part-old"), "old").unwrap();
+    old_output(&out);
     let dying = OutputDirectory::claim(&out, true, false, "1").unwrap();
     dying.take_claim(claim::CLOSING).unwrap();
     dying.write_success(&success(), false, &mut Vec::new()).unwrap();
@@ -472,8 +471,7 @@ fn claims_of_the_living_and_of_the_unknown_stay() {
 fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(out.join("part-old"), "old").unwrap();
+    old_output(&out);
     // As often as chance may want it.
     for round in 0..50 {
         let claims: Vec<Result<OutputDirectory, OutputError>> = std::thread::scope(|scope| {
@@ -492,7 +490,7 @@ fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
         }
         assert_eq!(names(&out.join(TEMPORARY)).len(), 1);
         won.into_iter().for_each(|won| won.unwrap().abandon());
-        assert_eq!(names(&out), ["part-old"]);
+        assert_eq!(names(&out), [SUCCESS, "part-00009"]);
     }
 }
 
@@ -500,10 +498,149 @@ fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
 fn claim_on_a_link_is_one_on_what_it_names() {
     let dir = tempfile::tempdir().unwrap();
     let (target, link) = (dir.path().join("target"), dir.path().join("link"));
-    fs::create_dir(&target).unwrap();
-    fs::write(target.join("part-old"), "old").unwrap();
+    old_output(&target);
     std::os::unix::fs::symlink(&target, &link).unwrap();
     OutputDirectory::claim(&link, true, false, "1").unwrap().finish(&success(), &[], false).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "the link is a link");
     assert_eq!(names(&target), ["_SUCCESS"]);
+}
+
+/// What a claim with `overwrite` says of a directory: nothing if it may be replaced. It is left as it is.
+fn refusal(out: &Path) -> Option<OutputError> {
+    match OutputDirectory::claim(out, true, false, "1") {
+        Ok(claimed) => {
+            claimed.abandon();
+            None
+        }
+        Err(error) => Some(error),
+    }
+}
+
+#[test]
+fn claim_refuses_to_replace_what_no_job_has_put_there() {
+    for other in [
+        "part-two.md",
+        "part-1",
+        "part-00000.PARQUET",
+        "part-00000.feather",
+        "part-x-00000",
+        "part-r-",
+        "_data/f",
+        "_config.yml",
+        "_SUCCESS.bak",
+        ".part-two.crc",
+        ".thesis.crc",
+        "part-00000/f",
+        "_BAD_RECORDS/f",
+        "named/part-00000",
+        "_replaced-1",
+        "_replaced-1/thesis",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        old_output(&out);
+        fs::create_dir_all(out.join(other).parent().unwrap()).unwrap();
+        fs::write(out.join(other), "mine").unwrap();
+        let refused = refusal(&out);
+        let first = Path::new(other).iter().next().unwrap();
+        let is_named = matches!(&refused, Some(OutputError::NotAnOutput { name, .. }) if name == first);
+        assert!(is_named, "{other}: {refused:?}");
+        assert_eq!(fs::read_to_string(out.join(other)).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn claim_refuses_to_replace_links_whatever_they_are_called() {
+    for name in ["part-00000", "part-00000.gz", ".part-00009.crc", "_BAD_RECORDS", "errors", "_replaced-1"] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let (part, built, path) = built(&out, "it");
+        fs::write(format!("{}.errors", path.display()), "this").unwrap();
+        let parts =
+            vec![Part { name: "part-00000".to_owned(), named: vec![named("errors", "this")], ..part }];
+        drop(claimed.finish(&Success { parts, ..success() }, &[built], false).unwrap());
+        assert!(refusal(&out).is_none());
+        let _ = fs::rename(out.join(name), dir.path().join("elsewhere"));
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), out.join(name)).unwrap();
+        let refused = refusal(&out);
+        assert!(matches!(refused, Some(OutputError::NotAnOutput { .. })), "{name}: {refused:?}");
+        assert!(fs::symlink_metadata(out.join(name)).unwrap().is_symlink());
+    }
+}
+
+#[test]
+fn claim_refuses_to_replace_a_named_output_with_anything_else_in_it() {
+    for (other, good) in
+        [("part-00001", true), (".part-00000.crc", true), ("thesis", false), ("deep/f", false)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
+        let (part, built, path) = built(&out, "it");
+        fs::write(format!("{}.errors", path.display()), "this").unwrap();
+        let parts = vec![Part { named: vec![named("errors", "this")], ..part }];
+        drop(claimed.finish(&Success { parts, ..success() }, &[built], false).unwrap());
+        let other = out.join("errors").join(other);
+        fs::create_dir_all(other.parent().unwrap()).unwrap();
+        fs::write(&other, "mine").unwrap();
+        assert_eq!(refusal(&out).is_none(), good, "{}", other.display());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn claim_refuses_to_replace_parts_without_success() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    old_output(&out);
+    assert!(refusal(&out).is_none());
+    fs::remove_file(out.join(SUCCESS)).unwrap();
+    let refused = refusal(&out);
+    assert!(matches!(refused, Some(OutputError::NoSuccess { .. })), "{refused:?}");
+    fs::write(out.join(SUCCESS), "passed").unwrap();
+    let refused = refusal(&out);
+    assert!(matches!(refused, Some(OutputError::NotAnOutput { .. })), "none of ours: {refused:?}");
+    assert_eq!(names(&out), [SUCCESS, "part-00009"]);
+}
+
+#[test]
+fn claim_replaces_what_a_job_that_died_has_left_moved_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    old_output(&out.join("_replaced-0"));
+    assert!(refusal(&out).is_none());
+}
+
+#[test]
+fn claim_says_that_a_link_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (link, file) = (dir.path().join("link"), dir.path().join("file"));
+    std::os::unix::fs::symlink("file", &link).unwrap();
+    let error = OutputDirectory::claim(&link, false, false, "1").unwrap_err();
+    assert!(matches!(error, OutputError::DanglingLink { .. }), "{error:?}");
+    fs::write(&file, "").unwrap();
+    let error = OutputDirectory::claim(&link, false, false, "1").unwrap_err();
+    assert!(matches!(error, OutputError::NotADirectory { .. }), "{error:?}");
+    assert_eq!(names(dir.path()), ["file", "link"]);
+}
+
+#[test]
+fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let remains = OutputDirectory::claim(&out, false, false, "1").unwrap().finish(&success(), &[], false);
+    let remains = remains.unwrap();
+    let said = fs::read(out.join("_claim-1/closing-1")).unwrap();
+    let mut of_dead: serde_json::Value = serde_json::from_slice(&said).unwrap();
+    of_dead["owner"]["began_ticks"] = 1.into();
+    let make = |name: &str, claim: &str| {
+        fs::DirBuilder::new().mode(0o700).create(out.join(name)).unwrap();
+        fs::write(out.join(name).join("closing-2"), claim).unwrap();
+    };
+    make("_claim-dead", &of_dead.to_string());
+    make("_claim-unknown", "{");
+    OutputDirectory::claim(&out, true, false, "3").unwrap().abandon();
+    assert_eq!(names(&out), [SUCCESS, "_claim-1", "_claim-unknown"]);
+    drop(remains);
 }

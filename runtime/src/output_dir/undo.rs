@@ -149,7 +149,12 @@ impl Drop for RetiredClaim {
 
 /// Whether a file name is that of a part.
 fn is_part(name: &str) -> bool {
+    is_part_behind("part-", name)
+}
+
+/// Whether a file name is this and the number of a part, with or without one of the ends that parts have.
+pub(super) fn is_part_behind(beginning: &str, name: &str) -> bool {
     let name = name.strip_suffix(PartFormat::of_name(&name.into()).suffix()).unwrap_or(name);
-    name.strip_prefix("part-")
+    name.strip_prefix(beginning)
         .is_some_and(|digits| 5 <= digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

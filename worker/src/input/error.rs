@@ -236,6 +236,16 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A file without a byte that holds a table by its name.
+    #[error(
+        "{kind} input {path} is empty, and a {kind} file is not, be it one without rows; write it again, or leave it out"
+    )]
+    EmptyTable {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that it is.
+        kind: TableKind,
+    },
     /// A value of a table that cannot be written as text, such as a day beyond all calendars.
     #[error(
         "row {row} of column `{}` of input {path} has no text; leave that column out (--read-columns)",

@@ -335,7 +335,8 @@ fn look_at(names: &[FolderEntry]) -> Vec<io::Result<Metadata>> {
     })
 }
 
-/// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record.
+/// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record,
+/// unless they should hold a table.
 ///
 /// # Errors
 /// All paths that cannot be used, in one error.
@@ -363,9 +364,9 @@ pub(super) fn list_into(
             parse(text).and_then(|(place, path)| Ok((listing.list(place, &path)?, Named::new(place, path))));
         match named {
             Ok((files, named)) => {
-                for file in files.into_iter().filter(|file| 0 < file.stamp.size) {
+                for file in files {
                     match whole_file(&named, file, input, rests) {
-                        Ok(piece) => pieces.push(piece),
+                        Ok(piece) => pieces.extend(piece),
                         Err(error) => bad.push(error),
                     }
                 }
@@ -407,7 +408,13 @@ impl Named {
     }
 }
 
-fn whole_file(named: &Named, file: ListedFile, input: &Input, rests: bool) -> Result<Piece, InputError> {
+/// The whole of a file as a piece; `None` if it is empty. A table is never empty, be it one without rows.
+fn whole_file(
+    named: &Named,
+    file: ListedFile,
+    input: &Input,
+    rests: bool,
+) -> Result<Option<Piece>, InputError> {
     let ListedFile { path, stamp } = file;
     let place = named.place;
     let (path, name) = match place {
@@ -420,6 +427,9 @@ fn whole_file(named: &Named, file: ListedFile, input: &Input, rests: bool) -> Re
     };
     let compression = Compression::of_name(&path);
     let table = Table::of_name(&path, input.format, &input.columns);
+    if stamp.size == 0 {
+        return table.map_or(Ok(None), |table| Err(InputError::EmptyTable { path: name, kind: table.kind }));
+    }
     if compression != Compression::None
         && let Some(kind) = TableKind::of_packed_name(&path, input.format)
     {
@@ -434,7 +444,10 @@ fn whole_file(named: &Named, file: ListedFile, input: &Input, rests: bool) -> Re
         {
             Err(InputError::FixedLength { path: name, size: stamp.size, length })
         }
-        _ => Ok(Piece { path, name, place, offset: 0, length: stamp.size, stamp, compression, table }),
+        _ => {
+            let length = stamp.size;
+            Ok(Some(Piece { path, name, place, offset: 0, length, stamp, compression, table }))
+        }
     }
 }
 

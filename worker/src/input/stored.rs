@@ -10,6 +10,7 @@ use super::glob::{has_wildcards, names_fitted};
 use super::list::{ListedFile, Subdirectories};
 use super::path::FilePath;
 use super::split::{FileStamp, Piece};
+use super::tables::TableKind;
 use super::{InputError, OpenFile, RangeRead};
 use crate::objects::{
     AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
@@ -55,8 +56,9 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
             }
         }
     };
-    // Of one that is empty nothing is read, so nobody needs to know which one it is.
-    found.retain(|object| 0 < object.stamp.size);
+    // Of one that is empty nothing is read, so nobody needs to know which one it is; as a table it is refused.
+    let is_table = |key: &str| TableKind::of_name(&FilePath::from(key)).is_some();
+    found.retain(|object| 0 < object.stamp.size || is_table(&object.key));
     let found = bucket.with_tags(found).map_err(InputError::store)?;
     let listed = found.into_iter().map(|object| ListedFile {
         path: FilePath::from(url.with_key(&object.key).to_string().as_str()),

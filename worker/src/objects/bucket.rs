@@ -8,7 +8,7 @@ use super::connect::reach;
 use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
 use super::reader::ObjectReader;
-use super::url::ObjectUrl;
+use super::url::{ObjectUrl, Scheme};
 use super::{OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
@@ -192,14 +192,20 @@ impl ObjectBucket {
         let failed = |cause: ObjectFailure| cause.of("delete", &url);
         let paths = keys.iter().map(|key| path_of(key)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let (store, bucket) = (self.store.clone(), self.url.authority().to_owned());
+        // S3 answers for many at once, and never that there is none of them: then nothing was deleted.
+        let is_s3 = self.url.scheme() == Scheme::S3;
         let deleted = io_thread::wait(async move {
             let mut first = Ok(());
             let mut answers = store.delete_stream(stream::iter(paths.into_iter().map(Ok)).boxed());
             while let Some(answer) = answers.next().await {
-                let cause = answer.err().map(|error| failure(&error, &bucket));
-                if let Some(cause) = cause.filter(|cause| !matches!(cause, ObjectFailure::Missing)) {
-                    first = first.and(Err(cause));
-                }
+                let cause = match answer.err().map(|error| failure(&error, &bucket)) {
+                    Some(ObjectFailure::Missing) if is_s3 => {
+                        ObjectFailure::Refused { status: 404, code: None }
+                    }
+                    None | Some(ObjectFailure::Missing) => continue,
+                    Some(cause) => cause,
+                };
+                first = first.and(Err(cause));
             }
             first
         });

@@ -6,7 +6,7 @@
 
 use super::classes::ClassifyingClient;
 use super::error::{ObjectFailure, RETRIES_MAX, SILENCE_SECONDS_MAX};
-use super::profile::{Profile, ProfileError, ProfilePlace};
+use super::profile::{NO_HEADER, Profile, ProfileError, ProfilePlace, fits_header};
 use super::url::{ObjectUrl, Scheme};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
@@ -110,6 +110,7 @@ fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
     {
         builder = builder.with_endpoint(endpoint);
     }
+    check_texts(&builder)?;
     let builder = check_endpoint(builder)?;
     let by_role = is_set(
         &builder,
@@ -134,6 +135,31 @@ fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
     };
     let store = Arc::new(builder.build().map_err(settings)?);
     Ok((store.clone(), Some(store)))
+}
+
+/// Keys and regions stand in headers; of an endpoint the library would leave out line breaks, wherever they are.
+fn check_texts(builder: &AmazonS3Builder) -> Result<(), ObjectFailure> {
+    use AmazonS3ConfigKey::{AccessKeyId, DefaultRegion, Endpoint, Region, S3Endpoint, Token};
+    let is_odd = |key: &AmazonS3ConfigKey| {
+        let value = builder.get_config_value(key);
+        value.is_some_and(|value| match key {
+            Endpoint | S3Endpoint => value.contains(char::is_control),
+            _ => !fits_header(&value),
+        })
+    };
+    match [AccessKeyId, Token, Region, DefaultRegion, Endpoint, S3Endpoint].iter().find(|key| is_odd(key)) {
+        None => Ok(()),
+        Some(key) => {
+            // As most write it.
+            let name = match key {
+                Endpoint => "AWS_ENDPOINT_URL".to_owned(),
+                key => key.as_ref().to_ascii_uppercase(),
+            };
+            Err(ObjectFailure::Settings {
+                detail: format!("{name}, or what a profile has for it, {NO_HEADER}"),
+            })
+        }
+    }
 }
 
 /// An endpoint is a URL, and plain HTTP stays on this machine, unless somebody has asked for it.
@@ -211,6 +237,24 @@ impl HttpConnector for Connector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn setting_with_a_line_break_is_named_and_its_value_is_not() {
+        for (key, name) in [
+            (AmazonS3ConfigKey::AccessKeyId, "AWS_ACCESS_KEY_ID"),
+            (AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN"),
+            (AmazonS3ConfigKey::Region, "AWS_REGION"),
+            (AmazonS3ConfigKey::Endpoint, "AWS_ENDPOINT_URL"),
+        ] {
+            let check = |value: &str| check_texts(&AmazonS3Builder::new().with_config(key, value));
+            assert!(check("http://hunter2").is_ok(), "{name}");
+            for odd in ["\nhunter2", "hunter2\n", "hunter2\r", "hun\x01ter2", "\thunter2", "hunter2\x7f"] {
+                let refused = check(odd).unwrap_err().to_string();
+                assert!(refused.contains(name) && refused.contains("line break"), "{odd:?}: {refused}");
+                assert!(!refused.contains("hun"), "{refused}");
+            }
+        }
+    }
 
     #[test]
     fn plain_http_is_spoken_on_loopback_alone() {

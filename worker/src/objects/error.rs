@@ -90,6 +90,12 @@ pub enum ObjectFailure {
          run it again"
     )]
     Changed,
+    /// The object is not there any more, or not by the name by which it was listed.
+    #[error(
+        "it was listed, and there is none by that name: it was deleted since, or its key begins or ends with `/`, by which none \
+         can be asked for; rename it, or let nobody write there while the job runs, and run it again"
+    )]
+    Gone,
     /// The condition of a request was not met.
     #[error("somebody else was there first")]
     Condition,
@@ -132,7 +138,9 @@ pub enum ObjectFailure {
     #[error("the store answered {}", answer(*status, code))]
     Refused { status: u16, code: Option<String> },
     /// An answer that cannot be understood.
-    #[error("the answer of the store cannot be used: {detail}")]
+    #[error(
+        "the answer of the store cannot be used: {detail}; check the endpoint, and what lies between it and this machine"
+    )]
     Answer { detail: String },
     /// What was to be uploaded is not what was written.
     #[error(
@@ -175,9 +183,7 @@ impl ObjectFailure {
             Self::NotBuiltIn | Self::Settings { .. } | Self::Plaintext { .. } | Self::Region { .. } => {
                 ObjectFault::Settings
             }
-            Self::Overloaded { .. } | Self::Silent | Self::Unreachable { .. } | Self::Answer { .. } => {
-                ObjectFault::Way
-            }
+            Self::Overloaded { .. } | Self::Silent | Self::Unreachable { .. } => ObjectFault::Way,
             Self::Local { .. } | Self::Corrupt { .. } => ObjectFault::Machine,
             _ => ObjectFault::Asked,
         }

@@ -25,6 +25,14 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const OTHER_WAYS: [&str; 6] =
     ["sso_session", "sso_start_url", "credential_process", "role_arn", "source_profile", "login_session"];
 
+/// What is said of a setting that does not fit into the header of a request; its value is not repeated.
+pub(super) const NO_HEADER: &str = "has a line break, a control character or one beyond ASCII in it, which no store takes; set it anew without";
+
+/// Whether a setting can stand in the header of a request: the library panics at one that cannot.
+pub(super) fn fits_header(value: &str) -> bool {
+    value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
 /// A profile that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the AWS profile `{profile}` cannot be used: {reason}")]
@@ -48,6 +56,11 @@ impl Profile {
     /// Its keys; `None` if it says nothing of any.
     fn credential(&self, name: &str) -> Result<Option<AwsCredential>, ProfileError> {
         let wrong = |reason: String| ProfileError { profile: name.to_owned(), reason };
+        for (setting, value) in [("aws_access_key_id", &self.id), ("aws_session_token", &self.token)] {
+            if value.as_ref().is_some_and(|value| !fits_header(value)) {
+                return Err(wrong(format!("its {setting} {NO_HEADER}")));
+            }
+        }
         match (&self.id, &self.secret, self.other_way) {
             (Some(id), Some(secret), _) => Ok(Some(AwsCredential {
                 key_id: id.clone(),

@@ -152,8 +152,13 @@ impl ObjectReader {
             Ok(arrived) => arrived,
             Err(error) => {
                 return Err(match self.bucket.failure(&error) {
-                    // It was there when it was listed.
-                    ObjectFailure::Condition | ObjectFailure::Missing => ObjectFailure::Changed,
+                    ObjectFailure::Condition => ObjectFailure::Changed,
+                    ObjectFailure::Missing => ObjectFailure::Gone,
+                    ObjectFailure::Answer { detail } => ObjectFailure::Answer {
+                        detail: format!(
+                            "asked for {length} bytes from byte {offset} on, it sent no such range ({detail})"
+                        ),
+                    },
                     other => other,
                 });
             }
@@ -166,7 +171,7 @@ impl ObjectReader {
         }
         let arrived: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         if arrived != length {
-            let detail = format!("{arrived} bytes came instead of {length}");
+            let detail = format!("asked for {length} bytes from byte {offset} on, it sent {arrived}");
             return Err(ObjectFailure::Answer { detail });
         }
         let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();

@@ -16,8 +16,11 @@ use gristmill_worker::input::list::LocalListing;
 use gristmill_worker::input::plan::{SplitRules, plan_splits};
 use gristmill_worker::input::{Blocks, Input, InputError, InputLimits, LocalFiles, open_split};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
+};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -175,6 +178,58 @@ fn changed_parquet_files_are_read_or_refused_within_memory() {
             check("t.parquet", &parquet(packed, version));
         }
     }
+}
+
+#[test]
+fn parquet_file_with_a_bit_flipped_has_all_its_rows_or_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet").to_str().unwrap().to_owned();
+    let rows = 8;
+    let numbers: ArrayRef = Arc::new((0..rows).collect::<Int64Array>());
+    let texts: ArrayRef = Arc::new((0..rows).map(text).collect::<StringArray>());
+    let number = ("number", numbers, false);
+    let one = RecordBatch::try_from_iter_with_nullable([number.clone()]).unwrap();
+    let two = RecordBatch::try_from_iter_with_nullable([number, ("text", texts, true)]).unwrap();
+    use WriterVersion::{PARQUET_1_0, PARQUET_2_0};
+    for (table, version, coded) in
+        [(&one, PARQUET_1_0, false), (&one, PARQUET_2_0, true), (&two, PARQUET_1_0, false)]
+    {
+        let properties = WriterProperties::builder()
+            .set_writer_version(version)
+            .set_dictionary_enabled(coded)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_offset_index_disabled(true)
+            .set_max_row_group_row_count(Some(4));
+        let options =
+            ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
+        let mut valid = Vec::new();
+        let mut writer = ArrowWriter::try_new_with_options(&mut valid, table.schema(), options).unwrap();
+        writer.write(table).unwrap();
+        writer.close().unwrap();
+        // All bits, those of values too: a row is a line whatever is in it.
+        for bit in 0..valid.len() * 8 {
+            let mut bytes = valid.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &bytes).unwrap();
+            match lines(&path) {
+                Ok(lines) => assert_eq!(lines, rows as usize, "bit {bit}"),
+                Err(error) => assert!(error.is_input_fault(), "bit {bit}: {error:?}"),
+            }
+        }
+    }
+}
+
+/// Reads all rows in pieces of a few; answers how many there are.
+fn lines(path: &str) -> Result<usize, InputError> {
+    let mut lines = 0;
+    let rules = SplitRules { split_bytes: 200, ..SplitRules::default() };
+    for split in plan_splits(&[Input::lines([path])], &LocalListing, rules)? {
+        let mut blocks = open_split(&split, &LocalFiles, &InputLimits::default());
+        while let Some(block) = blocks.next_block()? {
+            lines += block.bytes().iter().filter(|byte| **byte == b'\n').count();
+        }
+    }
+    Ok(lines)
 }
 
 /// Bytes of a large value.

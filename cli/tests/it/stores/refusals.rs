@@ -118,6 +118,19 @@ fn refusal_within_an_answer_that_says_200_is_one_and_is_not_repeated_in_the_word
 }
 
 #[test]
+fn answer_404_to_many_deletes_is_no_success() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    let words = ["run", "wordcount", &input, "--reduces", "1", "--overwrite", "--output", "s3://data/out"];
+    let count = || command(&sandbox, &server, words).env("GRISTMILL_LOG", "warn").finish().expect_code(0);
+    count();
+    let refused = server.rule(Rule::always(Method::POST, "delete", Deed::refuse(404, "NoSuchKey")));
+    let told = count();
+    assert!(0 < server.done(refused));
+    assert!(told.stderr.contains("could not be removed") && told.stderr.contains("404"), "{}", told.stderr);
+}
+
+#[test]
 fn listing_with_a_key_that_cannot_be_asked_for_says_which_one() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>logs//x</Key>\
@@ -250,4 +263,54 @@ fn endpoint_that_is_no_url_is_told_as_a_setting_and_an_empty_one_as_none() {
     // The older name of the same setting.
     let counted = with("").env("AWS_ENDPOINT", address).finish().expect_code(0);
     assert_eq!(counted.stdout_text(), "a\t1\n");
+}
+
+#[test]
+fn key_with_a_slash_at_its_end_is_said_to_be_one_that_cannot_be_asked_for() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>in/d/</Key>\
+                <LastModified>2026-11-26T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>1</Size></Contents>\
+                </ListBucketResult>";
+    let odd = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
+    let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/in/"]).expect_code(4);
+    finished.expect_words(&["could not read s3://data/in/d", "its key begins or ends with `/`", "rename it"]);
+    assert_eq!(server.done(odd), 1);
+}
+
+#[test]
+fn answer_that_is_not_the_range_that_was_asked_for_is_told_as_that() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "to be or not to be\n");
+    let whole = server.rule(Rule::always(Method::GET, "/data/text", Deed::Answer(200, "to be".to_owned())));
+    let finished = run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(4);
+    let finished = finished.expect_words(&[
+        "could not read s3://data/text",
+        "the answer of the store cannot be used: asked for 19 bytes from byte 0 on",
+        "check the endpoint",
+    ]);
+    assert!(!finished.stderr.contains("could not reach"), "{}", finished.stderr);
+    assert!(0 < server.done(whole));
+}
+
+#[test]
+fn setting_with_a_line_break_is_refused_by_its_name_before_anything_is_asked() {
+    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
+    let input = server.put("text", "a\n");
+    for (name, value) in [
+        ("AWS_ACCESS_KEY_ID", "hunter2\n"),
+        ("AWS_SESSION_TOKEN", "hunter2\r\n"),
+        ("AWS_REGION", "hunter2\n"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9/hunter2\n"),
+    ] {
+        let finished = command(&sandbox, &server, ["run", "wordcount", &input]).env(name, value).finish();
+        let finished = finished.expect_code(3).expect_words(&[name, "has a line break", "set it anew"]);
+        assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
+    }
+    assert!(server.asked().is_empty());
+    let file =
+        sandbox.write("keys", "[default]\naws_access_key_id = hunter2\u{1}\naws_secret_access_key = s\n");
+    let command = command(&sandbox, &server, ["run", "wordcount", &input]);
+    let command = command.env("AWS_ACCESS_KEY_ID", "").env("AWS_SECRET_ACCESS_KEY", "");
+    let finished = command.env("AWS_SHARED_CREDENTIALS_FILE", &file).finish().expect_code(6);
+    finished.expect_words(&["AWS profile `default` cannot be used: its aws_access_key_id has a line break"]);
 }

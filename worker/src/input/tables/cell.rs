@@ -1,10 +1,14 @@
 //! The columns of a batch of rows as text.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryType, LargeBinaryType, LargeUtf8Type, Utf8Type};
-use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, GenericByteArray, StringViewArray, make_array,
+use arrow_array::types::{
+    BinaryType, Int16Type, Int32Type, Int64Type, LargeBinaryType, LargeUtf8Type, RunEndIndexType, Utf8Type,
 };
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, GenericByteArray, StringViewArray,
+    downcast_integer_array, make_array,
+};
+use arrow_buffer::ArrowNativeType;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
 use std::fmt;
@@ -86,6 +90,39 @@ impl fmt::Write for Scratch {
     }
 }
 
+/// Where the value of a row lies among those that lie once for many rows.
+type PlaceOf<'a> = Box<dyn Fn(usize) -> usize + 'a>;
+
+/// The values of a column that are there once for many rows, and where that of a row lies among them.
+fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, PlaceOf<'a>)> {
+    fn run<T: RunEndIndexType>(array: &dyn Array) -> Option<(&ArrayRef, PlaceOf<'_>)> {
+        let runs = array.as_run_opt::<T>()?;
+        Some((runs.values(), Box::new(|row| runs.get_physical_index(row))))
+    }
+    if let Some(coded) = array.as_any_dictionary_opt() {
+        let keys = coded.keys();
+        let place: PlaceOf<'a> = downcast_integer_array!(
+            keys => Box::new(move |row| keys.value(row).as_usize()),
+            _ => return None,
+        );
+        return Some((coded.values(), place));
+    }
+    run::<Int16Type>(array).or_else(|| run::<Int32Type>(array)).or_else(|| run::<Int64Type>(array))
+}
+
+/// Bytes of a UUID.
+const UUID_BYTES: i32 = 16;
+
+/// Writes the bytes of a UUID as hexadecimal digits, with the dashes that make one of them.
+fn write_uuid(out: &mut Scratch, bytes: &[u8]) -> fmt::Result {
+    use fmt::Write as _;
+    for (place, byte) in bytes.iter().enumerate() {
+        let dash = if matches!(place, 4 | 6 | 8 | 10) { "-" } else { "" };
+        write!(out, "{dash}{byte:02x}")?;
+    }
+    Ok(())
+}
+
 /// A column of a batch.
 pub(super) enum Cells<'a> {
     Text(&'a GenericByteArray<Utf8Type>),
@@ -95,11 +132,18 @@ pub(super) enum Cells<'a> {
     LargeBytes(&'a GenericByteArray<LargeBinaryType>),
     BytesView(&'a BinaryViewArray),
     FixedBytes(&'a FixedSizeBinaryArray),
+    Uuid(&'a FixedSizeBinaryArray),
+    /// Values that lie once for many rows: where that of a row lies, and the values.
+    Shared(&'a dyn Array, PlaceOf<'a>, Box<Cells<'a>>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
 impl<'a> Cells<'a> {
-    pub fn new(array: &'a dyn Array) -> Result<Self, ArrowError> {
+    /// The cells of a column, whose values may be UUIDs if they have as many bytes.
+    pub fn new(array: &'a dyn Array, is_uuid: bool) -> Result<Self, ArrowError> {
+        if let Some((values, place)) = shared(array) {
+            return Ok(Self::Shared(array, place, Box::new(Self::new(values.as_ref(), is_uuid)?)));
+        }
         Ok(match array.data_type() {
             DataType::Utf8 => Self::Text(array.as_bytes()),
             DataType::LargeUtf8 => Self::LargeText(array.as_bytes()),
@@ -107,6 +151,7 @@ impl<'a> Cells<'a> {
             DataType::Binary => Self::Bytes(array.as_bytes()),
             DataType::LargeBinary => Self::LargeBytes(array.as_bytes()),
             DataType::BinaryView => Self::BytesView(array.as_binary_view()),
+            DataType::FixedSizeBinary(UUID_BYTES) if is_uuid => Self::Uuid(array.as_fixed_size_binary()),
             DataType::FixedSizeBinary(_) => Self::FixedBytes(array.as_fixed_size_binary()),
             _ => Self::Other(array, ArrayFormatter::try_new(array, &FORMAT)?),
         })
@@ -133,6 +178,16 @@ impl<'a> Cells<'a> {
             Self::LargeBytes(array) => valid(array, row, || array.value(row)),
             Self::BytesView(array) => valid(array, row, || array.value(row)),
             Self::FixedBytes(array) => valid(array, row, || array.value(row)),
+            Self::Shared(array, _, _) if array.is_null(row) => &[],
+            Self::Shared(_, place, values) => return values.with(place(row), scratch, take),
+            Self::Uuid(array) => {
+                scratch.text.clear();
+                if array.is_valid(row) {
+                    write_uuid(scratch, array.value(row))
+                        .map_err(|error| ArrowError::from_external_error(Box::new(error)))?;
+                }
+                scratch.text.as_bytes()
+            }
             Self::Other(array, formatter) => {
                 scratch.text.clear();
                 if !array.is_null(row) {

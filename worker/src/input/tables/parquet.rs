@@ -16,7 +16,8 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
 };
-use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::basic::LogicalType;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use std::sync::Arc;
 
 /// Length of the footer and the mark behind it, at the end of a file.
@@ -56,6 +57,8 @@ struct Reading {
     number: usize,
     /// Rows of the file before it.
     first: u64,
+    /// Rows that it is said to have.
+    rows: u64,
     /// Rows of it that have been handed on.
     done: usize,
     pages: WatchedPages,
@@ -78,6 +81,7 @@ impl ParquetFile {
             return Err("its footer has no schema that can be read".into());
         }
         let footer = ParquetMetaDataReader::decode_metadata(&footer)?;
+        check_groups(&footer, start)?;
         let about = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::new())?;
         Ok(Self { bytes, expansion, about })
     }
@@ -86,13 +90,17 @@ impl ParquetFile {
         self.about.schema()
     }
 
+    /// Whether the values of a column are UUIDs.
+    pub fn is_uuid(&self, column: usize) -> bool {
+        let about = self.about.parquet_schema().root_schema().get_fields().get(column);
+        about.is_some_and(|about| about.get_basic_info().logical_type_ref() == Some(&LogicalType::Uuid))
+    }
+
     /// The row groups that begin in a piece.
     pub fn groups(&self, piece: &Piece) -> Groups {
         let (mut groups, mut rows) = (Groups::default(), 0_u64);
         for (number, group) in self.about.metadata().row_groups().iter().enumerate() {
-            // Where its bytes begin; one without columns has none, and belongs to the first piece.
-            let begins = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
-            if (piece.offset..piece.end()).contains(&begins) {
+            if (piece.offset..piece.end()).contains(&begins(group)) {
                 groups.numbers.push((number, rows));
                 let packed = group.columns().iter().map(|column| column.byte_range().1);
                 groups.packed = packed.fold(groups.packed, u64::saturating_add);
@@ -109,6 +117,30 @@ impl ParquetFile {
         let groups = groups.numbers.into_iter();
         Box::new(ParquetBatches { file: self, mask, groups, reading: None })
     }
+}
+
+/// Sees to it that each row group belongs to one piece, and that no row is said to be there that no group has, or the other
+/// way round. `end` is where the data of the file ends.
+fn check_groups(footer: &ParquetMetaData, end: u64) -> Result<(), DecodeError> {
+    let (mut last, mut rows) = (0, 0_u64);
+    for group in footer.row_groups() {
+        let begins = begins(group);
+        if begins < last || end <= begins && 0 < group.num_columns() {
+            return Err(format!("a row group of it is said to begin at byte {begins}").into());
+        }
+        let group_rows = u64::try_from(group.num_rows()).ok().and_then(|group| rows.checked_add(group));
+        (last, rows) = (begins, group_rows.ok_or("a row group of it is said to have less than no rows")?);
+    }
+    let said = footer.file_metadata().num_rows();
+    if u64::try_from(said) != Ok(rows) {
+        return Err(format!("it is said to have {said} rows, and its row groups {rows}").into());
+    }
+    Ok(())
+}
+
+/// Where the bytes of a row group begin; one without columns has none, and belongs to the first piece.
+fn begins(group: &RowGroupMetaData) -> u64 {
+    group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0)
 }
 
 impl Groups {
@@ -137,7 +169,8 @@ impl ParquetBatches {
                 builder.with_row_selection(RowSelection::from(selected))
             }
         };
-        Ok(Reading { number, first, done, pages, reader: builder.build()? })
+        let rows = u64::try_from(group.num_rows())?;
+        Ok(Reading { number, first, rows, done, pages, reader: builder.build()? })
     }
 
     fn next_batch(&mut self) -> Result<Option<Decoded>, DecodeError> {
@@ -150,7 +183,14 @@ impl ParquetBatches {
                 }
             };
             match reading.reader.next() {
-                None => {}
+                None if reading.done as u64 == reading.rows => {}
+                None => {
+                    return Err(format!(
+                        "a row group is said to have {} rows, and has {}",
+                        reading.rows, reading.done
+                    )
+                    .into());
+                }
                 Some(Ok(batch)) => {
                     let first = reading.first.saturating_add(reading.done as u64);
                     reading.done += batch.num_rows();

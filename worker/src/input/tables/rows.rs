@@ -24,6 +24,9 @@ use std::collections::BTreeSet;
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
 const ROW_SPAN: u64 = 64 << 20;
 
+/// The name of the type that columns of UUIDs have in Arrow files.
+const ARROW_UUID: &str = "arrow.uuid";
+
 /// The batch that is being written.
 struct Batch {
     /// In the order in which they are written.
@@ -55,6 +58,8 @@ pub(in crate::input) struct TableRows {
     first: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
     order: Vec<usize>,
+    /// Whether the values of each are UUIDs.
+    uuids: Vec<bool>,
     /// The names of the columns that are read.
     names: Vec<String>,
     /// Whether these are to be written first.
@@ -81,7 +86,7 @@ impl TableRows {
             TableKind::Parquet => parquet_rows(piece, table, bytes.clone(), expansion.clone()),
             TableKind::Arrow => arrow_rows(piece, table, bytes.clone(), expansion.clone()),
         });
-        let Opened { names, order, first, packed, batches } = opened.map_err(failed)??;
+        let Opened { names, order, uuids, first, packed, batches } = opened.map_err(failed)??;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
             RecordFormat::Csv { delimiter, .. } => RowText::Csv { delimiter },
@@ -104,6 +109,7 @@ impl TableRows {
             layout,
             first,
             order,
+            uuids,
             names,
             header,
             batch: None,
@@ -124,8 +130,12 @@ impl TableRows {
 
     /// Writes rows of a batch until there is enough; answers the first that is not written.
     fn write(&self, batch: &Batch, out: &mut Vec<u8>, enough: usize) -> Result<usize, DecodeError> {
-        let cells: Result<Vec<Cells<'_>>, ArrowError> =
-            batch.columns.iter().map(|column| Cells::new(column.as_ref())).collect();
+        let cells: Result<Vec<Cells<'_>>, ArrowError> = batch
+            .columns
+            .iter()
+            .zip(&self.uuids)
+            .map(|(column, is_uuid)| Cells::new(column.as_ref(), *is_uuid))
+            .collect();
         let cells = cells?;
         let mut scratch = Scratch::new(self.row_max);
         let (mut row, before) = (batch.from, out.len());
@@ -257,6 +267,8 @@ struct Opened {
     names: Vec<String>,
     /// Their places in a batch.
     order: Vec<usize>,
+    /// Whether their values are UUIDs.
+    uuids: Vec<bool>,
     first: u64,
     /// Bytes of the file that the rows of the piece are made of.
     packed: u64,
@@ -277,9 +289,10 @@ fn parquet_rows(
     };
     let read = in_file_order(&wanted);
     let (names, order) = placed(&schema.project(&read)?, &wanted);
+    let uuids = wanted.iter().map(|column| file.is_uuid(*column)).collect();
     let groups = file.groups(piece);
     let (first, packed) = (groups.first().saturating_mul(ROW_SPAN), groups.packed);
-    Ok(Ok(Opened { names, order, first, packed, batches: file.batches(groups, &read) }))
+    Ok(Ok(Opened { names, order, uuids, first, packed, batches: file.batches(groups, &read) }))
 }
 
 fn arrow_rows(
@@ -297,7 +310,9 @@ fn arrow_rows(
     };
     let read = in_file_order(&wanted);
     let (names, order) = placed(&schema.project(&read)?, &wanted);
-    Ok(Ok(Opened { names, order, first: 0, packed, batches: file.batches(read)? }))
+    let is_uuid = |column: &usize| schema.field(*column).extension_type_name() == Some(ARROW_UUID);
+    let uuids = wanted.iter().map(is_uuid).collect();
+    Ok(Ok(Opened { names, order, uuids, first: 0, packed, batches: file.batches(read)? }))
 }
 
 /// The columns that are read by their places in the file.

@@ -40,6 +40,8 @@ pub(super) struct PageHeader {
 pub(super) enum PageKind {
     Data,
     Dictionary,
+    /// Of an index, which the format has never made use of.
+    Index,
     #[default]
     Other,
 }
@@ -54,6 +56,7 @@ impl PageHeader {
                 1 => {
                     header.kind = match reader.integer()? {
                         0 | 3 => PageKind::Data,
+                        1 => PageKind::Index,
                         2 => PageKind::Dictionary,
                         _ => PageKind::Other,
                     }

@@ -28,6 +28,24 @@ fn directory_stands_for_its_files_in_the_order_of_names() {
 }
 
 #[test]
+fn empty_file_is_refused_by_name_when_it_should_hold_a_table() {
+    let files = Files::new();
+    std::fs::create_dir(files.path("dir")).unwrap();
+    for name in ["a.parquet", "b.arrow", "c.FEATHER", "d.txt"] {
+        files.write(&format!("dir/{name}"), "");
+    }
+    let said = names(&files, &[files.text("dir")]).unwrap_err();
+    let InputError::Paths { first, total: 3 } = &said else { panic!("{said:?}") };
+    for (error, name) in first.iter().zip(["a.parquet", "b.arrow", "c.FEATHER"]) {
+        assert!(matches!(error, InputError::EmptyTable { .. }) && error.is_input_fault(), "{error:?}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    // Of what is no table to a job, no byte is missing.
+    let whole = input(&[files.text("dir")], RecordFormat::WholeFile);
+    assert_eq!(list_input(&whole, &LocalListing).unwrap(), []);
+}
+
+#[test]
 fn directory_of_many_files_is_listed_in_order_with_what_each_looks_like() {
     let files = Files::new();
     std::fs::create_dir(files.path("dir")).unwrap();

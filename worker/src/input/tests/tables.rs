@@ -3,15 +3,19 @@
 use super::*;
 use crate::input::plan::first_records;
 use arrow_array::{
-    Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
-    ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampSecondArray,
+    Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Float64Array,
+    Int32Array, Int64Array, ListArray, RecordBatch, RecordBatchOptions, RunArray, StringArray, StructArray,
+    TimestampSecondArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::FileWriter;
+use arrow_schema::DataType::{self, Binary, Int32, UInt8};
 use arrow_schema::{Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -249,6 +253,75 @@ fn value_without_a_text_is_named_by_column_and_row() {
         assert!(said.contains("row 4 of column `at`") && said.contains(name), "{said}");
         assert!(why.contains("9223372036854775807"), "{why}");
         assert_eq!(lines_of(&path, &["number"], 1000, 64).unwrap(), b"0\n1\n2\n3\n4\n");
+    }
+}
+
+#[test]
+fn bytes_are_the_same_text_whether_they_lie_once_for_each_row_or_for_many() {
+    let values: [Option<&[u8]>; 5] =
+        [Some(b"\xff\x00mill"), None, Some(b"\xff\x00mill"), Some(b"mill"), Some(b"mill")];
+    let plain: ArrayRef = Arc::new(BinaryArray::from_iter(values));
+    let mut columns = vec![("plain", plain.clone())];
+    for (name, kind) in [("coded", Int32), ("narrowly coded", UInt8)] {
+        let kind = DataType::Dictionary(Box::new(kind), Box::new(Binary));
+        columns.push((name, arrow_cast::cast(&plain, &kind).unwrap()));
+    }
+    let fixed: ArrayRef =
+        Arc::new(FixedSizeBinaryArray::try_from_iter([b"\xff\x00", b"\xff\x00", b"as"].into_iter()).unwrap());
+    let runs = Int32Array::from(vec![3, 4, 5]);
+    let texts = BinaryArray::from_iter([values[0], None, values[3]]);
+    let none = DictionaryArray::new(
+        Int32Array::from(vec![None; 5]),
+        Arc::new(BinaryArray::from_iter_values([[0; 0]; 0])),
+    );
+    columns.push(("runs", Arc::new(RunArray::try_new(&runs, &texts).unwrap())));
+    columns.push(("runs of fixed", Arc::new(RunArray::try_new(&runs, &fixed).unwrap())));
+    columns.push(("none", Arc::new(none)));
+    let table = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, true)),
+    );
+    let directory = Files::new();
+    let path = directory.write("t.arrow", arrow(&table.unwrap(), 5));
+    let mill: &[u8] = b"\xff\x00mill\n";
+    for name in ["plain", "coded", "narrowly coded"] {
+        let expected = [mill, b"\n", mill, b"mill\nmill\n"].concat();
+        assert_eq!(lines_of(&path, &[name], 1000, 64).unwrap(), expected, "{name}");
+    }
+    let expected = [mill, mill, mill, b"\nmill\n"].concat();
+    assert_eq!(lines_of(&path, &["runs"], 1000, 64).unwrap(), expected);
+    let expected = b"\xff\x00\n\xff\x00\n\xff\x00\n\xff\x00\nas\n";
+    assert_eq!(lines_of(&path, &["runs of fixed"], 1000, 64).unwrap(), expected);
+    assert_eq!(lines_of(&path, &["none"], 1000, 64).unwrap(), b"\n\n\n\n\n");
+}
+
+#[test]
+fn uuids_are_written_with_dashes_and_other_bytes_as_they_are() {
+    let bytes: [u8; 16] = *b"\x55\x0e\x84\x00\xe2\x9b\x41\xd4\xa7\x16\x44\x66\x55\x44\x00\x0a";
+    let column =
+        FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(bytes), None].into_iter(), 16).unwrap();
+    let column: ArrayRef = Arc::new(column);
+    let uuid = Field::new("uuid", column.data_type().clone(), true)
+        .with_metadata([("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())]);
+    let other = Field::new("other", column.data_type().clone(), true);
+    let columns = vec![column.clone(), column.clone()];
+    let table = RecordBatch::try_new(Arc::new(Schema::new(vec![other, uuid])), columns).unwrap();
+    let schema = "message m { optional fixed_len_byte_array(16) other; optional fixed_len_byte_array(16) uuid (UUID); }";
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let bytes = FixedLenByteArray::from(bytes.to_vec());
+        column.typed::<FixedLenByteArrayType>().write_batch(&[bytes], Some(&[1, 0]), None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let directory = Files::new();
+    for (name, file) in [("t.parquet", writer.into_inner().unwrap()), ("t.arrow", arrow(&table, 2))] {
+        let path = directory.write(name, file);
+        let seen = lines_of(&path, &["uuid"], 1000, 64).unwrap();
+        assert_eq!(seen, b"550e8400-e29b-41d4-a716-44665544000a\n\n", "{name}");
+        let uuid_and_other = lines_of(&path, &["uuid", "other"], 1000, 64).unwrap();
+        assert!(uuid_and_other.starts_with(b"550e8400-e29b-41d4-a716-44665544000a\t\x55\x0e"), "{name}");
     }
 }
 
