@@ -51,13 +51,16 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
     let goodbye = carry_frames(&handle, admitted, &key, &mut reader, &mut writing).await;
     let (worker, connection) = admitted;
     let _ = handle.inputs.send(MasterInput::Gone { worker, connection, goodbye });
-    if !writing.is_finished() {
-        // Frames that are queued, such as the order to end, still go out; the handle is held until then. What the worker
-        // says meanwhile is read and dropped: over bytes that nobody has read, or that come later, the system closes with
-        // a reset, and throws away what the worker has not got yet.
-        let heard_out = async { while let Ok(Some(_)) = reader.next::<WorkerFrame>().await {} };
-        let _ = tokio::join!(writing, tokio::time::timeout(CLOSE_PATIENCE, heard_out));
-    }
+    // Frames that are queued, such as the order to end, still go out, and may be on their way for long; the handle is held
+    // until then. What the worker says meanwhile is read and dropped: over bytes that nobody has read, or that come later, the
+    // system closes with a reset, and throws away what the worker has not got yet.
+    let heard_out = async { while let Ok(Some(_)) = reader.next::<WorkerFrame>().await {} };
+    let written = async {
+        if !writing.is_finished() {
+            let _ = writing.await;
+        }
+    };
+    tokio::join!(written, async { tokio::time::timeout(CLOSE_PATIENCE, heard_out).await.ok() });
 }
 
 /// Lets a worker join, or tells it why not. Answers its number and that of the connection.

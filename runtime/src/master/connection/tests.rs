@@ -119,3 +119,24 @@ async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_i
         assert_eq!(begun.elapsed(), expected, "hears: {hears}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn connection_stays_until_the_worker_closes_its_end_though_the_last_word_was_sent_at_once() {
+    let Joined { mut worker, fed: _fed, frames, shutdown, attended, .. } = join().await;
+    let mut last_word = Vec::new();
+    push_frame(&MasterFrame::Shutdown, &mut last_word).unwrap();
+    frames.send(last_word.clone()).unwrap();
+    drop(frames);
+    let mut heard = Vec::new();
+    worker.read_to_end(&mut heard).await.unwrap();
+    assert!(heard == last_word, "it heard {heard:?}");
+    shutdown.send_replace(true);
+    // On a real way the word may still be sent again now, and must not be thrown away for what is left unread.
+    for _ in 0..10_000 {
+        let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };
+        write_frame(&mut worker, &WorkerFrame::CommitRequest { attempt }).await.unwrap();
+    }
+    assert!(!attended.is_finished(), "nobody waited for it");
+    drop(worker);
+    attended.await.unwrap();
+}
