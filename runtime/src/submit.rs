@@ -370,14 +370,25 @@ fn refuse_within(written: &[PathBuf], output: &Path) -> Result<(), SubmitError> 
     }
 }
 
-/// A path without links: of one that is not there yet, that of its folder and its name.
+/// Links that are followed to where a file is to be written.
+const LINKS_MAX: u32 = 40;
+
+/// A path without links: of one that is not there yet, where it will be, as far as that can be known.
 fn resolved(path: &Path) -> PathBuf {
-    let of_folder = || {
-        let folder = path.parent()?;
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for _ in 0..LINKS_MAX {
+        // A link that leads nowhere yet is written through.
+        match (fs::canonicalize(&path), fs::read_link(&path), path.parent()) {
+            (Ok(whole), ..) => return whole,
+            (Err(_), Ok(target), Some(folder)) => path = folder.join(target),
+            _ => break,
+        }
+    }
+    let of_ancestor = |ancestor: &Path| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(fs::canonicalize(ancestor).ok()?.join(rest))
     };
-    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
+    path.ancestors().find_map(of_ancestor).unwrap_or_else(|| path.clone())
 }
 
 /// Checks that work measured before is that of a job of so many tasks.

@@ -1,7 +1,14 @@
 //! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names.
 
-/// A list with commas, of which those within braces are no separators.
+/// A list with commas, of which those within braces are no separators. What is empty is left out.
 pub fn split_list(text: &str) -> Vec<String> {
+    let mut items = split_all(text);
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+/// The same with what is empty.
+fn split_all(text: &str) -> Vec<String> {
     let (mut items, mut item, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {
         match letter {
@@ -17,7 +24,6 @@ pub fn split_list(text: &str) -> Vec<String> {
         }
     }
     items.push(item);
-    items.retain(|item| !item.is_empty());
     items
 }
 
@@ -70,7 +76,7 @@ fn expand_first(text: &str) -> Option<Vec<String>> {
     });
     let close = close?;
     let (before, after) = (&text[..open], &text[close + 1..]);
-    let inner = split_list(&text[open + 1..close]);
+    let inner = split_all(&text[open + 1..close]);
     Some(inner.iter().map(|inner| format!("{before}{inner}{after}")).collect())
 }
 
@@ -85,6 +91,9 @@ mod tests {
         assert_eq!(expanded("x{a,b{c,d}}y"), ["xay", "xbcy", "xbdy"]);
         assert_eq!(expanded("{a,b}{c,d}"), ["ac", "ad", "bc", "bd"]);
         assert_eq!(expanded("x{a"), ["x{a"]);
+        assert_eq!(expanded("part{,-b}"), ["part", "part-b"]);
+        assert_eq!(expanded("x{}y"), ["xy"]);
+        assert_eq!(split_list("a,,b,"), ["a", "b"]);
         assert_eq!(expanded(&"{a,b}".repeat(13)).len(), 8192);
     }
 

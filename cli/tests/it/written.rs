@@ -69,11 +69,20 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
             assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
         }
     }
-    // One that is not there yet neither.
+    // One that is not there yet neither, also by a link that leads nowhere before the job has run.
     let new = sandbox.text("new");
+    symlink("new/part-00000", sandbox.path("to-new")).unwrap();
+    symlink("to-new", sandbox.path("to-it")).unwrap();
+    symlink("out/none", sandbox.path("to-out")).unwrap();
     let within = sandbox.text("new/trace");
     sandbox.run(["run", "wordcount", &input, "--output", &new, "--trace", &within]).expect_code(3);
-    assert!(!sandbox.path("new").exists());
+    for (name, output) in [("to-new", &new), ("to-it", &new), ("to-out", &out)] {
+        let written = sandbox.text(name);
+        let words = ["run", "wordcount", &input, "--workers", "1", "--overwrite", "--output", output];
+        let refused = sandbox.run(words.iter().chain(&["--trace", &written])).expect_code(2);
+        refused.expect_words(&[&format!("{written} would be written into the output directory")]);
+        assert!(!sandbox.path("new").exists() && !sandbox.path("out/none").exists(), "{name}");
+    }
     // Beside it is well, also if the name begins alike.
     let beside = sandbox.text("out-trace");
     sandbox.run_well(["run", "wordcount", &input, "--overwrite", "--output", &out, "--trace", &beside]);

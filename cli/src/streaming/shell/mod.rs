@@ -239,7 +239,7 @@ impl<'a> FileCall<'a> {
         Ok(self.code())
     }
 
-    /// The files that a name stands for, in the order of their names; there may be none.
+    /// The files that a name stands for, each once, in the order of their names; there may be none.
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
         let mut all = Vec::new();
         for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
@@ -251,6 +251,8 @@ impl<'a> FileCall<'a> {
                 all.extend(fitting.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
             }
         }
+        all.sort_unstable();
+        all.dedup();
         Ok(all)
     }
 

@@ -2,6 +2,7 @@
 //! where somebody is.
 
 use super::{FileCall, FileOutcome, NOT_FOUND, Refused, io_refused};
+use crate::streaming::lists::expand_braces;
 use crate::terminal::stdout_line;
 use gristmill_runtime::output_dir;
 use std::fs;
@@ -14,19 +15,27 @@ impl FileCall<'_> {
         if self.paths.is_empty() {
             return Ok(self.too_few(1));
         }
+        // Judged before anything goes: what is kept may be told by what is removed.
+        let mut judged = Vec::new();
         for name in &self.paths {
             match self.refuse_dots(name).and_then(|()| self.named(name)) {
                 Ok(found) if found.is_empty() && !self.has(&["f"]) => {
                     self.refuse(&Refused(format!("`{name}': {NOT_FOUND}")));
                 }
-                Ok(found) => {
-                    for path in found {
-                        if let Err(refused) = self.remove_one(name, &path, recursive)? {
-                            self.refuse(&refused);
-                        }
-                    }
-                }
+                Ok(found) => judged.extend(found.into_iter().map(|path| {
+                    let judged = self.refuse_kept(name, &path);
+                    (name, path, judged)
+                })),
                 Err(refused) => self.refuse(&refused),
+            }
+        }
+        for (name, path, judged) in judged {
+            let removed = match judged {
+                Ok(()) => self.remove_one(name, &path, recursive)?,
+                refused => refused,
+            };
+            if let Err(refused) = removed {
+                self.refuse(&refused);
             }
         }
         Ok(self.code())
@@ -50,9 +59,6 @@ impl FileCall<'_> {
     }
 
     fn remove_one(&self, name: &str, path: &Path, recursive: bool) -> FileOutcome {
-        if let Err(refused) = self.refuse_kept(name, path) {
-            return Ok(Err(refused));
-        }
         let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
         let removed = match (is_folder, recursive) {
             (true, false) => return Ok(Err(Refused(format!("`{name}': Is a directory")))),
@@ -65,12 +71,12 @@ impl FileCall<'_> {
         Ok(io_refused(name, removed))
     }
 
-    /// Refuses a name that ends in `.` or `..`: what it means depends on where one is.
+    /// Refuses a name that ends in `.` or `..`, or stands for one that does: what it means depends on where one is.
     pub(super) fn refuse_dots(&self, name: &str) -> Result<(), Refused> {
-        match name.rsplit('/').find(|part| !part.is_empty()) {
-            Some("." | "..") => Err(kept(name, "it ends in . or .. and")),
-            _ => Ok(()),
-        }
+        let names = expand_braces(name).map_err(|error| Refused(error.to_string()))?;
+        let ends_so =
+            |name: &String| matches!(name.rsplit('/').find(|part| !part.is_empty()), Some("." | ".."));
+        if names.iter().any(ends_so) { Err(kept(name, "it ends in . or .. and")) } else { Ok(()) }
     }
 
     /// Refuses a place that is to stay. A link there is itself, not what it leads to.

@@ -31,6 +31,23 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
+fn braces_stand_for_each_file_once_for_empty_alternatives_and_for_no_folder_above() {
+    let sandbox = Sandbox::new();
+    install(&sandbox);
+    for name in ["part", "part-b"] {
+        sandbox.write(&format!("hdfs/d/{name}"), format!("{name}\n"));
+    }
+    for words in [&["-rm", "-r", "/d/{.}"][..], &["-rm", "-r", "/d/x/{..,q}"], &["-mv", "/d/.{.}", "/e"]] {
+        refused(&sandbox, words, "is not removed or moved");
+        assert!(sandbox.path("hdfs/d/part").exists(), "{words:?}");
+    }
+    assert_eq!(run(&sandbox, &["-cat", "/d/part{-b,}"]), "part\npart-b\n");
+    assert_eq!(run(&sandbox, &["-cat", "/d/{part*,*b}"]), "part\npart-b\n");
+    run(&sandbox, &["-rm", "/d/{part*,*b}"]);
+    assert!(fs::read_dir(sandbox.path("hdfs/d")).unwrap().next().is_none());
+}
+
+#[test]
 fn folder_that_holds_where_one_is_stays_when_it_is_to_be_removed_or_moved() {
     let sandbox = Sandbox::new();
     sandbox.write("top/a/b/sub/kept", "kept\n");

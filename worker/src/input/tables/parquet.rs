@@ -122,20 +122,38 @@ impl ParquetFile {
 /// Sees to it that each row group belongs to one piece, and that no row is said to be there that no group has, or the other
 /// way round. `end` is where the data of the file ends.
 fn check_groups(footer: &ParquetMetaData, end: u64) -> Result<(), DecodeError> {
-    let (mut last, mut rows) = (0, 0_u64);
+    let (mut places, mut rows) = (Vec::new(), 0_u64);
     for group in footer.row_groups() {
-        let begins = begins(group);
-        if begins < last || end <= begins && 0 < group.num_columns() {
-            return Err(format!("a row group of it is said to begin at byte {begins}").into());
+        let group_rows = u64::try_from(group.num_rows()).ok();
+        let sum = group_rows.and_then(|group| rows.checked_add(group));
+        rows = sum.ok_or("a row group of it is said to have less than no rows")?;
+        // Of one without rows nothing needs to lie anywhere.
+        if 0 < group.num_rows() && 0 < group.num_columns() {
+            places.push((begins(group), ends(group)));
         }
-        let group_rows = u64::try_from(group.num_rows()).ok().and_then(|group| rows.checked_add(group));
-        (last, rows) = (begins, group_rows.ok_or("a row group of it is said to have less than no rows")?);
+    }
+    // They may be listed in any order.
+    places.sort_unstable();
+    let next = places.iter().skip(1).map(|(begins, _)| *begins).chain([end]);
+    for ((begins, ends), next) in places.iter().zip(next) {
+        if end <= *begins || next < *ends {
+            return Err(format!("a row group of it is said to lie from byte {begins} to {ends}").into());
+        }
     }
     let said = footer.file_metadata().num_rows();
     if u64::try_from(said) != Ok(rows) {
         return Err(format!("it is said to have {said} rows, and its row groups {rows}").into());
     }
     Ok(())
+}
+
+/// Where the bytes of a row group end.
+fn ends(group: &RowGroupMetaData) -> u64 {
+    let ends = group.columns().iter().map(|column| {
+        let (begins, length) = column.byte_range();
+        begins.saturating_add(length)
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// Where the bytes of a row group begin; one without columns has none, and belongs to the first piece.
@@ -212,5 +230,56 @@ impl Iterator for ParquetBatches {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_batch().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+
+    /// The footer of a file with so many rows, of groups with so many each whose bytes lie from there to there.
+    fn footer(rows: i64, groups: &[(i64, i64, i64)]) -> ParquetMetaData {
+        let schema = Arc::new(parse_message_type("message m { required int32 a; }").unwrap());
+        let schema = Arc::new(SchemaDescriptor::new(schema));
+        let group = |&(rows, begins, ends): &(i64, i64, i64)| {
+            let column = ColumnChunkMetaData::builder(schema.column(0))
+                .set_data_page_offset(begins)
+                .set_total_compressed_size(ends - begins);
+            let column = column.build().unwrap();
+            let group = RowGroupMetaData::builder(schema.clone()).set_num_rows(rows);
+            group.set_column_metadata(vec![column]).build().unwrap()
+        };
+        let file = FileMetaData::new(2, rows, None, None, schema.clone(), None);
+        ParquetMetaData::new(file, groups.iter().map(group).collect())
+    }
+
+    #[test]
+    fn groups_are_sound_in_any_order_and_empty_ones_wherever_they_are_said_to_be() {
+        let sound: [&[(i64, i64, i64)]; 3] = [
+            &[(3, 4, 40), (0, 0, 0), (3, 40, 90)],
+            &[(3, 40, 90), (3, 4, 40)],
+            &[(6, 4, 100), (0, 200, 300)],
+        ];
+        for groups in sound {
+            assert!(check_groups(&footer(6, groups), 100).is_ok(), "{groups:?}");
+        }
+    }
+
+    #[test]
+    fn groups_are_damage_that_lie_in_each_other_or_behind_the_data_or_have_other_rows() {
+        let damaged: [&[(i64, i64, i64)]; 6] = [
+            &[(3, 4, 41), (3, 40, 90)],
+            &[(3, 4, 40), (3, 20, 90)],
+            &[(3, 4, 40), (3, 100, 101)],
+            &[(3, 4, 40), (3, 40, 101)],
+            &[(3, 4, 40), (2, 40, 90)],
+            &[(9, 4, 40), (-3, 40, 90)],
+        ];
+        for groups in damaged {
+            assert!(check_groups(&footer(6, groups), 100).is_err(), "{groups:?}");
+        }
     }
 }
