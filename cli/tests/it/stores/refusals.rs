@@ -130,13 +130,20 @@ fn answer_404_to_many_deletes_is_no_success() {
     assert!(told.stderr.contains("could not be removed") && told.stderr.contains("404"), "{}", told.stderr);
 }
 
+/// The answer of a store that lists one object.
+fn listing_of(key: &str) -> Deed {
+    let page = format!(
+        "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>{key}</Key>\
+         <LastModified>2026-11-26T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>1</Size></Contents>\
+         </ListBucketResult>"
+    );
+    Deed::Answer(200, page)
+}
+
 #[test]
 fn listing_with_a_key_that_cannot_be_asked_for_says_which_one() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>logs//x</Key>\
-                <LastModified>2026-11-26T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>1</Size></Contents>\
-                </ListBucketResult>";
-    let odd = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
+    let odd = server.rule(Rule::always(Method::GET, "list-type=2", listing_of("logs//x")));
     let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/logs/"]).expect_code(4);
     finished.expect_words(&["could not list s3://data/logs", "the key \"logs//x\"", "rename it"]);
     assert_eq!(server.done(odd), 1);
@@ -268,10 +275,7 @@ fn endpoint_that_is_no_url_is_told_as_a_setting_and_an_empty_one_as_none() {
 #[test]
 fn key_with_a_slash_at_its_end_is_said_to_be_one_that_cannot_be_asked_for() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    let page = "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>in/d/</Key>\
-                <LastModified>2026-11-26T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>1</Size></Contents>\
-                </ListBucketResult>";
-    let odd = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
+    let odd = server.rule(Rule::always(Method::GET, "list-type=2", listing_of("in/d/")));
     let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/in/"]).expect_code(4);
     finished.expect_words(&["could not read s3://data/in/d", "its key begins or ends with `/`", "rename it"]);
     assert_eq!(server.done(odd), 1);
