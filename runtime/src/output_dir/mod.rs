@@ -130,9 +130,8 @@ impl OutputDirectory {
         if !made {
             folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
         }
-        // Not ours, and not to be touched for a moment either.
-        if !made && folder.look(TEMPORARY).is_err() {
-            replaceable(&folder, overwrite)?;
+        if !made {
+            refuse_untouched(&folder, overwrite)?;
         }
         let named = format!("{}{nonce}", PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
@@ -260,6 +259,23 @@ fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, Output
         false => protected::refuse_other(folder, &there)?,
     }
     Ok(there)
+}
+
+/// Refuses what is not to be replaced without touching it. While somebody else claims the directory, what is seen in it may
+/// be half moved aside: then only the claim itself tells.
+///
+/// # Errors
+/// As `replaceable`.
+fn refuse_untouched(folder: &Folder, overwrite: bool) -> Result<(), OutputError> {
+    let seen = || match folder.look(TEMPORARY) {
+        Ok(_) => None,
+        Err(_) => folder.modified().ok(),
+    };
+    let before = seen();
+    match replaceable(folder, overwrite) {
+        Err(error) if before.is_some() && before == seen() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.

@@ -16,6 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 pub use foreign::{ForeignError, refuse_foreign};
 pub use plain_name::{NotPlain, PlainName};
@@ -97,6 +98,14 @@ impl Folder {
     #[must_use]
     pub fn named(self, path: PathBuf) -> Self {
         Self { path, ..self }
+    }
+
+    /// When something in the folder was last made, renamed or removed.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn modified(&self) -> io::Result<SystemTime> {
+        self.metadata()?.modified()
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
