@@ -1,10 +1,12 @@
 //! Files that a command writes for one person: 0600, as they name files and tell what jobs said.
 
 use anyhow::Context as _;
-use rustix::fs::Access;
+use gristmill_runtime::submit::resolved;
+use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that is there already and was not to be replaced, exit code 3.
@@ -14,6 +16,26 @@ pub struct FileExists {
     /// What was to be written.
     what: &'static str,
     path: PathBuf,
+}
+
+/// Whether two paths lead to one file, there already or not.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    resolved(one) == resolved(other)
+}
+
+/// Opens a named pipe to write to it.
+///
+/// # Errors
+/// Nobody reads from it, and one would wait for a reader that may never come.
+fn open_pipe(path: &Path) -> io::Result<fs::File> {
+    let opened = rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    let pipe = opened.map_err(|error| match error {
+        Errno::NXIO => io::Error::other("nobody reads from this pipe"),
+        error => error.into(),
+    })?;
+    let flags = fcntl_getfl(&pipe)?;
+    fcntl_setfl(&pipe, flags - OFlags::NONBLOCK)?;
+    Ok(pipe.into())
 }
 
 /// Whether such a file could be written there, asked before the work whose result it is to hold.
@@ -48,8 +70,12 @@ pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8
 /// Writes a file that only its owner may read; `what` it is stands in the error.
 fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || {
+        let is_pipe = fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
         let mut options = fs::File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let mut file = match is_pipe {
+            true => open_pipe(path)?,
+            false => options.write(true).create(true).truncate(true).mode(0o600).open(path)?,
+        };
         // One that was there keeps its mode otherwise; a pipe or a terminal is whose it is.
         if file.metadata()?.is_file() {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;

@@ -89,7 +89,9 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
     let narrate = NarrateFlags::from_arg_matches(typed)?;
-    if job.report.trace.is_some() && job.report.trace == narrate.narrate_html {
+    if let (Some(trace), Some(story)) = (&job.report.trace, &narrate.narrate_html)
+        && private_file::is_same(trace, story)
+    {
         return Err(usage(
             "--trace and --narrate-html name the same file: give each a place of its own".to_owned(),
         ));

@@ -374,7 +374,8 @@ fn refuse_within(written: &[PathBuf], output: &Path) -> Result<(), SubmitError> 
 const LINKS_MAX: u32 = 40;
 
 /// A path without links: of one that is not there yet, where it will be, as far as that can be known.
-fn resolved(path: &Path) -> PathBuf {
+#[must_use]
+pub fn resolved(path: &Path) -> PathBuf {
     let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for _ in 0..LINKS_MAX {
         // A link that leads nowhere yet is written through.

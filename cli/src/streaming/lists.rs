@@ -1,14 +1,8 @@
-//! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names.
+//! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names. A `\` takes the meaning
+//! from the sign behind it, within names; it stays, for whoever looks for them.
 
 /// A list with commas, of which those within braces are no separators. What is empty is left out.
 pub fn split_list(text: &str) -> Vec<String> {
-    let mut items = split_all(text);
-    items.retain(|item| !item.is_empty());
-    items
-}
-
-/// The same with what is empty.
-fn split_all(text: &str) -> Vec<String> {
     let (mut items, mut item, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {
         match letter {
@@ -24,6 +18,7 @@ fn split_all(text: &str) -> Vec<String> {
         }
     }
     items.push(item);
+    items.retain(|item| !item.is_empty());
     items
 }
 
@@ -64,20 +59,38 @@ pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
 
 /// The names that the first braces stand for; `None` if there are none.
 fn expand_first(text: &str) -> Option<Vec<String>> {
-    let open = text.find('{')?;
+    let signs = || meaning_signs(text);
+    let (open, _) = signs().find(|(_, sign)| *sign == '{')?;
     let mut depth = 0;
-    let close = text[open..].char_indices().find_map(|(at, letter)| {
-        depth = match letter {
-            '{' => depth + 1,
-            '}' => depth - 1,
-            _ => depth,
-        };
-        (depth == 0).then_some(open + at)
-    });
-    let close = close?;
-    let (before, after) = (&text[..open], &text[close + 1..]);
-    let inner = split_all(&text[open + 1..close]);
-    Some(inner.iter().map(|inner| format!("{before}{inner}{after}")).collect())
+    // Where each of the names inside begins, behind a brace or a comma.
+    let mut begins = Vec::new();
+    for (at, sign) in signs().skip_while(|(at, _)| *at < open) {
+        match sign {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if at == open || (depth == 1 && sign == ',') {
+            begins.push(at + 1);
+        }
+        if depth == 0 {
+            let (before, after) = (&text[..open], &text[at + 1..]);
+            let ends = begins.iter().skip(1).map(|begin| begin - 1).chain([at]);
+            let inner = begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]);
+            return Some(inner.map(|inner| format!("{before}{inner}{after}")).collect());
+        }
+    }
+    None
+}
+
+/// The braces and commas of a name that are not escaped, each with its place.
+fn meaning_signs(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut is_escaped = false;
+    text.char_indices().filter(move |(_, letter)| {
+        let means = !is_escaped && matches!(letter, '{' | '}' | ',');
+        is_escaped = !is_escaped && *letter == '\\';
+        means
+    })
 }
 
 #[cfg(test)]
@@ -93,6 +106,11 @@ mod tests {
         assert_eq!(expanded("x{a"), ["x{a"]);
         assert_eq!(expanded("part{,-b}"), ["part", "part-b"]);
         assert_eq!(expanded("x{}y"), ["xy"]);
+        assert_eq!(expanded(r"x{a\,b,c}"), [r"xa\,b", "xc"]);
+        assert_eq!(expanded(r"\{a,b}"), [r"\{a,b}"]);
+        assert_eq!(expanded(r"{a,b\}}"), ["a", r"b\}"]);
+        assert_eq!(expanded(r"\\{a,b}"), [r"\\a", r"\\b"]);
+        assert_eq!(expanded("x}{a,b}"), ["x}a", "x}b"]);
         assert_eq!(split_list("a,,b,"), ["a", "b"]);
         assert_eq!(expanded(&"{a,b}".repeat(13)).len(), 8192);
     }

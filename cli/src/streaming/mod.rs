@@ -39,12 +39,14 @@ use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::FileCuts;
+use gristmill_worker::input::wildcards::has_wildcards;
 use gristmill_worker::output::PartFormat;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
 use places::FileNames;
 use report::JobReporter;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -287,8 +289,7 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
         );
         return Err(StreamError::new(code::SUBMIT, said));
     }
-    let has_wildcards = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
-    match job.inputs.iter().find(|path| !path.exists() && !has_wildcards(path)) {
+    match job.inputs.iter().find(|path| !path.exists() && !has_wildcards(path.as_os_str().as_bytes())) {
         Some(missing) => {
             let said = format!("Input path does not exist: {}", places.uri(missing));
             Err(StreamError::new(code::INPUT, said))
@@ -349,14 +350,11 @@ fn job_options(
 
 /// The files of these paths, one folder deep; what cannot be looked at is refused later.
 fn input_files(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let is_seen =
-        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['_', '.']));
-    let named = paths.iter().flat_map(|path| match path.exists() {
-        true => vec![path.clone()],
-        false => shell::glob(path).unwrap_or_default().into_iter().filter(is_seen).collect(),
-    });
+    let named = paths.iter().flat_map(|path| shell::input_paths(path).unwrap_or_default());
     let of = |path: PathBuf| match fs::read_dir(&path) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(is_seen).collect(),
+        Ok(entries) => {
+            entries.flatten().map(|entry| entry.path()).filter(|path| !shell::is_hidden(path)).collect()
+        }
         Err(_) => vec![path],
     };
     named.flat_map(of).collect()

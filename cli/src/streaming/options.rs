@@ -7,12 +7,12 @@ use super::names::Properties;
 use super::places::{FileNames, scheme_of};
 use super::readers;
 use super::steps::step;
-use super::{StreamError, code, forms};
+use super::{StreamError, code, forms, shell};
 use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
 use gristmill_worker::input::Compression;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Options with a value behind them.
@@ -222,6 +222,21 @@ pub struct TypedJob {
     pub archives: Vec<(PathBuf, String)>,
 }
 
+/// What the names are that the braces of one stand for, each once: several of them may mean the same file.
+fn found_once(name: &str, meant: &[PathBuf]) -> Result<BTreeSet<PathBuf>, StreamError> {
+    let mut found = BTreeSet::new();
+    for path in meant {
+        let fitting = shell::input_paths(path).map_err(|unreadable| {
+            StreamError::new(code::INPUT, format!("{}: {}", unreadable.folder.display(), unreadable.error))
+        })?;
+        found.extend(fitting);
+    }
+    match found.is_empty() {
+        true => Err(StreamError::new(code::INPUT, format!("Input Pattern {name} matches 0 files"))),
+        false => Ok(found),
+    }
+}
+
 impl TypedOptions {
     /// The job that was meant.
     ///
@@ -236,11 +251,13 @@ impl TypedOptions {
             property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
         let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
         let mut paths = Vec::new();
-        for list in inputs.flat_map(split_list) {
+        for name in inputs.flat_map(split_list) {
             let names =
-                expand_braces(&list).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
-            for name in names {
-                paths.push(local(&name)?);
+                expand_braces(&name).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
+            let meant = names.iter().map(|name| local(name)).collect::<Result<Vec<_>, _>>()?;
+            match <[PathBuf; 1]>::try_from(meant) {
+                Ok(one) => paths.extend(one),
+                Err(meant) => paths.extend(found_once(&name, &meant)?),
             }
         }
         if paths.is_empty() {
@@ -576,6 +593,12 @@ mod tests {
 
     #[test]
     fn lists_and_braces_name_several_files() {
-        assert_eq!(job("-input /b,/c{1,2}").unwrap().job.inputs, ["/in", "/b", "/c1", "/c2"]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        ["c1", "c2"].iter().for_each(|name| std::fs::write(path(name), "").unwrap());
+        let typed = |inputs: &str| job(&format!("-input {inputs}"));
+        let expected = ["/in".to_owned(), "/b".to_owned(), path("c1"), path("c2")];
+        assert_eq!(typed(&format!("/b,{}", path("c{2,1,*,3}"))).unwrap().job.inputs, expected);
+        assert_eq!(typed(&path("c{3,x*}")).unwrap_err().code, code::INPUT);
     }
 }

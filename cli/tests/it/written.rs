@@ -2,7 +2,9 @@
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, oracle};
-use std::fs;
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -92,9 +94,30 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
 fn trace_and_narration_in_one_file_are_refused() {
     let sandbox = Sandbox::new();
     let (input, one) = (sandbox.write("text", "a\n"), sandbox.text("one"));
-    let flags = ["run", "wordcount", &input, "--trace", &one, "--narrate-html", &one];
-    sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
-    assert!(!sandbox.path("one").exists());
+    symlink("one", sandbox.path("link")).unwrap();
+    for same in ["one", "./one", "../{}/one", "link"] {
+        let folder = sandbox.path("");
+        let same = sandbox.text(&same.replace("{}", folder.file_name().unwrap().to_str().unwrap()));
+        let flags = ["run", "wordcount", &input, "--trace", &one, "--narrate-html", &same];
+        sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
+        assert!(!sandbox.path("one").exists(), "{same}");
+    }
+}
+
+#[test]
+fn trace_goes_to_a_pipe_if_somebody_reads_from_it_and_waits_for_nobody() {
+    let sandbox = Sandbox::new();
+    let (input, pipe) = (sandbox.write("text", "a\n"), sandbox.text("pipe"));
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let run = || sandbox.run(["run", "wordcount", &input, "--workers", "1", "--trace", &pipe]);
+    run().expect_code(3).expect_words(&["could not write the trace", "nobody reads from this pipe"]);
+    // Open before anybody writes, without waiting for that.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let mut reader = File::from(rustix::fs::open(&pipe, flags, Mode::empty()).unwrap());
+    run().expect_code(0);
+    let mut trace = String::new();
+    reader.read_to_string(&mut trace).unwrap();
+    assert!(trace.contains("traceEvents"));
 }
 
 #[test]

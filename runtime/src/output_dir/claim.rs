@@ -19,6 +19,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 /// How the claim file of a job is called while the output is finished, or abandoned; its nonce follows.
 pub(super) const CLOSING: &str = "closing-";
@@ -26,6 +27,9 @@ pub(super) const ABANDONING: &str = "abandoning-";
 
 /// Longest claim file, bytes.
 const CLAIM_BYTES_MAX: u64 = 4096;
+
+/// How long a folder may be there before its claim is signed, which takes no time to speak of.
+const UNSIGNED_MAX: Duration = Duration::from_secs(3600);
 
 /// What a claim file says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -151,10 +155,13 @@ pub(super) fn sweep(directory: &Folder) {
     }
 }
 
-/// Whether nobody holds the claim in a folder, and its owner is dead.
+/// Whether nobody holds the claim in a folder, and its owner is dead; or nobody has signed it for long.
 fn is_left(retired: &Folder) -> io::Result<bool> {
     retired.refuse_shared()?;
-    let Some((name, _, _)) = find(retired)? else { return Ok(false) };
+    let Some((name, _, _)) = find(retired)? else {
+        let age = SystemTime::now().duration_since(retired.modified()?).unwrap_or_default();
+        return Ok(UNSIGNED_MAX < age && retired.names()?.is_empty());
+    };
     let mut file = retired.open_own(&name)?;
     if file.try_lock().is_err() {
         return Ok(false);

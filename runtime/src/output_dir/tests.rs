@@ -9,6 +9,7 @@ use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
+use std::time::{Duration, SystemTime};
 
 fn success() -> Success {
     Success {
@@ -640,7 +641,13 @@ fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
     };
     make("_claim-dead", &of_dead.to_string());
     make("_claim-unknown", "{");
+    // One of nobody who would have signed it by now, and one that somebody may be about to sign.
+    for (name, age) in [("_claim-old", 2 * 3600), ("_claim-new", 0)] {
+        fs::DirBuilder::new().mode(0o700).create(out.join(name)).unwrap();
+        let made = SystemTime::now() - Duration::from_secs(age);
+        File::open(out.join(name)).unwrap().set_modified(made).unwrap();
+    }
     OutputDirectory::claim(&out, true, false, "3").unwrap().abandon();
-    assert_eq!(names(&out), [SUCCESS, "_claim-1", "_claim-unknown"]);
+    assert_eq!(names(&out), [SUCCESS, "_claim-1", "_claim-new", "_claim-unknown"]);
     drop(remains);
 }

@@ -236,6 +236,18 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A table whose columns are compressed by what nothing here unpacks.
+    #[error(
+        "{kind} input {path} has columns compressed by {codec}, which are not read here; write it with snappy, gzip, zstd, lz4 or none"
+    )]
+    TableCodec {
+        /// As the user named it.
+        path: FilePath,
+        /// What its name says that it is.
+        kind: TableKind,
+        /// What they are compressed by.
+        codec: &'static str,
+    },
     /// A file without a byte that holds a table by its name.
     #[error(
         "{kind} input {path} is empty, and a {kind} file is not, be it one without rows; write it again, or leave it out"

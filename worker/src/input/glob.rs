@@ -1,11 +1,13 @@
 //! Names with wildcards, for those whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`, `**/part-*`.
 //!
-//! `*` stands for any bytes of a name and `?` for one, `[a-c]` for one of these and `[!a-c]` for any other, `**` as a whole
-//! name for any folders or none, those behind links left out as in a shell. Names that begin with `_` or `.` are found by
-//! wildcards that begin so themselves. What cannot be looked at is an error and never left out silently.
+//! What the signs stand for is said in `wildcards`; `**` as a whole name stands for any folders or none, those behind links
+//! left out as in a shell. Names that begin with `_` or `.` are found by wildcards that begin so themselves. What cannot be
+//! looked at is an error and never left out silently.
 
 use super::InputError;
 use super::path::FilePath;
+use super::wildcards::{fits, only_name};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -13,11 +15,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// Folders that are gone into, one within the other.
 pub(super) const DEPTH_MAX: usize = 256;
-
-/// Whether there are wildcards in it.
-pub(super) fn has_wildcards(path: &FilePath) -> bool {
-    path.as_bytes().iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
-}
 
 /// The files and folders that a name with wildcards stands for, in the order of their names, at most `limit`.
 ///
@@ -30,10 +27,16 @@ pub(super) fn expand(pattern: &FilePath, limit: usize) -> Result<Vec<FilePath>, 
         for base in &found {
             match component {
                 Component::Normal(name) if name == "**" => folders_below(base, 0, &mut next, limit)?,
-                Component::Normal(name) if has_wildcards(&FilePath::from(Path::new(name))) => {
-                    let names = names_in(base)?.into_iter().filter(|found| is_match(name.as_bytes(), found));
-                    next.extend(names.map(|found| base.join(std::ffi::OsStr::from_bytes(&found))));
-                }
+                Component::Normal(name) => match only_name(name.as_bytes()) {
+                    Some(name) => {
+                        next.extend(Some(base.join(OsStr::from_bytes(&name))).filter(|path| is_there(path)));
+                    }
+                    None => {
+                        let mut names = names_in(base)?;
+                        names.retain(|found| is_match(name.as_bytes(), found));
+                        next.extend(names.iter().map(|found| base.join(OsStr::from_bytes(found))));
+                    }
+                },
                 other => next.extend(Some(base.join(other)).filter(|path| is_there(path))),
             }
             if limit < next.len() {
@@ -93,7 +96,7 @@ fn folders_below(
         return Ok(());
     }
     for name in names_in(folder)? {
-        let path = folder.join(std::ffi::OsStr::from_bytes(&name));
+        let path = folder.join(OsStr::from_bytes(&name));
         if matches!(name.first(), Some(b'_' | b'.')) {
             continue;
         }
@@ -110,8 +113,9 @@ fn folders_below(
 
 /// Whether a name fits a pattern.
 fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+    let own = pattern.strip_prefix(b"\\").unwrap_or(pattern);
     if let Some(first @ (b'_' | b'.')) = name.first()
-        && pattern.first() != Some(first)
+        && own.first() != Some(first)
     {
         return false;
     }
@@ -152,67 +156,6 @@ pub(super) fn names_fitted(pattern: &str, path: &str) -> Option<usize> {
     fitted
 }
 
-/// Without a stack that grows: after a `*` that does not fit, one more byte is given to it.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut from) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while from < name.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, from));
-            at += 1;
-        } else if let Some(length) = one(&pattern[at.min(pattern.len())..], name[from]) {
-            (at, from) = (at + length, from + 1);
-        } else if let Some((before, given)) = star {
-            (at, from) = (before + 1, given + 1);
-            star = Some((before, given + 1));
-        } else {
-            return false;
-        }
-    }
-    pattern[at.min(pattern.len())..].iter().all(|byte| *byte == b'*')
-}
-
-/// Bytes of the pattern's first sign, if it stands for this byte.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
-    match pattern.first()? {
-        b'?' => Some(1),
-        b'[' => match pattern.iter().skip(2).position(|sign| *sign == b']') {
-            // One that is never closed stands for itself.
-            None => (byte == b'[').then_some(1),
-            Some(length) => {
-                let class = &pattern[1..length + 2];
-                let (not, class) = match class.strip_prefix(b"!") {
-                    Some(rest) => (true, rest),
-                    None => (false, class),
-                };
-                (in_class(class, byte) != not).then_some(length + 3)
-            }
-        },
-        sign => (*sign == byte).then_some(1),
-    }
-}
-
-fn in_class(class: &[u8], byte: u8) -> bool {
-    let mut rest = class;
-    while let Some((first, after)) = rest.split_first() {
-        match after {
-            [b'-', last, more @ ..] => {
-                if (*first..=*last).contains(&byte) {
-                    return true;
-                }
-                rest = more;
-            }
-            _ => {
-                if *first == byte {
-                    return true;
-                }
-                rest = after;
-            }
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +170,8 @@ mod tests {
             ("a*b*c", vec!["abc", "axbxbxc"], vec!["ab", "acb"]),
             ("[x", vec!["[x"], vec!["x"]),
             ("[]]", vec!["]"], vec!["["]),
+            ("[ä]*", vec!["ärger"], vec!["über"]),
+            (r"\_*", vec!["_x"], vec!["x"]),
         ] {
             yes.iter()
                 .for_each(|name| assert!(is_match(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}"));

@@ -10,12 +10,13 @@
 //! would be left out silently. Objects of stores are listed likewise (`stored`).
 
 use super::InputError;
-use super::glob::{DEPTH_MAX, expand, has_wildcards};
+use super::glob::{DEPTH_MAX, expand};
 use super::local::{open_regular, refuse_special};
 use super::path::FilePath;
 use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::tables::{Table, TableKind};
+use super::wildcards::has_wildcards;
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -154,7 +155,7 @@ pub(super) fn list_within(
 ) -> Result<Vec<ListedFile>, InputError> {
     let mut walk = Walk { named: path, below, within: Vec::new(), names_left: names_max, names_max };
     match std::fs::metadata(path.to_path()) {
-        Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path) => {
+        Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path.as_bytes()) => {
             let mut files = Vec::new();
             for found in expand(path, FILES_MAX)? {
                 let metadata = std::fs::metadata(found.to_path());

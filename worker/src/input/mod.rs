@@ -22,6 +22,7 @@ mod stored;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub mod wildcards;
 mod window;
 
 pub use bad_records::{BadRecord, BadRecords, FileBadRecords};

@@ -6,7 +6,7 @@
 //! names are read, as a store may hold what other attempts and writers have left.
 //! Not here: how a store is asked (`objects`), and writing.
 
-use super::glob::{has_wildcards, names_fitted};
+use super::glob::names_fitted;
 use super::list::{ListedFile, Subdirectories};
 use super::path::FilePath;
 use super::split::{FileStamp, Piece};
@@ -42,7 +42,8 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
         };
     }
     let place = Prefix { bucket: &bucket, url: &url, below };
-    let mut found = if has_wildcards(&FilePath::from(url.key())) {
+    // A key may have a backslash of its own: without wildcards it is taken as it is.
+    let mut found = if url.key().contains(['*', '?', '[']) {
         place.fitting()?
     } else {
         match place.itself()? {
@@ -93,7 +94,7 @@ impl Prefix<'_> {
     fn fitting(&self) -> Result<Vec<Object>, InputError> {
         let pattern = self.url.key();
         // Up to the first wildcard all keys begin alike.
-        let literal = pattern.find(['*', '?', '[']).map_or(pattern, |at| &pattern[..at]);
+        let literal = pattern.find(['*', '?', '[', '\\']).map_or(pattern, |at| &pattern[..at]);
         // A `**` at the end stands for folders, so what lies in them is theirs.
         let of_folders = pattern.rsplit('/').next() == Some("**");
         let mut files = Vec::new();

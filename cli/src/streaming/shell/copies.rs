@@ -125,14 +125,13 @@ impl FileCall<'_> {
             return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(&place))));
         }
         if !self.moves(way) {
-            return self.copy_tree(source, &place, &mut Trail::default());
+            return self.copy_tree(source, &place, &mut Trail::default()).map(drop);
         }
         self.refuse_kept(name, &place)?;
         let is_link = fs::symlink_metadata(source).is_ok_and(|found| found.is_symlink());
         if is_link && way == CopyWay::Up {
             // Where it goes to it would lead elsewhere.
-            self.copy_tree(source, &place, &mut Trail::default())?;
-            return io_refused(&self.uri(source), fs::remove_file(source));
+            return self.copy_away(source, &place);
         }
         self.move_tree(source, &place)
     }

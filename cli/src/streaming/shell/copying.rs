@@ -11,7 +11,7 @@ use std::fs::{self, DirBuilder, File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What of a file's rights is copied: not that it runs as its owner.
 const RIGHTS: u32 = 0o777;
@@ -23,20 +23,53 @@ pub(super) enum Taken {
     Kept,
 }
 
+/// How much of a file or folder is where it was to go; what is not was told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(super) enum Copied {
+    Whole,
+    InPart,
+}
+
 impl FileCall<'_> {
     /// What becomes of files that are there.
     pub(super) fn taken(&self) -> Taken {
         if self.has(&["f"]) { Taken::Replaced } else { Taken::Kept }
     }
 
-    /// Copies a file, or a folder with all that is in it.
-    pub(super) fn copy_tree(&self, source: &Path, target: &Path, trail: &mut Trail) -> Result<(), Refused> {
-        let (from, to) = (self.uri(source), self.uri(target));
+    /// Copies a file, or a folder with all that is in it: what cannot be copied is told, and the rest goes on.
+    pub(super) fn copy_tree(
+        &self,
+        source: &Path,
+        target: &Path,
+        trail: &mut Trail,
+    ) -> Result<Copied, Refused> {
+        let from = self.uri(source);
         let found = io_refused(&from, fs::metadata(source))?;
         if !found.is_dir() {
-            return self.copy_file(source, target, &found);
+            // Only one that is named itself is somebody's who writes to it.
+            if trail.is_inside() && !found.is_file() {
+                return Err(Refused(format!(
+                    "`{from}': is a pipe, a socket or a device, which is not copied"
+                )));
+            }
+            return self.copy_file(source, target, &found).map(|()| Copied::Whole);
         }
         let below = self.enter(source, trail)?;
+        let copied = self.copy_below(&below, target, &found, trail);
+        trail.leave();
+        copied
+    }
+
+    /// Copies what is in a folder into a new one, or one that is there.
+    fn copy_below(
+        &self,
+        below: &[PathBuf],
+        target: &Path,
+        like: &Metadata,
+        trail: &mut Trail,
+    ) -> Result<Copied, Refused> {
+        let to = self.uri(target);
         // Nobody else looks in before it has its rights.
         let is_new = match DirBuilder::new().mode(0o700).create(target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && target.is_dir() => false,
@@ -44,18 +77,34 @@ impl FileCall<'_> {
         };
         // What is written is never read again.
         io_refused(&to, trail.enter(target))?;
+        let mut copied = Copied::Whole;
         for path in below {
-            if let Some(name) = path.file_name() {
-                self.copy_tree(&path, &target.join(name), trail)?;
+            let Some(name) = path.file_name() else { continue };
+            match self.copy_tree(path, &target.join(name), trail) {
+                Ok(Copied::Whole) => {}
+                Ok(Copied::InPart) => copied = Copied::InPart,
+                Err(refused) => {
+                    self.refuse(&refused);
+                    copied = Copied::InPart;
+                }
             }
         }
         trail.leave();
-        trail.leave();
-        if !is_new {
-            return Ok(());
+        if is_new {
+            let opened = File::open(target).and_then(|folder| self.keep_times(&folder, like));
+            io_refused(&to, opened.and_then(|()| give_rights(target, like)))?;
         }
-        let opened = File::open(target).and_then(|folder| self.keep_times(&folder, &found));
-        io_refused(&to, opened.and_then(|()| give_rights(target, &found)))
+        Ok(copied)
+    }
+
+    /// Copies a file or folder, and removes what was copied if that is all of it.
+    pub(super) fn copy_away(&self, source: &Path, target: &Path) -> Result<(), Refused> {
+        let from = self.uri(source);
+        if self.copy_tree(source, target, &mut Trail::default())? == Copied::InPart {
+            return Err(Refused(format!("`{from}': not all of it could be copied, so it stays")));
+        }
+        let is_folder = fs::symlink_metadata(source).is_ok_and(|found| found.is_dir());
+        io_refused(&from, if is_folder { fs::remove_dir_all(source) } else { fs::remove_file(source) })
     }
 
     /// Gives a copy the times of another file, if it was told to.
@@ -88,12 +137,7 @@ impl FileCall<'_> {
     /// Moves a file or folder, also to another disk.
     pub(super) fn move_tree(&self, source: &Path, target: &Path) -> Result<(), Refused> {
         match rename(source, target, self.taken()) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.copy_tree(source, target, &mut Trail::default())?;
-                let removed =
-                    if source.is_dir() { fs::remove_dir_all(source) } else { fs::remove_file(source) };
-                io_refused(&self.uri(source), removed)
-            }
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => self.copy_away(source, target),
             moved => io_refused(&self.uri(target), moved),
         }
     }

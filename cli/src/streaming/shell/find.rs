@@ -1,15 +1,18 @@
 //! `hadoop fs -find PATH… [-name PATTERN] [-print]`.
 
 use super::trees::entries;
-use super::wildcards::fits;
 use super::{FileCall, Refused, io_refused};
+use crate::streaming::lists::expand_braces;
 use crate::terminal::{stdout_line, stdout_raw};
+use gristmill_worker::input::wildcards::fits;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// What is looked for.
 #[derive(Default)]
-struct Wanted<'a> {
-    name: Option<&'a str>,
+struct Wanted {
+    /// Patterns of which the name fits one.
+    names: Option<Vec<String>>,
     /// Whether capitals are as small letters.
     any_case: bool,
     /// Whether what is found ends with a zero byte, not with a line.
@@ -25,10 +28,16 @@ impl FileCall<'_> {
             match *word {
                 "-name" | "-iname" => {
                     wanted.any_case = *word == "-iname";
-                    wanted.name = words.next().copied();
-                    if wanted.name.is_none() {
+                    let Some(pattern) = words.next() else {
                         self.refuse(&Refused(format!("{word} needs a pattern behind it")));
                         return Ok(u8::MAX);
+                    };
+                    match expand_braces(pattern) {
+                        Ok(names) => wanted.names = Some(names),
+                        Err(error) => {
+                            self.refuse(&Refused(error.to_string()));
+                            return Ok(u8::MAX);
+                        }
                     }
                 }
                 "-print0" => wanted.ends_with_zero = true,
@@ -52,7 +61,7 @@ impl FileCall<'_> {
         Ok(self.code())
     }
 
-    fn find_below(&self, path: &Path, wanted: &Wanted<'_>) -> anyhow::Result<()> {
+    fn find_below(&self, path: &Path, wanted: &Wanted) -> anyhow::Result<()> {
         if wanted.takes(path) {
             match wanted.ends_with_zero {
                 true => stdout_raw(&format!("{}\0", self.uri(path)))?,
@@ -71,13 +80,13 @@ impl FileCall<'_> {
     }
 }
 
-impl Wanted<'_> {
+impl Wanted {
     fn takes(&self, path: &Path) -> bool {
-        let Some(pattern) = self.name else { return true };
+        let Some(patterns) = &self.names else { return true };
         let name = path.file_name().unwrap_or_default();
-        match self.any_case {
+        patterns.iter().any(|pattern| match self.any_case {
             true => fits(pattern.to_lowercase().as_bytes(), name.to_string_lossy().to_lowercase().as_bytes()),
-            false => fits(pattern.as_bytes(), name.as_encoded_bytes()),
-        }
+            false => fits(pattern.as_bytes(), name.as_bytes()),
+        })
     }
 }

@@ -21,14 +21,16 @@ use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
 use gristmill_runtime::exit;
+use gristmill_worker::input::wildcards::has_wildcards;
 use shown::{print_end, print_file};
 use std::cell::Cell;
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use times::touch_empty;
-pub use wildcards::glob;
-use wildcards::has_wildcards;
+use wildcards::glob;
+pub use wildcards::{input_paths, is_hidden};
 
 /// How Hadoop says that a file is missing.
 const NOT_FOUND: &str = "No such file or directory";
@@ -246,7 +248,7 @@ impl<'a> FileCall<'a> {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
             if fs::symlink_metadata(&path).is_ok() {
                 all.push(path);
-            } else if has_wildcards(&path) {
+            } else if has_wildcards(path.as_os_str().as_bytes()) {
                 let fitting = glob(&path);
                 all.extend(fitting.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
             }

@@ -61,6 +61,11 @@ impl Trail {
         Ok(())
     }
 
+    /// Whether one is in a folder.
+    pub fn is_inside(&self) -> bool {
+        !self.within.is_empty()
+    }
+
     /// Leaves the folder that was gone into last.
     pub fn leave(&mut self) {
         self.within.pop();

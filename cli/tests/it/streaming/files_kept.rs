@@ -119,6 +119,49 @@ fn file_whose_name_does_not_fit_stays_when_a_class_of_letters_removes_others() {
 }
 
 #[test]
+fn signs_behind_backslashes_mean_themselves_and_what_else_would_fit_stays() {
+    let sandbox = Sandbox::new();
+    let names = ["a", "b", "-", "*", "a,b", "{a}"];
+    for name in names {
+        sandbox.write(&format!("hdfs/d/{name}"), "");
+    }
+    let left = || run(&sandbox, &["-ls", "-C", "/d"]).replace("hdfs:///d/", "");
+    assert_eq!(left(), "*\n-\na\na,b\nb\n{a}\n");
+    assert_eq!(run(&sandbox, &["-rm", r"/d/[\-z]"]), "Deleted hdfs:///d/-\n");
+    assert_eq!(run(&sandbox, &["-rm", r"/d/\*"]), "Deleted hdfs:///d/*\n");
+    assert_eq!(run(&sandbox, &["-rm", r"/d/{a\,b,x}"]), "Deleted hdfs:///d/a,b\n");
+    assert_eq!(run(&sandbox, &["-rm", r"/d/\{a\}"]), "Deleted hdfs:///d/{a}\n");
+    assert_eq!(left(), "a\nb\n");
+    for dots in [r"/d/\.\.", r"/d/\.", r"/d/.\."] {
+        refused(&sandbox, &["-rm", "-r", dots], "No such file or directory");
+    }
+    assert_eq!(left(), "a\nb\n");
+}
+
+#[test]
+fn copy_goes_on_behind_what_cannot_be_copied_and_a_move_leaves_the_source() {
+    let sandbox = Sandbox::new();
+    install(&sandbox);
+    for name in ["from/z", "from/deep/z", "hdfs/x"] {
+        sandbox.write(name, "z\n");
+    }
+    symlink("nowhere", sandbox.path("from/a-link")).unwrap();
+    mkfifoat(CWD, sandbox.path("from/deep/a-pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+    let from = sandbox.text("from");
+    let said = ["a-link': No such file", "a-pipe': is a pipe, a socket or a device"];
+    fs_call(&sandbox, &["-put", &from, "/copied"]).finish().expect_code(1).expect_words(&said);
+    let link = sandbox.text("link");
+    symlink("from", &link).unwrap();
+    let said = ["link': not all of it could be copied, so it stays"];
+    fs_call(&sandbox, &["-moveFromLocal", &link, "/moved"]).finish().expect_code(1).expect_words(&said);
+    for to in ["copied", "moved"] {
+        let names = ["z", "deep/z"].map(|name| fs::read(sandbox.path(&format!("hdfs/{to}/{name}"))).unwrap());
+        assert_eq!(names, [b"z\n", b"z\n"]);
+    }
+    assert!(fs::symlink_metadata(&link).is_ok());
+}
+
+#[test]
 fn two_sources_of_one_name_stay_when_they_would_go_to_one_file() {
     let sandbox = Sandbox::new();
     for (name, text) in [("hdfs/d1/x", "1"), ("hdfs/d2/x", "2"), ("l1/x", "1"), ("l2/x", "2")] {

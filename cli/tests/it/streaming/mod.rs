@@ -156,6 +156,25 @@ fn wildcards_and_lists_name_inputs() {
 }
 
 #[test]
+fn file_is_read_once_when_several_names_of_braces_mean_it() {
+    let sandbox = Sandbox::new();
+    for (name, line) in [("in/a1", "1\n"), ("in/b1", "2\n"), ("in/_c1", "3\n"), ("in/d,1", "4\n")] {
+        sandbox.write(name, line);
+    }
+    let maps = |input: &str, output: &str| {
+        let words =
+            ["streaming", "--workers", "1", "--no-sync", "-D", "mapred.map.tasks=1", "-mapper", "cat"];
+        sandbox.run([&words[..], &["-input", input, "-output", output]].concat())
+    };
+    maps("in/{a*,*1,none}", "out").expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("out")), b"1\t\n2\t\n4\t\n");
+    maps(r"in/{d\,1,a\1}", "escaped").expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("escaped")), b"1\t\n4\t\n");
+    maps("in/{x*,y}", "none").expect_words(&["Input Pattern in/{x*,y} matches 0 files"]);
+    assert!(!sandbox.path("none").exists());
+}
+
+#[test]
 fn maps_alone_write_a_part_for_each_split_and_no_two_files_share_one() {
     let sandbox = Sandbox::new();
     sandbox.write("in/a", "1\n2\n");

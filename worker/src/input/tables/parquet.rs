@@ -4,7 +4,7 @@
 //! where its pages turn out to have larger values, it begins again with fewer ([`WatchedPages`]).
 //! A row is decoded as a whole, and so is a page: that is what a batch takes at least.
 
-use super::batches::{Batches, DecodeError, Decoded};
+use super::batches::{Batches, DecodeError, Decoded, UnreadCodec};
 use super::bytes::TableBytes;
 use super::expansion::Expansion;
 use super::pages::WatchedPages;
@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
 };
-use parquet::basic::LogicalType;
+use parquet::basic::{Compression, LogicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use std::sync::Arc;
 
@@ -147,6 +147,15 @@ fn check_groups(footer: &ParquetMetaData, end: u64) -> Result<(), DecodeError> {
     Ok(())
 }
 
+/// The name of a compression that is not unpacked here.
+fn unread_codec(codec: Compression) -> Option<&'static str> {
+    match codec {
+        Compression::LZO => Some("LZO"),
+        Compression::BROTLI(_) => Some("Brotli"),
+        _ => None,
+    }
+}
+
 /// Where the bytes of a row group end.
 fn ends(group: &RowGroupMetaData) -> u64 {
     let ends = group.columns().iter().map(|column| {
@@ -174,6 +183,9 @@ impl ParquetBatches {
         let ParquetFile { bytes, expansion, about } = &self.file;
         let group = about.metadata().row_group(number);
         let read = (0..group.num_columns()).filter(|column| self.mask.leaf_included(*column));
+        if let Some(name) = read.clone().find_map(|column| unread_codec(group.column(column).compression())) {
+            return Err(UnreadCodec(name).into());
+        }
         let pages = WatchedPages::new(bytes.clone(), expansion.clone(), group, read)?;
         let rows = pages.set_rows(rows_max);
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages.clone(), about.clone())

@@ -3,7 +3,7 @@
 //! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
 
 use super::arrow::ArrowFile;
-use super::batches::{Batches, DecodeError, Decoded};
+use super::batches::{Batches, DecodeError, Decoded, UnreadCodec};
 use super::bytes::TableBytes;
 use super::cell::{Cells, Scratch, as_written};
 use super::expansion::Expansion;
@@ -368,6 +368,9 @@ fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
 fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
     bytes.take_failure().unwrap_or_else(|| match source.downcast::<InputError>() {
         Ok(ours) => *ours,
-        Err(source) => InputError::Table { path: name.clone(), kind, source },
+        Err(source) => match source.downcast::<UnreadCodec>() {
+            Ok(unread) => InputError::TableCodec { path: name.clone(), kind, codec: unread.0 },
+            Err(source) => InputError::Table { path: name.clone(), kind, source },
+        },
     })
 }

@@ -155,7 +155,11 @@ proptest! {
             let path = directory.write(name, bytes);
             match lines_of(&path, &[], 100, 64) {
                 Ok(_) => {}
-                Err(error) => prop_assert!(matches!(error, InputError::Table { .. }), "{name}: {error:?}"),
+                Err(error) => {
+                    // A bit may also make one compression of another.
+                    let is_told = matches!(error, InputError::Table { .. } | InputError::TableCodec { .. });
+                    prop_assert!(is_told, "{name}: {error:?}");
+                }
             }
         }
     }
