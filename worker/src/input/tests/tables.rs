@@ -451,3 +451,19 @@ fn damaged_page_of_parquet_is_an_error_when_it_has_a_checksum() {
         assert!(error.to_string().contains("t.parquet is damaged"), "byte {at}: {error}");
     }
 }
+
+#[test]
+fn compression_that_is_not_unpacked_here_is_told_as_that_and_not_as_damage() {
+    let directory = Files::new();
+    // The path of the column, and behind it its compression.
+    let field = b"\x19\x18\x04text\x15";
+    let at = CHECKED.windows(field.len()).position(|bytes| bytes == field).unwrap() + field.len();
+    for (number, name) in [(6, "LZO"), (8, "Brotli")] {
+        let mut bytes = CHECKED.to_vec();
+        bytes[at] = number;
+        let path = directory.write("t.parquet", &bytes);
+        let error = lines_of(&path, &[], 1000, 64).unwrap_err();
+        assert!(matches!(error, InputError::TableCodec { .. }) && error.is_input_fault(), "{error:?}");
+        assert!(error.to_string().contains(&format!("compressed by {name}")), "{error}");
+    }
+}
