@@ -14,6 +14,7 @@ mod local;
 mod lost_pages;
 mod maps;
 mod path;
+mod piece_text;
 pub mod plan;
 pub mod record;
 pub mod records;

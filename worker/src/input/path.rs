@@ -1,6 +1,7 @@
 //! Names of files as bytes: every name a file can have survives the trip through JSON.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -44,7 +45,19 @@ impl FilePath {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    fn escaped(&self) -> String {
+    /// The last so many bytes; `None` if it has fewer.
+    pub(super) fn end(&self, bytes: usize) -> Option<Self> {
+        let at = self.0.len().checked_sub(bytes)?;
+        Some(Self(self.0[at..].to_vec()))
+    }
+
+    fn escaped(&self) -> Cow<'_, str> {
+        let is_plain = |byte: &u8| *byte != b'%' && !byte.is_ascii_control();
+        if let Ok(text) = str::from_utf8(&self.0)
+            && self.0.iter().all(is_plain)
+        {
+            return Cow::Borrowed(text);
+        }
         let mut text = String::with_capacity(self.0.len());
         for chunk in self.0.utf8_chunks() {
             for character in chunk.valid().chars() {
@@ -58,10 +71,13 @@ impl FilePath {
                 push_escaped(&mut text, byte);
             }
         }
-        text
+        Cow::Owned(text)
     }
 
     fn unescaped(text: &str) -> Option<Self> {
+        if !text.contains('%') {
+            return Some(Self::from(text));
+        }
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let Some((&first, tail)) = rest.split_first() {

@@ -31,7 +31,7 @@ impl Split {
 /// Invariant: pieces of CSV files begin and end at borders of records, pieces of fixed-length files at
 /// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere. Of a Parquet
 /// file they may too: a piece has the row groups that begin in it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Absolute, as it is opened; of an object in a store its URL.
     pub path: FilePath,
