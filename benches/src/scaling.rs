@@ -97,11 +97,17 @@ fn sizes(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
     let mut bytes = SMALLEST_BYTES;
     while bytes <= options.bytes_max {
         for job in [ScaledJob::WordCount, ScaledJob::Sort] {
+            let setting = Bytes(bytes).to_string();
             let points = [("", ""), LITTLE_MEMORY].map(|(name, memory)| {
                 let row = format!("size-{}{name}", job.name());
                 let command = job.command(&format!("{CLUSTER} {memory}"));
-                point(&row, &Bytes(bytes).to_string(), &command, job.input(), 2)
+                point(&row, &setting, &command, job.input(), 2)
             });
+            let copy = format!("cp {} $OUT", job.input());
+            // What the machine does with so many bytes if nothing is done with them: it too takes longer for a
+            // gigabyte where the memory that it writes to is none that was in use a moment ago.
+            let copy = (job == ScaledJob::Sort).then(|| point("size-copy", &setting, &copy, job.input(), 1));
+            let points: Vec<Task> = points.into_iter().chain(copy).collect();
             on_made(bench, options, &job.generate(bytes), bytes, &points)?;
         }
         bytes *= SIZE_FACTOR;
@@ -181,7 +187,7 @@ fn workers(bench: &mut Bench, options: ScalingOptions) -> anyhow::Result<()> {
 }
 
 /// Jobs whose input is made for a size.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ScaledJob {
     WordCount,
     Sort,
