@@ -1,12 +1,13 @@
 //! Files that a command writes for one person: 0600, as they name files and tell what jobs said.
 
+use crate::terminal::own_stream;
 use anyhow::Context as _;
 use gristmill_runtime::submit::resolved;
 use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that is there already and was not to be replaced, exit code 3.
@@ -20,7 +21,9 @@ pub struct FileExists {
 
 /// Whether two paths lead to one file, there already or not.
 pub fn is_same(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
     resolved(one) == resolved(other)
+        || matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Opens a named pipe to write to it.
@@ -70,6 +73,9 @@ pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8
 /// Writes a file that only its owner may read; `what` it is stands in the error.
 fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || {
+        if let Some(mut stream) = own_stream(path)? {
+            return stream.write_all(bytes);
+        }
         let is_pipe = fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
         let mut options = fs::File::options();
         let mut file = match is_pipe {

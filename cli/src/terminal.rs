@@ -2,7 +2,10 @@
 
 use gristmill_worker::clean;
 use std::fmt;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
 /// breaks is something else.
@@ -23,6 +26,23 @@ pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
         std::io::ErrorKind::BrokenPipe => StdoutClosed.into(),
         _ => anyhow::Error::new(error).context("could not write to standard output"),
     })
+}
+
+/// This process's own stream of that name: it goes on where others have written, also in a file.
+///
+/// # Errors
+/// A process that can open nothing more.
+pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
+    let stream = match target.to_str() {
+        Some("/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") => {
+            std::io::stdout().as_fd().try_clone_to_owned()?
+        }
+        Some("/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2") => {
+            std::io::stderr().as_fd().try_clone_to_owned()?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(File::from(stream)))
 }
 
 /// What is shown of a text: lines without anything that drives a terminal.

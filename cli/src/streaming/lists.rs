@@ -1,5 +1,5 @@
-//! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names. A `\` takes the meaning
-//! from the sign behind it, within names; it stays, for whoever looks for them.
+//! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names. Within braces a `\` takes
+//! the meaning from the sign behind it; it stays, for whoever looks for the names. In lists it has none, as in Hadoop.
 
 /// A list with commas, of which those within braces are no separators. What is empty is left out.
 pub fn split_list(text: &str) -> Vec<String> {

@@ -37,9 +37,10 @@ use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_runtime::streaming::{LineInput, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
-use gristmill_worker::input::InputError;
+use gristmill_worker::input::list::named_by;
 use gristmill_worker::input::plan::FileCuts;
 use gristmill_worker::input::wildcards::has_wildcards;
+use gristmill_worker::input::{FilePath, InputError};
 use gristmill_worker::output::PartFormat;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
@@ -350,11 +351,12 @@ fn job_options(
 
 /// The files of these paths, one folder deep; what cannot be looked at is refused later.
 fn input_files(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let named = paths.iter().flat_map(|path| shell::input_paths(path).unwrap_or_default());
+    let named = paths.iter().flat_map(|path| named_by(&FilePath::from(&**path)).unwrap_or_default());
+    let named = named.map(|path| path.to_path().to_owned());
+    let is_seen =
+        |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['_', '.']));
     let of = |path: PathBuf| match fs::read_dir(&path) {
-        Ok(entries) => {
-            entries.flatten().map(|entry| entry.path()).filter(|path| !shell::is_hidden(path)).collect()
-        }
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(is_seen).collect(),
         Err(_) => vec![path],
     };
     named.flat_map(of).collect()

@@ -7,11 +7,12 @@ use super::names::Properties;
 use super::places::{FileNames, scheme_of};
 use super::readers;
 use super::steps::step;
-use super::{StreamError, code, forms, shell};
+use super::{StreamError, code, forms};
 use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
-use gristmill_worker::input::Compression;
+use gristmill_worker::input::list::named_by;
+use gristmill_worker::input::{Compression, FilePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -226,10 +227,9 @@ pub struct TypedJob {
 fn found_once(name: &str, meant: &[PathBuf]) -> Result<BTreeSet<PathBuf>, StreamError> {
     let mut found = BTreeSet::new();
     for path in meant {
-        let fitting = shell::input_paths(path).map_err(|unreadable| {
-            StreamError::new(code::INPUT, format!("{}: {}", unreadable.folder.display(), unreadable.error))
-        })?;
-        found.extend(fitting);
+        let named = named_by(&FilePath::from(&**path));
+        let named = named.map_err(|error| StreamError::new(code::INPUT, error.to_string()))?;
+        found.extend(named.iter().map(|path| path.to_path().to_owned()));
     }
     match found.is_empty() {
         true => Err(StreamError::new(code::INPUT, format!("Input Pattern {name} matches 0 files"))),

@@ -95,6 +95,12 @@ fn trace_and_narration_in_one_file_are_refused() {
     let sandbox = Sandbox::new();
     let (input, one) = (sandbox.write("text", "a\n"), sandbox.text("one"));
     symlink("one", sandbox.path("link")).unwrap();
+    fs::write(sandbox.path("there"), "").unwrap();
+    fs::hard_link(sandbox.path("there"), sandbox.path("twin")).unwrap();
+    let names = ["there", "twin"].map(|name| sandbox.text(name));
+    let flags =
+        ["run", "wordcount", &input, "--overwrite", "--trace", &names[0], "--narrate-html", &names[1]];
+    sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
     for same in ["one", "./one", "../{}/one", "link"] {
         let folder = sandbox.path("");
         let same = sandbox.text(&same.replace("{}", folder.file_name().unwrap().to_str().unwrap()));
@@ -118,6 +124,24 @@ fn trace_goes_to_a_pipe_if_somebody_reads_from_it_and_waits_for_nobody() {
     let mut trace = String::new();
     reader.read_to_string(&mut trace).unwrap();
     assert!(trace.contains("traceEvents"));
+}
+
+#[test]
+fn trace_to_the_programs_own_output_goes_behind_what_is_there() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    let log = sandbox.path("all");
+    fs::write(&log, "earlier\n").unwrap();
+    let script =
+        "exec \"$0\" run wordcount \"$1\" --workers 1 --quiet --overwrite --trace /dev/stdout >> \"$2\"";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_gristmill"), &input])
+        .arg(&log)
+        .env("HOME", sandbox.path(""))
+        .status();
+    assert!(done.unwrap().success());
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.starts_with("earlier\n") && log.contains("a\t1\n") && log.contains("traceEvents"), "{log}");
 }
 
 #[test]

@@ -158,15 +158,17 @@ pub(super) fn sweep(directory: &Folder) {
 /// Whether nobody holds the claim in a folder, and its owner is dead; or nobody has signed it for long.
 fn is_left(retired: &Folder) -> io::Result<bool> {
     retired.refuse_shared()?;
+    let is_old =
+        |changed: SystemTime| UNSIGNED_MAX < SystemTime::now().duration_since(changed).unwrap_or_default();
     let Some((name, _, _)) = find(retired)? else {
-        let age = SystemTime::now().duration_since(retired.modified()?).unwrap_or_default();
-        return Ok(UNSIGNED_MAX < age && retired.names()?.is_empty());
+        return Ok(is_old(retired.modified()?) && retired.names()?.is_empty());
     };
     let mut file = retired.open_own(&name)?;
     if file.try_lock().is_err() {
         return Ok(false);
     }
-    let (claim, here) = (parse(&mut file)?, Owner::current()?);
+    let Ok(claim) = parse(&mut file) else { return Ok(is_old(file.metadata()?.modified()?)) };
+    let here = Owner::current()?;
     Ok(claim.owner.is_some_and(|owner| owner.is_dead(&here)))
 }
 

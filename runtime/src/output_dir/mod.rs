@@ -157,9 +157,10 @@ impl OutputDirectory {
         let aside = self.aside();
         let made = self.folder.make_folder(&aside);
         let made = made.map_err(OutputError::io("create", &self.folder.path(&aside)))?;
-        for name in contents {
-            let moved = self.folder.rename(name, &made, name);
-            moved.map_err(OutputError::io("move aside", &self.folder.path(name)))?;
+        // It says that the rest is complete, which is no longer so.
+        for name in success_first(contents.to_vec()) {
+            let moved = self.folder.rename(&name, &made, &name);
+            moved.map_err(OutputError::io("move aside", &self.folder.path(&name)))?;
         }
         Ok(())
     }
@@ -233,6 +234,12 @@ impl OutputDirectory {
         let taken = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
         taken.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
+}
+
+/// Names of which that of `_SUCCESS` comes first.
+fn success_first(mut names: Vec<OsString>) -> Vec<OsString> {
+    names.sort_by_key(|name| name != SUCCESS);
+    names
 }
 
 /// Whether nothing is there, whatever links lead to it.

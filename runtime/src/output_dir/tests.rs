@@ -469,6 +469,13 @@ fn claims_of_the_living_and_of_the_unknown_stay() {
 }
 
 #[test]
+fn what_says_that_an_output_is_complete_goes_before_its_parts_and_comes_behind_them() {
+    let names = ["part-00001", "part-00000", SUCCESS, "part-00002"].map(OsString::from);
+    let sorted = success_first(names.to_vec());
+    assert_eq!(sorted, [SUCCESS, "part-00001", "part-00000", "part-00002"]);
+}
+
+#[test]
 fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
@@ -647,6 +654,11 @@ fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
         let made = SystemTime::now() - Duration::from_secs(age);
         File::open(out.join(name)).unwrap().set_modified(made).unwrap();
     }
+    // Nor is one that was killed as it signed, when that was long ago.
+    make("_claim-half", "");
+    let half = File::options().write(true).open(out.join("_claim-half/closing-2")).unwrap();
+    half.set_modified(SystemTime::now() - Duration::from_secs(2 * 3600)).unwrap();
+    drop(half);
     OutputDirectory::claim(&out, true, false, "3").unwrap().abandon();
     assert_eq!(names(&out), [SUCCESS, "_claim-1", "_claim-new", "_claim-unknown"]);
     drop(remains);

@@ -1,6 +1,6 @@
 //! How a claim ends: what is given up is undone, what was moved aside comes back, `_temporary` goes.
 
-use super::{OutputDirectory, SUCCESS, claim};
+use super::{OutputDirectory, SUCCESS, claim, success_first};
 use crate::removal::remove_retrying;
 use gristmill_worker::commit::{TEMPORARY, is_output_name};
 use gristmill_worker::folder::PlainName;
@@ -112,7 +112,8 @@ impl OutputDirectory {
     /// Brings back what was moved aside.
     fn bring_back(&self) {
         let Ok(aside) = self.folder.folder(self.aside()) else { return };
-        for name in aside.names().into_iter().flatten() {
+        // Last what says that the rest is complete.
+        for name in success_first(aside.names().unwrap_or_default()).into_iter().rev() {
             if let Err(error) = aside.publish(&name, &self.folder, &name) {
                 tracing::warn!(from = %aside.path(&name).display(), %error, "could not be brought back");
             }

@@ -1,5 +1,5 @@
 //! What the signs of a name with wildcards stand for, character by character: `*` for any, `?` for one, `[a-c]` for one of
-//! these, `[!a-c]` or `[^a-c]` for any other. A `\` takes its meaning from the sign behind it. Bytes that are no UTF-8 are
+//! these, `[!a-c]` or `[^a-c]` for any other, `[c-a]` for none, negated or not. A `\` takes its meaning from the sign behind it. Bytes that are no UTF-8 are
 //! each a character of its own. Not here: which files there are, and which of them are passed over.
 
 /// Whether there are wildcards in it, or what takes their meaning from them.
@@ -33,7 +33,8 @@ pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|sign| *sign == STAR)
 }
 
-/// The only name that fits a pattern; `None` where there are signs that stand for several.
+/// The only name that fits a pattern; `None` where there are signs that stand for several, and for `.` and `..`, which are
+/// names of nothing, written with a `\`.
 #[must_use]
 pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(pattern.len());
@@ -45,7 +46,8 @@ pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
             byte => name.push(*byte),
         }
     }
-    Some(name)
+    let is_hidden = name != pattern && matches!(&*name, b"." | b"..");
+    (!is_hidden).then_some(name)
 }
 
 const STAR: u32 = '*' as u32;
@@ -86,7 +88,7 @@ fn fitting(pattern: &[u32], letter: u32) -> Option<usize> {
                 [first, set @ ..] if NOT.contains(first) => (true, set),
                 set => (false, set),
             };
-            (class_holds(set, letter) != negated).then_some(close + 2)
+            (class_holds(set, letter)? != negated).then_some(close + 2)
         }
         [first, ..] => (plain(*first) == letter).then_some(1),
         [] => None,
@@ -103,16 +105,19 @@ fn closing(set: &[u32]) -> Option<usize> {
     set.iter().skip(first).position(|sign| *sign == CLOSE).map(|at| at + first)
 }
 
-fn class_holds(mut set: &[u32], letter: u32) -> bool {
+/// Whether a character is of a class; `None` if no class is meant, as a range of it goes backwards.
+fn class_holds(mut set: &[u32], letter: u32) -> Option<bool> {
+    let mut holds = false;
     loop {
-        let (range, rest) = match set {
-            [low, TO, high, rest @ ..] => (plain(*low)..=plain(*high), rest),
-            [one, rest @ ..] => (plain(*one)..=plain(*one), rest),
-            [] => return false,
+        let (low, high, rest) = match set {
+            [low, TO, high, rest @ ..] => (plain(*low), plain(*high), rest),
+            [one, rest @ ..] => (plain(*one), plain(*one), rest),
+            [] => return Some(holds),
         };
-        if range.contains(&letter) {
-            return true;
+        if high < low {
+            return None;
         }
+        holds |= (low..=high).contains(&letter);
         set = rest;
     }
 }
@@ -150,6 +155,9 @@ mod tests {
             (r"\[a]", "[a]", true),
             (r"a\", r"a\", true),
             (r"a\\*", r"a\b", true),
+            ("[z-a]", "m", false),
+            ("[!z-a]", "m", false),
+            ("[!z-a]", "z", false),
         ] {
             assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
         }
@@ -187,6 +195,9 @@ mod tests {
             (r"a\", Some(r"a\")),
             ("a?", None),
             (r"\\*", None),
+            (r"\.", None),
+            (r".\.", None),
+            ("..", Some("..")),
         ] {
             assert_eq!(only_name(pattern.as_bytes()).as_deref(), expected.map(str::as_bytes), "{pattern}");
         }

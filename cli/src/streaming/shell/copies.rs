@@ -2,8 +2,8 @@
 //!
 //! Which files go where; how one goes is in `copying`. What is refused is refused before anything is written.
 
-use super::copying::{Taken, is_same, onto_itself, write_whole};
-use super::trees::{Trail, entries};
+use super::copying::{Taken, TreeCopy, is_same, onto_itself, refuse_special, write_whole};
+use super::trees::entries;
 use super::{FileCall, NOT_FOUND, Refused, io_refused};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
@@ -55,7 +55,15 @@ impl FileCall<'_> {
                             self.refuse(&refused);
                             return Ok(exit::FAILED);
                         }
-                        all.extend(found);
+                        // One that is named itself is somebody's who writes to it; others are waited for without end.
+                        let is_named = from.local(source).is_ok_and(|path| found == [path]);
+                        for path in found {
+                            let looked_at = fs::metadata(&path).ok().filter(|_| !is_named);
+                            match looked_at.map_or(Ok(()), |found| refuse_special(&self.uri(&path), &found)) {
+                                Ok(()) => all.push(path),
+                                Err(refused) => self.refuse(&refused),
+                            }
+                        }
                     }
                     Err(refused) => self.refuse(&refused),
                 },
@@ -125,7 +133,7 @@ impl FileCall<'_> {
             return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(&place))));
         }
         if !self.moves(way) {
-            return self.copy_tree(source, &place, &mut Trail::default()).map(drop);
+            return self.copy_tree(source, &place, &mut TreeCopy::default()).map(drop);
         }
         self.refuse_kept(name, &place)?;
         let is_link = fs::symlink_metadata(source).is_ok_and(|found| found.is_symlink());

@@ -5,11 +5,12 @@
 
 use super::trees::{Trail, id_of};
 use super::{FileCall, Refused, io_refused};
+use crate::terminal;
+use gristmill_worker::input::FileStamp;
 use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata, Permissions};
 use std::io;
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,37 @@ pub(super) enum Copied {
     InPart,
 }
 
+/// A tree that is being copied.
+#[derive(Default)]
+pub(super) struct TreeCopy {
+    trail: Trail,
+    /// What of the source was copied, a folder behind what is in it.
+    copied: Vec<(PathBuf, CopiedName)>,
+}
+
+/// What a name in the source was when it was copied.
+enum CopiedName {
+    File(FileStamp),
+    Folder,
+}
+
+/// Refuses what is neither a file nor a folder.
+pub(super) fn refuse_special(name: &str, found: &Metadata) -> Result<(), Refused> {
+    if found.is_file() || found.is_dir() {
+        return Ok(());
+    }
+    Err(Refused(format!("`{name}': is a pipe, a socket or a device, which is not copied")))
+}
+
+/// Refuses to write where that would keep nothing.
+fn refuse_special_target(name: &str, target: &Path) -> Result<(), Refused> {
+    fs::metadata(target).map_or(Ok(()), |there| refuse_special(name, &there))
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+}
+
 impl FileCall<'_> {
     /// What becomes of files that are there.
     pub(super) fn taken(&self) -> Taken {
@@ -42,22 +74,29 @@ impl FileCall<'_> {
         &self,
         source: &Path,
         target: &Path,
-        trail: &mut Trail,
+        copy: &mut TreeCopy,
     ) -> Result<Copied, Refused> {
         let from = self.uri(source);
         let found = io_refused(&from, fs::metadata(source))?;
         if !found.is_dir() {
-            // Only one that is named itself is somebody's who writes to it.
-            if trail.is_inside() && !found.is_file() {
-                return Err(Refused(format!(
-                    "`{from}': is a pipe, a socket or a device, which is not copied"
-                )));
+            // Only one that is named itself is somebody's who writes to it, or reads from it.
+            if copy.trail.is_inside() {
+                refuse_special(&from, &found)?;
+                refuse_special_target(&self.uri(target), target)?;
             }
-            return self.copy_file(source, target, &found).map(|()| Copied::Whole);
+            let stamp = self.copy_file(source, target, &found)?;
+            copy.copied.push((source.to_owned(), CopiedName::File(stamp)));
+            return Ok(Copied::Whole);
         }
-        let below = self.enter(source, trail)?;
-        let copied = self.copy_below(&below, target, &found, trail);
-        trail.leave();
+        let before = copy.copied.len();
+        let below = self.enter(source, &mut copy.trail)?;
+        let copied = self.copy_below(&below, target, &found, copy);
+        copy.trail.leave();
+        if is_link(source) {
+            // What it leads to goes nowhere.
+            copy.copied.truncate(before);
+        }
+        copy.copied.push((source.to_owned(), CopiedName::Folder));
         copied
     }
 
@@ -67,20 +106,26 @@ impl FileCall<'_> {
         below: &[PathBuf],
         target: &Path,
         like: &Metadata,
-        trail: &mut Trail,
+        copy: &mut TreeCopy,
     ) -> Result<Copied, Refused> {
         let to = self.uri(target);
         // Nobody else looks in before it has its rights.
         let is_new = match DirBuilder::new().mode(0o700).create(target) {
+            // Others of what is copied may be where it leads.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_link(target) => {
+                return Err(Refused(format!(
+                    "`{to}': is a link, and a folder is not copied to where one leads"
+                )));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && target.is_dir() => false,
             made => io_refused(&to, made.map(|()| true))?,
         };
         // What is written is never read again.
-        io_refused(&to, trail.enter(target))?;
+        io_refused(&to, copy.trail.enter(target))?;
         let mut copied = Copied::Whole;
         for path in below {
             let Some(name) = path.file_name() else { continue };
-            match self.copy_tree(path, &target.join(name), trail) {
+            match self.copy_tree(path, &target.join(name), copy) {
                 Ok(Copied::Whole) => {}
                 Ok(Copied::InPart) => copied = Copied::InPart,
                 Err(refused) => {
@@ -89,7 +134,7 @@ impl FileCall<'_> {
                 }
             }
         }
-        trail.leave();
+        copy.trail.leave();
         if is_new {
             let opened = File::open(target).and_then(|folder| self.keep_times(&folder, like));
             io_refused(&to, opened.and_then(|()| give_rights(target, like)))?;
@@ -97,14 +142,36 @@ impl FileCall<'_> {
         Ok(copied)
     }
 
-    /// Copies a file or folder, and removes what was copied if that is all of it.
+    /// Copies a file or folder, and if that is all of it, removes what was copied and has not changed since.
     pub(super) fn copy_away(&self, source: &Path, target: &Path) -> Result<(), Refused> {
         let from = self.uri(source);
-        if self.copy_tree(source, target, &mut Trail::default())? == Copied::InPart {
+        refuse_special(&from, &io_refused(&from, fs::metadata(source))?)?;
+        refuse_special_target(&self.uri(target), target)?;
+        let mut copy = TreeCopy::default();
+        if self.copy_tree(source, target, &mut copy)? == Copied::InPart {
             return Err(Refused(format!("`{from}': not all of it could be copied, so it stays")));
         }
-        let is_folder = fs::symlink_metadata(source).is_ok_and(|found| found.is_dir());
-        io_refused(&from, if is_folder { fs::remove_dir_all(source) } else { fs::remove_file(source) })
+        for (path, was) in copy.copied {
+            if let Err(refused) = self.remove_copied(&path, &was) {
+                self.refuse(&refused);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what was copied; a link itself, not what it leads to.
+    fn remove_copied(&self, path: &Path, was: &CopiedName) -> Result<(), Refused> {
+        let name = self.uri(path);
+        let found = io_refused(&name, fs::symlink_metadata(path))?;
+        let removed = match was {
+            _ if found.is_symlink() => fs::remove_file(path),
+            CopiedName::File(stamp) if FileStamp::of(&found) == *stamp => fs::remove_file(path),
+            CopiedName::File(_) => {
+                return Err(Refused(format!("`{name}': has changed since it was copied, so it stays")));
+            }
+            CopiedName::Folder => fs::remove_dir(path),
+        };
+        io_refused(&name, removed)
     }
 
     /// Gives a copy the times of another file, if it was told to.
@@ -115,8 +182,8 @@ impl FileCall<'_> {
         copy.set_times(FileTimes::new().set_accessed(like.accessed()?).set_modified(like.modified()?))
     }
 
-    /// Copies a file with its rights, and with `-p` its times.
-    fn copy_file(&self, source: &Path, target: &Path, found: &Metadata) -> Result<(), Refused> {
+    /// Copies a file with its rights, and with `-p` its times. Answers what it was when it was opened.
+    fn copy_file(&self, source: &Path, target: &Path, found: &Metadata) -> Result<FileStamp, Refused> {
         let (from, to) = (self.uri(source), self.uri(target));
         if fs::metadata(target).is_ok_and(|there| is_same(found, &there)) {
             return Err(Refused(format!("`{from}' to `{to}': are identical")));
@@ -131,7 +198,8 @@ impl FileCall<'_> {
             file.set_permissions(Permissions::from_mode(found.permissions().mode() & RIGHTS))?;
             self.keep_times(file, &found)
         };
-        io_refused(&to, write_whole(target, self.taken(), write))
+        io_refused(&to, write_whole(target, self.taken(), write))?;
+        Ok(FileStamp::of(&found))
     }
 
     /// Moves a file or folder, also to another disk.
@@ -175,35 +243,23 @@ fn rename(source: &Path, target: &Path, taken: Taken) -> io::Result<()> {
     }
 }
 
-/// Writes a file whole or not at all. What is there and is no file, such as a pipe, takes what comes as it comes; what
-/// a link names is written, and the link stays.
+/// Writes a file whole or not at all. What is there and is no file, such as a pipe, takes what comes as it comes; a link
+/// is replaced itself, as Hadoop does and a move on one disk: others of what is copied may be where it leads.
 pub(super) fn write_whole(
     target: &Path,
     taken: Taken,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    if let Some(mut stream) = own_stream(target)? {
+    if let Some(mut stream) = terminal::own_stream(target)? {
         return write(&mut stream);
     }
     match (fs::metadata(target), taken) {
         (Ok(there), _) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         (Ok(there), Taken::Kept) if there.is_file() => Err(io::ErrorKind::AlreadyExists.into()),
-        (Ok(there), Taken::Replaced) if there.is_file() => {
-            whole_file::replace(&fs::canonicalize(target)?, Promise::Plain, write)
-        }
+        (Ok(there), Taken::Replaced) if there.is_file() => whole_file::replace(target, Promise::Plain, write),
         (Ok(_), _) => write(&mut File::options().write(true).open(target)?),
         (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(error),
         (Err(_), Taken::Replaced) => whole_file::replace(target, Promise::Plain, write),
         (Err(_), Taken::Kept) => whole_file::create_new(target, Promise::Plain, write),
     }
-}
-
-/// This process's own stream of that name: it goes on where others have written, also in a file.
-fn own_stream(target: &Path) -> io::Result<Option<File>> {
-    let stream = match target.to_str() {
-        Some("/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") => io::stdout().as_fd().try_clone_to_owned()?,
-        Some("/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2") => io::stderr().as_fd().try_clone_to_owned()?,
-        _ => return Ok(None),
-    };
-    Ok(Some(File::from(stream)))
 }

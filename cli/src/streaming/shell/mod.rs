@@ -29,8 +29,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use times::touch_empty;
-use wildcards::glob;
-pub use wildcards::{input_paths, is_hidden};
+use wildcards::{glob, there};
 
 /// How Hadoop says that a file is missing.
 const NOT_FOUND: &str = "No such file or directory";
@@ -246,12 +245,15 @@ impl<'a> FileCall<'a> {
         let mut all = Vec::new();
         for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
-            if fs::symlink_metadata(&path).is_ok() {
-                all.push(path);
-            } else if has_wildcards(path.as_os_str().as_bytes()) {
-                let fitting = glob(&path);
-                all.extend(fitting.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
-            }
+            // What escapes signs is no name of a file as it stands.
+            let is_escaped = path.as_os_str().as_bytes().contains(&b'\\');
+            let found = match there(path.clone()) {
+                Ok(Some(path)) if !is_escaped => Ok(vec![path]),
+                Ok(_) if has_wildcards(path.as_os_str().as_bytes()) => glob(&path),
+                Ok(_) => Ok(Vec::new()),
+                Err(unreadable) => Err(unreadable),
+            };
+            all.extend(found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
         }
         all.sort_unstable();
         all.dedup();

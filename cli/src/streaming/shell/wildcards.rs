@@ -7,12 +7,9 @@ use gristmill_worker::whole_file;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-/// What stands for folders in every folder.
-const DOTS: [&[u8]; 2] = [b".", b".."];
-
-/// A folder that cannot be looked at, though names in it were asked for.
+/// A file or folder that cannot be looked at, though it or names in it were asked for.
 #[derive(Debug)]
 pub struct Unreadable {
     pub folder: PathBuf,
@@ -36,13 +33,7 @@ pub fn glob(pattern: &Path) -> Result<Vec<PathBuf>, Unreadable> {
         let mut next = Vec::new();
         for base in found {
             match only_name(wanted.as_bytes()) {
-                // `.` and `..` are no names, however they are written.
-                Some(name) if component == Component::Normal(wanted) && DOTS.contains(&&*name) => {}
-                Some(name) => {
-                    next.extend(
-                        Some(base.join(OsStr::from_bytes(&name))).filter(|path| look_at(path).is_ok()),
-                    );
-                }
+                Some(name) => next.extend(there(base.join(OsStr::from_bytes(&name)))?),
                 None => next.extend(names_in(base)?.into_iter().filter(is_seen)),
             }
         }
@@ -51,23 +42,16 @@ pub fn glob(pattern: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     Ok(found)
 }
 
-/// The files and folders that the name of an input stands for: the one of that very name, or those that fit it as
-/// wildcards, but for those that begin with `_` or `.`.
+/// What is at a path, be it a link that leads nowhere; `None` if there is nothing.
 ///
 /// # Errors
-/// A folder that cannot be looked at.
-pub fn input_paths(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
-    if path.exists() {
-        return Ok(vec![path.to_owned()]);
+/// A path that cannot be looked at.
+pub fn there(path: PathBuf) -> Result<Option<PathBuf>, Unreadable> {
+    match look_at(&path) {
+        Ok(_) => Ok(Some(path)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => Ok(None),
+        Err(error) => Err(Unreadable { folder: path, error }),
     }
-    let mut found = glob(path)?;
-    found.retain(|path| !is_hidden(path));
-    Ok(found)
-}
-
-/// Whether inputs leave it out where it is not named itself.
-pub fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_none_or(|name| name.as_bytes().starts_with(b"_") || name.as_bytes().starts_with(b"."))
 }
 
 /// What is in a folder; there is nothing in a file.

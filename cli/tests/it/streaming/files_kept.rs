@@ -161,6 +161,129 @@ fn copy_goes_on_behind_what_cannot_be_copied_and_a_move_leaves_the_source() {
     assert!(fs::symlink_metadata(&link).is_ok());
 }
 
+/// A folder on another disk than the sandbox, in memory; `None` where there is none.
+fn other_disk(sandbox: &Sandbox) -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir_in("/dev/shm").ok()?;
+    let disk = |path: &Path| fs::metadata(path).unwrap().dev();
+    (disk(folder.path()) != disk(&sandbox.path(""))).then_some(folder)
+}
+
+#[test]
+fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_moved() {
+    let sandbox = Sandbox::new();
+    let Some(disk) = other_disk(&sandbox) else { return eprintln!("skipped (no other disk)") };
+    install(&sandbox);
+    let make = |name: &str, text: &str| {
+        let path = disk.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let read = |name: &str| fs::read_to_string(sandbox.path("hdfs").join(name)).unwrap();
+    let link = |to: &str, name: &str| {
+        let path = sandbox.path("hdfs").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(to, path).unwrap();
+    };
+    // A folder, where another one of the same source is.
+    let (inner, outer) = (make("a/sub/p", "precious"), make("a/other/o", "o"));
+    link(outer.strip_suffix("/o").unwrap(), "a/sub");
+    let a = disk.path().join("a").to_str().unwrap().to_owned();
+    refused(
+        &sandbox,
+        &["-moveFromLocal", "-f", &a, "/"],
+        "is a link, and a folder is not copied to where one leads",
+    );
+    assert_eq!([&inner, &outer].map(|path| fs::read_to_string(path).unwrap()), ["precious", "o"]);
+    // A file, where another one of the same source is.
+    make("b/x", "X");
+    let y = make("b/y", "Y");
+    link(&y, "b/x");
+    let b = disk.path().join("b").to_str().unwrap().to_owned();
+    run(&sandbox, &["-moveFromLocal", "-f", &b, "/"]);
+    assert_eq!((read("b/x"), read("b/y"), Path::new(&b).exists()), ("X".into(), "Y".into(), false));
+    // A file, where another source goes.
+    let (latest, third) = (make("latest", "LATEST"), make("part-3", "P3"));
+    link("part-3", "latest");
+    run(&sandbox, &["-moveFromLocal", "-f", &latest, &third, "/"]);
+    assert_eq!((read("latest"), read("part-3")), ("LATEST".into(), "P3".into()));
+    // What keeps nothing.
+    let x = make("c/x", "X");
+    link("/dev/null", "c/x");
+    let c = disk.path().join("c").to_str().unwrap().to_owned();
+    refused(&sandbox, &["-moveFromLocal", "-f", &c, "/"], "is a pipe, a socket or a device");
+    assert_eq!(fs::read_to_string(&x).unwrap(), "X");
+    // And a copy beside its source.
+    sandbox.write("hdfs/s/x", "X");
+    sandbox.write("hdfs/s/y", "Y");
+    link("../../s/y", "t/s/x");
+    run(&sandbox, &["-cp", "-f", "/s", "/t"]);
+    assert_eq!(["s/x", "s/y", "t/s/x", "t/s/y"].map(read), ["X", "Y", "X", "Y"]);
+}
+
+#[test]
+fn what_comes_or_changes_while_a_folder_moves_to_another_disk_stays() {
+    let sandbox = Sandbox::new();
+    let Some(disk) = other_disk(&sandbox) else { return eprintln!("skipped (no other disk)") };
+    fs::create_dir(sandbox.path("hdfs")).unwrap();
+    let source = disk.path().join("d");
+    fs::create_dir(&source).unwrap();
+    for name in ["a", "b"] {
+        fs::write(source.join(name), "early\n").unwrap();
+    }
+    // Long enough to be met at.
+    File::create(source.join("z")).unwrap().set_len(256 << 20).unwrap();
+    let moving = fs_call(&sandbox, &["-moveFromLocal", source.to_str().unwrap(), "/"]).start();
+    let is_draft = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".draft-");
+    let is_met = || {
+        let target = sandbox.path("hdfs/d");
+        target.join("b").exists() && fs::read_dir(target).unwrap().flatten().any(is_draft)
+    };
+    until("the draft of the last file", || is_met().then_some(()));
+    File::options().append(true).open(source.join("a")).unwrap().write_all(b"late\n").unwrap();
+    fs::write(source.join("late"), "late\n").unwrap();
+    assert!(is_met(), "the last file was not being copied any more");
+    let said = ["a': has changed since it was copied, so it stays", "d': Directory is not empty"];
+    moving.finish().expect_code(1).expect_words(&said);
+    let mut left: Vec<_> = fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["a", "late"]);
+    assert_eq!(fs::read(source.join("a")).unwrap(), b"early\nlate\n");
+    assert_eq!(fs::read(sandbox.path("hdfs/d/b")).unwrap(), b"early\n");
+}
+
+#[test]
+fn pipes_are_waited_for_only_when_they_are_named_themselves() {
+    let sandbox = Sandbox::new();
+    install(&sandbox);
+    for name in ["w/a", "w/c", "d/x", "d/y", "hdfs/d/y"] {
+        sandbox.write(name, "1\n");
+    }
+    for name in ["w/b", "hdfs/d/x"] {
+        mkfifoat(CWD, sandbox.path(name), Mode::RUSR | Mode::WUSR).unwrap();
+    }
+    let (all, d) = (sandbox.text("w/*"), sandbox.text("d"));
+    refused(&sandbox, &["-put", &all, "/"], "w/b': is a pipe, a socket or a device");
+    assert_eq!(run(&sandbox, &["-cat", "/a", "/c"]), "1\n1\n");
+    sandbox.write("d/y", "2\n");
+    refused(&sandbox, &["-put", "-f", &d, "/"], "/d/x': is a pipe, a socket or a device");
+    assert_eq!(run(&sandbox, &["-cat", "/d/y"]), "2\n");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_and_what_is_no_range_means_nothing() {
+    let sandbox = Sandbox::new();
+    for name in ["hdfs/d/a", "hdfs/d/z", r"hdfs/d/\*", "hdfs/d/*"] {
+        sandbox.write(name, "");
+    }
+    symlink("loop", sandbox.path("hdfs/loop")).unwrap();
+    refused(&sandbox, &["-rm", "-f", "/loop/x"], "/loop/x': ");
+    refused(&sandbox, &["-rm", "/d/[!z-a]"], "No such file or directory");
+    // Not the file whose name is written as the pattern is.
+    assert_eq!(run(&sandbox, &["-rm", r"/d/\*"]), "Deleted hdfs:///d/*\n");
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/d"]), "hdfs:///d/\\*\nhdfs:///d/a\nhdfs:///d/z\n");
+}
+
 #[test]
 fn two_sources_of_one_name_stay_when_they_would_go_to_one_file() {
     let sandbox = Sandbox::new();

@@ -172,6 +172,16 @@ fn file_is_read_once_when_several_names_of_braces_mean_it() {
     assert_eq!(oracle::whole(&sandbox.path("escaped")), b"1\t\n4\t\n");
     maps("in/{x*,y}", "none").expect_words(&["Input Pattern in/{x*,y} matches 0 files"]);
     assert!(!sandbox.path("none").exists());
+    // Each means what it means alone.
+    maps("in/{_*,a1}", "hidden").expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("hidden")), b"1\t\n3\t\n");
+    sandbox.write("deep/_q/x", "5\n");
+    sandbox.write("deep/p/q/x", "6\n");
+    maps("deep/{**/x,none}", "deeper").expect_code(0);
+    assert_eq!(oracle::whole(&sandbox.path("deeper")), b"6\t\n");
+    std::os::unix::fs::symlink("loop", sandbox.path("in/loop")).unwrap();
+    maps("in/{loop,a1}", "looped").expect_words(&["loop"]);
+    assert!(!sandbox.path("looped").exists());
 }
 
 #[test]
