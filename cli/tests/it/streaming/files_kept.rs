@@ -232,7 +232,7 @@ fn what_comes_or_changes_while_a_folder_moves_to_another_disk_stays() {
         fs::write(source.join(name), "early\n").unwrap();
     }
     // Long enough to be met at.
-    File::create(source.join("z")).unwrap().set_len(256 << 20).unwrap();
+    File::create(source.join("z")).unwrap().set_len(1 << 30).unwrap();
     let moving = fs_call(&sandbox, &["-moveFromLocal", source.to_str().unwrap(), "/"]).start();
     let is_draft = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".draft-");
     let is_met = || {
