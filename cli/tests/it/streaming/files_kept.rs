@@ -2,7 +2,7 @@
 
 use super::hadoop::{call, install, well};
 use crate::support::sandbox::Invocation;
-use crate::support::{Sandbox, until};
+use crate::support::{Sandbox, say_skipped, until};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -161,17 +161,21 @@ fn copy_goes_on_behind_what_cannot_be_copied_and_a_move_leaves_the_source() {
     assert!(fs::symlink_metadata(&link).is_ok());
 }
 
-/// A folder on another disk than the sandbox, in memory; `None` where there is none.
+/// A folder on another disk than the sandbox, in memory; `None`, which it says, where there is none.
 fn other_disk(sandbox: &Sandbox) -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir_in("/dev/shm").ok()?;
     let disk = |path: &Path| fs::metadata(path).unwrap().dev();
-    (disk(folder.path()) != disk(&sandbox.path(""))).then_some(folder)
+    let folder = tempfile::tempdir_in("/dev/shm").ok();
+    let other = folder.filter(|folder| disk(folder.path()) != disk(&sandbox.path("")));
+    if other.is_none() {
+        say_skipped("moves to another disk", "/dev/shm is none");
+    }
+    other
 }
 
 #[test]
 fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_moved() {
     let sandbox = Sandbox::new();
-    let Some(disk) = other_disk(&sandbox) else { return eprintln!("skipped (no other disk)") };
+    let Some(disk) = other_disk(&sandbox) else { return };
     install(&sandbox);
     let make = |name: &str, text: &str| {
         let path = disk.path().join(name);
@@ -224,7 +228,7 @@ fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_m
 #[test]
 fn what_comes_or_changes_while_a_folder_moves_to_another_disk_stays() {
     let sandbox = Sandbox::new();
-    let Some(disk) = other_disk(&sandbox) else { return eprintln!("skipped (no other disk)") };
+    let Some(disk) = other_disk(&sandbox) else { return };
     fs::create_dir(sandbox.path("hdfs")).unwrap();
     let source = disk.path().join("d");
     fs::create_dir(&source).unwrap();
