@@ -63,6 +63,15 @@ pub enum InputError {
         /// As the user named it.
         path: FilePath,
     },
+    /// The output of a job that has not ended yet, or was killed: what is there is not all of it.
+    #[error(
+        "input {path} is an output that a job is writing, or was when it was killed: it has a _temporary and no _SUCCESS; wait for \
+         the job, or write it again"
+    )]
+    Unfinished {
+        /// Where it is.
+        path: FilePath,
+    },
     /// A folder in one that is read without those below it.
     #[error("input {path} is a directory within another one; with --recursive its files are read too")]
     Subdirectory {

@@ -2,7 +2,8 @@
 //!
 //! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
 //! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
-//! next; so are directories in such an output, which hold its named outputs. Others are not descended into unless that is
+//! next; so are directories in such an output, which hold its named outputs. An output that a job is writing, or was when
+//! it was killed, is refused: what is there is not all of it. Others are not descended into unless that is
 //! asked for: one inside another is an error. Links are followed,
 //! but for one that leads back to a directory in which it lies: that is an error, and nothing is left out silently.
 //! A name that no file has and that has wildcards stands for the files whose names fit (`glob`). A path given
@@ -17,6 +18,7 @@ use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::tables::{Table, TableKind};
 use super::wildcards::has_wildcards;
+use crate::commit::TEMPORARY;
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -273,6 +275,12 @@ impl Walk<'_> {
         let mut files = Vec::new();
         let mut bad = Vec::new();
         let is_output = folder.to_path().join(SUCCESS).is_file();
+        // In this order: a job that ends meanwhile has written the one before the other goes.
+        let is_claimed =
+            || std::fs::read_dir(folder.to_path().join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
+        if !is_output && is_claimed() {
+            return Err(InputError::Unfinished { path: folder.clone() });
+        }
         let names = self.names_in(folder)?;
         for (FolderEntry { path, .. }, looked_at) in names.iter().zip(look_at(&names)) {
             let looked_at = looked_at.map_err(|source| InputError::from_io(path, source));

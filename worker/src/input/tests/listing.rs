@@ -67,6 +67,21 @@ fn directory_of_many_files_is_listed_in_order_with_what_each_looks_like() {
 }
 
 #[test]
+fn output_that_is_not_complete_is_refused_as_long_as_somebody_has_claimed_it() {
+    let files = Files::new();
+    std::fs::create_dir_all(files.path("dir/_temporary")).unwrap();
+    files.write("dir/part-00000", "x");
+    assert_eq!(names(&files, &[files.text("dir")]).unwrap(), ["dir/part-00000"], "nobody has");
+    files.write("dir/_temporary/probe-1", "{}");
+    let error = names(&files, &[files.text("dir")]).unwrap_err();
+    assert!(matches!(error, InputError::Unfinished { .. }) && error.is_input_fault(), "{error}");
+    let part = names(&files, &[files.text("dir/part-00000")]).unwrap();
+    assert_eq!(part, ["dir/part-00000"], "named itself");
+    files.write("dir/_SUCCESS", "");
+    assert_eq!(names(&files, &[files.text("dir")]).unwrap(), ["dir/part-00000"]);
+}
+
+#[test]
 fn path_given_twice_is_read_twice_and_hidden_names_may_be_given() {
     let files = Files::new();
     let (one, hidden) = (files.write("one", "x"), files.write("_two", "y"));
