@@ -59,7 +59,9 @@ pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow:
     look().with_context(|| {
         format!("could not write {what} {}; nothing was run, name another place", path.display())
     })?;
-    match !overwrite && fs::metadata(path).is_ok_and(|there| there.is_file()) {
+    // What goes behind what is there already takes no place.
+    let is_own = matches!(own_stream(path), Ok(Some(_)));
+    match !overwrite && !is_own && fs::metadata(path).is_ok_and(|there| there.is_file()) {
         true => Err(FileExists { what, path: path.to_owned() }.into()),
         false => Ok(()),
     }
@@ -101,7 +103,8 @@ fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // A link to nothing is no place of ours: the file would come to be where somebody else says.
-            return match fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            let is_own = matches!(own_stream(path), Ok(Some(_)));
+            return match is_own || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
                 true => write(what, path, bytes),
                 false => Err(FileExists { what, path: path.to_owned() }.into()),
             };

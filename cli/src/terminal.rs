@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
@@ -28,21 +29,24 @@ pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
     })
 }
 
-/// This process's own stream of that name: it goes on where others have written, also in a file.
+/// This process's own standard output or standard error, if a path leads there, under whatever name: it goes on where
+/// others have written, also in a file.
 ///
 /// # Errors
 /// A process that can open nothing more.
 pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
-    let stream = match target.to_str() {
-        Some("/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") => {
-            std::io::stdout().as_fd().try_clone_to_owned()?
+    let Ok(there) = std::fs::metadata(target) else { return Ok(None) };
+    let streams =
+        [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
+    for stream in streams {
+        let stream = File::from(stream?);
+        let is_it =
+            stream.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (there.dev(), there.ino()));
+        if is_it {
+            return Ok(Some(stream));
         }
-        Some("/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2") => {
-            std::io::stderr().as_fd().try_clone_to_owned()?
-        }
-        _ => return Ok(None),
-    };
-    Ok(Some(File::from(stream)))
+    }
+    Ok(None)
 }
 
 /// What is shown of a text: lines without anything that drives a terminal.

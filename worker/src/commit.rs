@@ -5,11 +5,9 @@
 //! files that hold the parts of the job, and no worker ever touches what is published.
 
 use crate::folder::PlainName;
+pub use crate::input::list::TEMPORARY;
 use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::AttemptId;
-
-/// Name of the folder inside the output directory in which parts are built.
-pub const TEMPORARY: &str = "_temporary";
 
 /// Digits in the name of a part, at least.
 const PART_DIGITS_MIN: usize = 5;

@@ -228,7 +228,8 @@ fn found_once(name: &str, meant: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Stream
     let mut found = BTreeSet::new();
     for path in meant {
         let named = named_by(&FilePath::from(&**path));
-        let named = named.map_err(|error| StreamError::new(code::INPUT, error.to_string()))?;
+        let named = named
+            .map_err(|error| StreamError::new(code::INPUT, format!("{:#}", anyhow::Error::new(error))))?;
         found.extend(named.iter().map(|path| path.to_path().to_owned()));
     }
     match found.is_empty() {
@@ -250,11 +251,14 @@ impl TypedOptions {
         let named_inputs =
             property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
         let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
+        let pattern = |name: &str| {
+            places.pattern(name).map_err(|error| StreamError::new(code::CONFIGURATION, format!("{error:#}")))
+        };
         let mut paths = Vec::new();
         for name in inputs.flat_map(split_list) {
             let names =
                 expand_braces(&name).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
-            let meant = names.iter().map(|name| local(name)).collect::<Result<Vec<_>, _>>()?;
+            let meant = names.iter().map(|name| pattern(name)).collect::<Result<Vec<_>, _>>()?;
             match <[PathBuf; 1]>::try_from(meant) {
                 Ok(one) => paths.extend(one),
                 Err(meant) => paths.extend(found_once(&name, &meant)?),

@@ -4,6 +4,9 @@
 //! the user's folder for data. A name cannot lead out of it.
 
 use crate::usage::usage;
+use gristmill_worker::input::wildcards::has_wildcards;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 /// The variable that names the folder that `hdfs:///` stands for.
@@ -85,6 +88,20 @@ impl FileNames {
         }
     }
 
+    /// The same of a name with wildcards, as one that whoever looks for files reads: only what was typed is a pattern, whatever
+    /// the folders are called in which that lies.
+    ///
+    /// # Errors
+    /// As [`FileNames::local`], and a working directory that is gone.
+    pub fn pattern(&self, name: &str) -> anyhow::Result<PathBuf> {
+        if scheme_of(name).is_none() && self.default == DefaultSystem::Local && !name.starts_with('/') {
+            let within = escaped(&std::env::current_dir()?);
+            return Ok(within.join(name).components().collect());
+        }
+        let user = escaped(Path::new(&self.user)).to_string_lossy().into_owned();
+        Self { root: escaped(&self.root), user, default: self.default }.local(name)
+    }
+
     /// A name in `hdfs:` as a file; `..` ends at its root.
     fn below_root(&self, name: &str) -> PathBuf {
         let mut path = self.root.clone();
@@ -115,6 +132,18 @@ impl FileNames {
     }
 }
 
+/// The pattern that only this path fits.
+fn escaped(path: &Path) -> PathBuf {
+    let mut bytes = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        if has_wildcards(&[*byte]) {
+            bytes.push(b'\\');
+        }
+        bytes.push(*byte);
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
 /// The scheme of a name, and what stands behind its colon.
 pub fn scheme_of(name: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = name.split_once(':')?;
@@ -129,6 +158,27 @@ mod tests {
 
     fn places(default: DefaultSystem) -> FileNames {
         FileNames { root: PathBuf::from("/data/hdfs"), user: "me".to_owned(), default }
+    }
+
+    #[test]
+    fn patterns_are_what_was_typed_and_not_where_that_lies() {
+        let places = FileNames {
+            root: PathBuf::from("/data/h*[a]"),
+            user: r"m\e".to_owned(),
+            default: DefaultSystem::Hdfs,
+        };
+        let check = |name: &str, expected: &str| {
+            assert_eq!(places.pattern(name).unwrap(), Path::new(expected), "{name}");
+        };
+        check("/x*", r"/data/h\*\[a]/x*");
+        check("x", r"/data/h\*\[a]/user/m\\e/x");
+        check("../../../x?", r"/data/h\*\[a]/x?");
+        check("file:///y*", "/y*");
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(
+            places.with_default(DefaultSystem::Local).pattern("z*").unwrap(),
+            escaped(&here).join("z*")
+        );
     }
 
     #[test]

@@ -18,7 +18,6 @@ use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::tables::{Table, TableKind};
 use super::wildcards::has_wildcards;
-use crate::commit::TEMPORARY;
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -29,6 +28,9 @@ use std::os::unix::fs::MetadataExt;
 
 /// What says that a directory is the output of a job.
 const SUCCESS: &str = "_SUCCESS";
+
+/// The folder inside an output directory in which its parts are built, and by which it is claimed.
+pub const TEMPORARY: &str = "_temporary";
 
 /// Files a directory may have.
 const FILES_MAX: usize = 1 << 20;

@@ -2,7 +2,9 @@
 //!
 //! Which files go where; how one goes is in `copying`. What is refused is refused before anything is written.
 
-use super::copying::{Taken, TreeCopy, is_same, onto_itself, refuse_special, write_whole};
+use super::copying::{
+    Taken, TreeCopy, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
+};
 use super::trees::entries;
 use super::{FileCall, NOT_FOUND, Refused, io_refused};
 use crate::streaming::places::DefaultSystem;
@@ -131,6 +133,10 @@ impl FileCall<'_> {
         }
         if let Some(how) = onto_itself(source, &place) {
             return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(&place))));
+        }
+        if place != target {
+            // A pipe is somebody's who reads from it only where it was named itself.
+            refuse_special_target(&self.uri(&place), &place)?;
         }
         if !self.moves(way) {
             return self.copy_tree(source, &place, &mut TreeCopy::default()).map(drop);

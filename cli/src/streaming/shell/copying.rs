@@ -11,7 +11,7 @@ use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What of a file's rights is copied: not that it runs as its owner.
@@ -42,8 +42,18 @@ pub(super) struct TreeCopy {
 
 /// What a name in the source was when it was copied.
 enum CopiedName {
-    File(FileStamp),
+    File(CopiedStamp),
     Folder,
+}
+
+/// By which a file is known not to have changed: also when its time was set back.
+#[derive(PartialEq, Eq)]
+pub(super) struct CopiedStamp(FileStamp, i64, i64);
+
+impl CopiedStamp {
+    fn of(found: &Metadata) -> Self {
+        Self(FileStamp::of(found), found.ctime(), found.ctime_nsec())
+    }
 }
 
 /// Refuses what is neither a file nor a folder.
@@ -55,7 +65,7 @@ pub(super) fn refuse_special(name: &str, found: &Metadata) -> Result<(), Refused
 }
 
 /// Refuses to write where that would keep nothing.
-fn refuse_special_target(name: &str, target: &Path) -> Result<(), Refused> {
+pub(super) fn refuse_special_target(name: &str, target: &Path) -> Result<(), Refused> {
     fs::metadata(target).map_or(Ok(()), |there| refuse_special(name, &there))
 }
 
@@ -165,7 +175,7 @@ impl FileCall<'_> {
         let found = io_refused(&name, fs::symlink_metadata(path))?;
         let removed = match was {
             _ if found.is_symlink() => fs::remove_file(path),
-            CopiedName::File(stamp) if FileStamp::of(&found) == *stamp => fs::remove_file(path),
+            CopiedName::File(stamp) if CopiedStamp::of(&found) == *stamp => fs::remove_file(path),
             CopiedName::File(_) => {
                 return Err(Refused(format!("`{name}': has changed since it was copied, so it stays")));
             }
@@ -183,7 +193,7 @@ impl FileCall<'_> {
     }
 
     /// Copies a file with its rights, and with `-p` its times. Answers what it was when it was opened.
-    fn copy_file(&self, source: &Path, target: &Path, found: &Metadata) -> Result<FileStamp, Refused> {
+    fn copy_file(&self, source: &Path, target: &Path, found: &Metadata) -> Result<CopiedStamp, Refused> {
         let (from, to) = (self.uri(source), self.uri(target));
         if fs::metadata(target).is_ok_and(|there| is_same(found, &there)) {
             return Err(Refused(format!("`{from}' to `{to}': are identical")));
@@ -199,7 +209,7 @@ impl FileCall<'_> {
             self.keep_times(file, &found)
         };
         io_refused(&to, write_whole(target, self.taken(), write))?;
-        Ok(FileStamp::of(&found))
+        Ok(CopiedStamp::of(&found))
     }
 
     /// Moves a file or folder, also to another disk.

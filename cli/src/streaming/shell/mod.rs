@@ -26,7 +26,6 @@ use shown::{print_end, print_file};
 use std::cell::Cell;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use times::touch_empty;
 use wildcards::{glob, there};
@@ -246,10 +245,13 @@ impl<'a> FileCall<'a> {
         for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
             // What escapes signs is no name of a file as it stands.
-            let is_escaped = path.as_os_str().as_bytes().contains(&b'\\');
-            let found = match there(path.clone()) {
+            let is_escaped = name.contains('\\');
+            let found = match there(path) {
                 Ok(Some(path)) if !is_escaped => Ok(vec![path]),
-                Ok(_) if has_wildcards(path.as_os_str().as_bytes()) => glob(&path),
+                Ok(_) if has_wildcards(name.as_bytes()) => {
+                    let pattern = self.places.pattern(&name).map_err(|error| Refused(error.to_string()))?;
+                    glob(&pattern)
+                }
                 Ok(_) => Ok(Vec::new()),
                 Err(unreadable) => Err(unreadable),
             };

@@ -1,7 +1,7 @@
 //! Names with wildcards, as `hadoop fs` takes them: also those that begin with `_` or `.`, unlike inputs of jobs. What a
 //! copy that was killed has left half is meant only by a pattern that begins as its name does.
 
-use super::trees::{entries, look_at};
+use super::trees::entries;
 use gristmill_worker::input::wildcards::{fits, only_name};
 use gristmill_worker::whole_file;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ pub fn glob(pattern: &Path) -> Result<Vec<PathBuf>, Unreadable> {
 /// # Errors
 /// A path that cannot be looked at.
 pub fn there(path: PathBuf) -> Result<Option<PathBuf>, Unreadable> {
-    match look_at(&path) {
+    match path.symlink_metadata() {
         Ok(_) => Ok(Some(path)),
         Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => Ok(None),
         Err(error) => Err(Unreadable { folder: path, error }),

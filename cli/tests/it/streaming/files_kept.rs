@@ -272,6 +272,9 @@ fn pipes_are_waited_for_only_when_they_are_named_themselves() {
     sandbox.write("d/y", "2\n");
     refused(&sandbox, &["-put", "-f", &d, "/"], "/d/x': is a pipe, a socket or a device");
     assert_eq!(run(&sandbox, &["-cat", "/d/y"]), "2\n");
+    // Nor is one that was not named itself.
+    let x = sandbox.text("d/x");
+    refused(&sandbox, &["-put", "-f", &x, "/d"], "/d/x': is a pipe, a socket or a device");
 }
 
 #[test]
@@ -282,10 +285,32 @@ fn what_cannot_be_looked_at_is_told_and_what_is_no_range_means_nothing() {
     }
     symlink("loop", sandbox.path("hdfs/loop")).unwrap();
     refused(&sandbox, &["-rm", "-f", "/loop/x"], "/loop/x': ");
+    assert_eq!(run(&sandbox, &["-rm", "/loop"]), "Deleted hdfs:///loop\n");
     refused(&sandbox, &["-rm", "/d/[!z-a]"], "No such file or directory");
     // Not the file whose name is written as the pattern is.
     assert_eq!(run(&sandbox, &["-rm", r"/d/\*"]), "Deleted hdfs:///d/*\n");
     assert_eq!(run(&sandbox, &["-ls", "-C", "/d"]), "hdfs:///d/\\*\nhdfs:///d/a\nhdfs:///d/z\n");
+}
+
+#[test]
+fn folder_in_which_one_is_or_hdfs_lies_is_no_pattern_whatever_it_is_called() {
+    let sandbox = Sandbox::new();
+    for (own, other) in [(r"w/b\s", "w/bs"), ("w/c[ab]", "w/ca"), ("r*", "rother")] {
+        for folder in [own, other] {
+            sandbox.write(&format!("{folder}/x"), "");
+        }
+        for pattern in ["x", "x*", r"\x"] {
+            fs::write(sandbox.path(own).join("x"), "").unwrap();
+            let within = fs_call(&sandbox, &["-fs", "file:///", "-rm", pattern]).within(sandbox.path(own));
+            within.finish().expect_code(0);
+            assert!(!sandbox.path(own).join("x").exists(), "{own} {pattern}");
+            fs::write(sandbox.path(own).join("x"), "").unwrap();
+            let rooted = fs_call(&sandbox, &["-rm", &format!("/{pattern}")]);
+            rooted.env("GRISTMILL_HDFS_ROOT", sandbox.path(own)).finish().expect_code(0);
+            assert!(!sandbox.path(own).join("x").exists(), "{own} {pattern}");
+            assert!(sandbox.path(other).join("x").exists(), "{own} {pattern}");
+        }
+    }
 }
 
 #[test]
