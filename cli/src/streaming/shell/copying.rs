@@ -46,13 +46,22 @@ enum CopiedName {
     Folder,
 }
 
-/// By which a file is known not to have changed: also when its time was set back.
-#[derive(PartialEq, Eq)]
-pub(super) struct CopiedStamp(FileStamp, i64, i64);
+/// By which a file is known not to have changed, also when its time was set back.
+pub(super) struct CopiedStamp {
+    file: FileStamp,
+    /// When anything of it changed last, its names too: of a file with several it changes as one of these goes.
+    changed: Option<(i64, i64)>,
+}
 
 impl CopiedStamp {
     fn of(found: &Metadata) -> Self {
-        Self(FileStamp::of(found), found.ctime(), found.ctime_nsec())
+        let changed = (found.nlink() == 1).then(|| (found.ctime(), found.ctime_nsec()));
+        Self { file: FileStamp::of(found), changed }
+    }
+
+    fn is_that_of(&self, found: &Metadata) -> bool {
+        let changed = (found.ctime(), found.ctime_nsec());
+        self.file == FileStamp::of(found) && self.changed.is_none_or(|before| before == changed)
     }
 }
 
@@ -175,7 +184,7 @@ impl FileCall<'_> {
         let found = io_refused(&name, fs::symlink_metadata(path))?;
         let removed = match was {
             _ if found.is_symlink() => fs::remove_file(path),
-            CopiedName::File(stamp) if CopiedStamp::of(&found) == *stamp => fs::remove_file(path),
+            CopiedName::File(stamp) if stamp.is_that_of(&found) => fs::remove_file(path),
             CopiedName::File(_) => {
                 return Err(Refused(format!("`{name}': has changed since it was copied, so it stays")));
             }

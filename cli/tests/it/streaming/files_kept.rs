@@ -206,6 +206,12 @@ fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_m
     let b = disk.path().join("b").to_str().unwrap().to_owned();
     run(&sandbox, &["-moveFromLocal", "-f", &b, "/"]);
     assert_eq!((read("b/x"), read("b/y"), Path::new(&b).exists()), ("X".into(), "Y".into(), false));
+    // A file with two names, of which one goes first.
+    let one = make("h/one", "1");
+    fs::hard_link(&one, disk.path().join("h/two")).unwrap();
+    let h = disk.path().join("h").to_str().unwrap().to_owned();
+    run(&sandbox, &["-moveFromLocal", &h, "/"]);
+    assert_eq!((read("h/one"), read("h/two"), Path::new(&h).exists()), ("1".into(), "1".into(), false));
     // A file, where another source goes.
     let (latest, third) = (make("latest", "LATEST"), make("part-3", "P3"));
     link("part-3", "latest");
