@@ -3,11 +3,12 @@
 use crate::terminal::own_stream;
 use anyhow::Context as _;
 use gristmill_runtime::submit::resolved;
+use gristmill_worker::folder::id_of;
 use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that is there already and was not to be replaced, exit code 3.
@@ -21,9 +22,8 @@ pub struct FileExists {
 
 /// Whether two paths lead to one file, there already or not.
 pub fn is_same(one: &Path, other: &Path) -> bool {
-    let number = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    resolved(one) == resolved(other)
-        || matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
+    let id = |path: &Path| fs::metadata(path).ok().map(|found| id_of(&found));
+    resolved(one) == resolved(other) || id(one).is_some_and(|one| Some(one) == id(other))
 }
 
 /// Opens a named pipe to write to it.

@@ -1,11 +1,11 @@
 //! What the program prints: cleaned lines on stdout and stderr. A closed stdout is an end, and no error.
 
 use gristmill_worker::clean;
+use gristmill_worker::folder::id_of;
 use std::fmt;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
@@ -40,8 +40,7 @@ pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
         [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
     for stream in streams {
         let stream = File::from(stream?);
-        let is_it =
-            stream.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (there.dev(), there.ino()));
+        let is_it = stream.metadata().is_ok_and(|found| id_of(&found) == id_of(&there));
         if is_it {
             return Ok(Some(stream));
         }

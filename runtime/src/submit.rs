@@ -11,6 +11,7 @@ use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
+use gristmill_worker::folder::id_of;
 use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
 use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
@@ -343,7 +344,7 @@ fn refuse_overwritten<'a>(
     for path in written {
         // One that is not there yet is nobody's input.
         let Ok(there) = fs::metadata(path) else { continue };
-        let is_it = |found: &Metadata| (found.dev(), found.ino()) == (there.dev(), there.ino());
+        let is_it = |found: &Metadata| id_of(found) == id_of(&there);
         let is_read = |piece: &&Piece| {
             piece.stamp.inode == there.ino()
                 && fs::metadata(piece.path.to_path()).is_ok_and(|found| is_it(&found))

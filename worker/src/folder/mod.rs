@@ -36,6 +36,12 @@ pub struct Folder {
 /// How a folder is opened.
 const FOLDER_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
+/// By which a file or folder of this machine is known, whatever name led to it: its device and its number there.
+#[must_use]
+pub fn id_of(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
 impl Folder {
     /// Opens the folder of a path, wherever links in it lead.
     ///

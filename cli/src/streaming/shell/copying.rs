@@ -3,9 +3,10 @@
 //! A copy is there whole or not at all, and takes the place of another only where it may. Nothing is copied onto, into or
 //! behind itself, under whatever names it goes, at the top or below.
 
-use super::trees::{Trail, id_of};
+use super::trees::Trail;
 use super::{FileCall, Refused, io_refused};
 use crate::terminal;
+use gristmill_worker::folder::id_of;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{CWD, RenameFlags, renameat_with};

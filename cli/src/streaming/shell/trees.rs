@@ -3,9 +3,9 @@
 
 use super::{FileCall, FileOutcome, Refused, io_refused};
 use crate::terminal::stdout_line;
+use gristmill_worker::folder::id_of;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What is in a folder, in the order of names.
@@ -22,11 +22,6 @@ pub fn look_at(path: &Path) -> io::Result<Metadata> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => fs::symlink_metadata(path),
         found => found,
     }
-}
-
-/// By which a file or folder is known, whatever name led to it.
-pub fn id_of(found: &Metadata) -> (u64, u64) {
-    (found.dev(), found.ino())
 }
 
 /// Links to folders that are followed: some few may lead to all others in more ways than anybody waits for.
