@@ -12,6 +12,7 @@ use crate::{
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
+use gristmill_runtime::cluster::ChildRole;
 use gristmill_runtime::exit;
 use gristmill_runtime::generate::GenerateArgs;
 use gristmill_runtime::registry::Registry;
@@ -92,6 +93,11 @@ pub fn main(registry: Registry) -> ExitCode {
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     survive_file_limit();
     gristmill_worker::descriptors::raise();
+    // Children come first, under whatever name the program was called: there is no command line to be made for them.
+    if let Some(role) = ChildRole::of(&arguments) {
+        // What streaming jobs may run was decided where they were taken.
+        return exit_code(processes::child(role, streaming::registered(registry)));
+    }
     if streaming::is_called_as_hadoop(&arguments) {
         keep_memory_private();
         return ExitCode::from(streaming::hadoop_main(&arguments));
@@ -119,7 +125,11 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let result = dispatch(registry, &matches);
+    exit_code(dispatch(registry, &matches))
+}
+
+/// The exit code of what was carried out; an error is told.
+fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -208,20 +218,15 @@ fn is_typed(matches: &ArgMatches, flag: &str) -> bool {
 }
 
 fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
-    let child = is_typed(matches, "from_parent");
-    // A worker process has something to do before.
-    if !child || matches.subcommand_name() == Some("master") {
-        keep_memory_private();
-    }
-    if !child && is_typed(matches, "insecure_plaintext") {
+    keep_memory_private();
+    if is_typed(matches, "insecure_plaintext") {
         terminal::complain(
             "warning",
             "--insecure-plaintext: everyone on the way to other machines can read and change all data",
         );
     }
     let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
-    // A child gets all it needs from its parent, which may have read another file than the child would find.
-    let settings = if child { settings::Settings::default() } else { settings::load(named)? };
+    let settings = settings::load(named)?;
     match matches.subcommand() {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
@@ -230,12 +235,11 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         _ => match Fixed::from_arg_matches(matches)? {
             Fixed::Streaming(flags) => Ok(streaming::streaming(&settings, &flags)),
             Fixed::StreamTask(flags) => as_streaming::stream_task(&registry, &flags),
-            Fixed::Master(flags) if flags.takes_commands() => {
-                processes::master(&streaming::registered(registry), &settings, &flags)
+            Fixed::Master(flags) if flags.allow_commands => {
+                processes::master(streaming::registered(registry), &settings, &flags)
             }
-            Fixed::Master(flags) => processes::master(&registry, &settings, &flags),
-            // It runs what its master has taken.
-            Fixed::Worker(flags) => processes::worker(streaming::registered(registry), &settings, &flags),
+            Fixed::Master(flags) => processes::master(registry, &settings, &flags),
+            Fixed::Worker(flags) => processes::worker(&settings, &flags),
             Fixed::Up(flags) => places::up(&settings, named, &flags),
             Fixed::Down(flags) => places::down(&settings, &flags),
             Fixed::Guest(flags) => places::guest(&flags),

@@ -6,6 +6,7 @@ use crate::flags::{
     JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, estimator, journal, placement, policy,
     pools,
 };
+use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::state::StateFolder;
 use crate::switches::FirstSignal;
@@ -74,7 +75,7 @@ pub struct MasterCommand {
     no_backup: bool,
     /// Take jobs of Hadoop Streaming: whoever may submit can then run any command on the workers
     #[arg(long)]
-    allow_commands: bool,
+    pub allow_commands: bool,
     #[command(flatten)]
     ship: ShipFlags,
     #[command(flatten)]
@@ -87,23 +88,10 @@ pub struct MasterCommand {
     /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
     #[arg(long)]
     print_join: bool,
-    /// For child processes of `run`: take settings from standard input
-    #[arg(long, hide = true)]
-    from_parent: bool,
-}
-
-impl MasterCommand {
-    /// Whether it takes jobs whose steps are commands. That of an embedded cluster has one user, who typed them.
-    pub fn takes_commands(&self) -> bool {
-        self.allow_commands || self.from_parent
-    }
 }
 
 /// `gristmill master`.
-pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
-    if flags.from_parent {
-        return master_process(registry);
-    }
+pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
     descriptors::ensure_enough()?;
     let pools = pools(flags.pools.as_deref(), settings)?;
     let names = DeciderNames {
@@ -111,7 +99,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         placement: placement(flags.placement.as_ref(), settings),
         estimator: estimator(flags.estimator.as_ref(), settings),
     };
-    let deciders = names.make(registry).map_err(usage)?;
+    let deciders = names.make(&registry).map_err(usage)?;
     let journal = journal(flags.journal.as_ref(), settings)?;
     let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Ends)?;
     log_to(None, "info");
@@ -127,7 +115,7 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
         tokens: tokens.clone(),
         build: gristmill_worker::build_id(),
         deciders,
-        registry: registry.clone(),
+        registry,
         pools,
         backups: !(flags.no_backup || settings.no_backup.unwrap_or(false)),
         journal,
@@ -145,7 +133,8 @@ pub fn master(registry: &Registry, settings: &Settings, flags: &MasterCommand) -
 }
 
 /// The master of an embedded cluster, a child of `run`. It keeps nothing: it may be one of many.
-fn master_process(registry: &Registry) -> anyhow::Result<u8> {
+pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
+    keep_memory_private();
     let Stoppable { runtime, switches, requests } = Stoppable::start(FirstSignal::Ends)?;
     log_to(None, "warn");
     let ChildConfig::Master(child) = child::settings(switches)? else {
@@ -160,8 +149,8 @@ fn master_process(registry: &Registry) -> anyhow::Result<u8> {
         host_names: Vec::new(),
         tokens: Arc::new(Tokens::of_secret(secret)),
         build: gristmill_worker::build_id(),
-        deciders: child.deciders.make(registry).map_err(usage)?,
-        registry: registry.clone(),
+        deciders: child.deciders.make(&registry).map_err(usage)?,
+        registry,
         pools: child.pools,
         backups: child.backups,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),

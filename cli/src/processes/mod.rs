@@ -12,10 +12,25 @@ pub use worker::{WorkerCommand, worker};
 
 use crate::child;
 use crate::switches::{FirstSignal, Switches};
+use gristmill_runtime::cluster::ChildRole;
+use gristmill_runtime::registry::Registry;
 use gristmill_worker::agent::EndRequests;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
+
+/// Runs a child process of this program, to which its parent says all it needs to know. It may be told to run any job of
+/// the registry.
+///
+/// # Errors
+/// As of the commands whose work it does, and a parent that says nothing that can be read.
+pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
+    match role {
+        ChildRole::Master => master::master_process(registry),
+        ChildRole::Worker => worker::worker_process(registry),
+        ChildRole::Runner => runner::runner(registry),
+    }
+}
 
 /// A runtime, and switches that turn when this process is asked to go.
 struct Stoppable {

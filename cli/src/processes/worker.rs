@@ -59,12 +59,6 @@ pub struct WorkerCommand {
     advertise: Option<String>,
     #[command(flatten)]
     permissions: ListenFlags,
-    /// For child processes of `run`: take settings from standard input
-    #[arg(long, hide = true)]
-    from_parent: bool,
-    /// For processes that a worker starts of a shipped program: run attempts as told on standard input
-    #[arg(long, hide = true)]
-    runner: bool,
 }
 
 /// What else can be done about workers.
@@ -82,13 +76,7 @@ fn parse_ports(text: &str) -> Result<(u16, u16), String> {
 }
 
 /// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
-pub fn worker(registry: Registry, settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
-    if flags.runner {
-        return super::runner::runner(registry);
-    }
-    if flags.from_parent {
-        return worker_process(registry);
-    }
+pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
     if let Some(WorkerAction::Drain(drained)) = &flags.action {
         return drain(settings, drained);
     }
@@ -145,7 +133,7 @@ async fn say_how_it_goes(mut requests: EndRequests) {
 }
 
 /// One worker process, a child of `run` or of `worker`.
-fn worker_process(registry: Registry) -> anyhow::Result<u8> {
+pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     // In this order: the score of a process that is closed to its user is root's to change.
     gristmill_runtime::out_of_memory::offer_this_process_first();
     keep_memory_private();

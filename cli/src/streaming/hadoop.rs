@@ -16,12 +16,11 @@ const NAMES: [&str; 4] = ["hadoop", "hdfs", "yarn", "mapred"];
 /// What is answered when the version is asked: drivers take the first number, which decides how they speak.
 const VERSION: &str = "3.3.6";
 
-/// Whether the program was called by one of Hadoop's names. Its own children are not: they are told by their words.
+/// Whether the program was called by one of Hadoop's names.
 #[must_use]
 pub fn is_called_as_hadoop(arguments: &[OsString]) -> bool {
     let name = arguments.first().and_then(|program| Path::new(program).file_name());
-    let is_child = arguments.iter().skip(2).any(|word| word == "--from-parent" || word == "--runner");
-    name.and_then(|name| name.to_str()).is_some_and(|name| NAMES.contains(&name)) && !is_child
+    name.and_then(|name| name.to_str()).is_some_and(|name| NAMES.contains(&name))
 }
 
 /// Runs the program under the name it was called by. Answers the exit code.
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hadoops_names_are_known_but_for_children_of_such_a_process() {
+    fn hadoops_names_are_known() {
         let called = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             is_called_as_hadoop(&words)
@@ -113,8 +112,6 @@ mod tests {
         assert!(called(&["/opt/h/bin/hadoop", "jar", "x.jar"]));
         assert!(called(&["hdfs"]));
         assert!(!called(&["gristmill", "streaming"]));
-        assert!(!called(&["/opt/h/bin/hadoop", "master", "--from-parent"]));
-        assert!(!called(&["hadoop", "worker", "--runner"]));
         assert!(!called(&[]));
     }
 }

@@ -84,11 +84,43 @@ pub struct MasterReady {
     pub port: u16,
 }
 
-/// Starts this executable as a child in the role of this command, killed if this process drops it. It waits for
-/// [`configure`].
-pub(super) fn start(role: &str, stdout: Stdio) -> io::Result<Child> {
+/// What a child of this program is, which its command line says. Nobody types that, and the child takes nothing else from
+/// there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChildRole {
+    /// The master of an embedded cluster.
+    Master,
+    /// A worker process.
+    Worker,
+    /// A process of a shipped program, which runs attempts for the worker that has started it.
+    Runner,
+}
+
+impl ChildRole {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Master, Self::Worker, Self::Runner];
+
+    /// What stands behind the program's name.
+    #[must_use]
+    pub fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Master => ["master", "--from-parent"],
+            Self::Worker => ["worker", "--from-parent"],
+            Self::Runner => ["worker", "--runner"],
+        }
+    }
+
+    /// The role that these arguments give, the program's name being the first of them.
+    #[must_use]
+    pub fn of(arguments: &[OsString]) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| arguments.get(1..).is_some_and(|words| words == role.words()))
+    }
+}
+
+/// Starts this executable as a child in this role, killed if this process drops it. It waits for [`configure`].
+pub(super) fn start(role: ChildRole, stdout: Stdio) -> io::Result<Child> {
     let mut command = Command::new(own_program());
-    command.args([role, "--from-parent"]).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
+    command.args(role.words()).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
     // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
     command.process_group(0);
     command.spawn()
@@ -108,7 +140,7 @@ impl RunnerStarter for ShippedPrograms {
     fn start(&self, program: &Path, socket: OwnedFd) -> io::Result<std::process::Child> {
         let mut command = std::process::Command::new(program);
         // What user code writes goes where that of this worker goes: into the file that catches it.
-        command.args(["worker", "--runner"]).stdin(socket).process_group(0).spawn()
+        command.args(ChildRole::Runner.words()).stdin(socket).process_group(0).spawn()
     }
 }
 
@@ -213,4 +245,23 @@ pub(super) fn start_tool(program: &OsStr, words: &[String], stdin: Stdio) -> io:
     let mut command = Command::new(program);
     command.args(words).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command.spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn child_is_known_by_its_words_and_nothing_beside_them() {
+        let role = |words: &[&str]| ChildRole::of(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        for child in ChildRole::ALL {
+            let [command, flag] = child.words();
+            assert_eq!(role(&["/opt/h/bin/hadoop", command, flag]), Some(child));
+            assert_eq!(role(&["gristmill", command, flag, "--slots"]), None);
+            assert_eq!(role(&["gristmill", command]), None);
+            assert_eq!(role(&[command, flag]), None);
+        }
+        assert_eq!(role(&["gristmill", "master", "--runner"]), None);
+        assert_eq!(role(&[]), None);
+    }
 }

@@ -10,8 +10,8 @@ mod worker_slot;
 mod workers;
 
 pub use child::{
-    ChildConfig, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild, start_command,
-    start_detached,
+    ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild,
+    start_command, start_detached,
 };
 pub use folders::{leave_folders, remove_folders};
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
@@ -129,7 +129,7 @@ impl Cluster {
         holds: Vec<scratch::FolderLock>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
-        let mut child = child::start("master", Stdio::piped()).map_err(failed)?;
+        let mut child = child::start(ChildRole::Master, Stdio::piped()).map_err(failed)?;
         let told = ChildConfig::Master(MasterChild {
             secret: secret.to_text().to_string(),
             deciders: config.deciders.clone(),

@@ -1,7 +1,7 @@
 //! One worker's place: its process may change. A process that dies is reported to the master and replaced.
 
 use super::ClusterError;
-use super::child::{self, ChildConfig, WorkerChild};
+use super::child::{self, ChildConfig, ChildRole, WorkerChild};
 use super::folders::remove_folders;
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
@@ -69,7 +69,8 @@ pub(super) struct RunningWorker {
 impl WorkerSlot {
     /// Starts a process that waits to be told what it is; it is killed if it never is.
     pub(super) fn launch() -> Result<Child, ClusterError> {
-        child::start("worker", Stdio::null()).map_err(|source| ClusterError::Start { role: "worker", source })
+        child::start(ChildRole::Worker, Stdio::null())
+            .map_err(|source| ClusterError::Start { role: "worker", source })
     }
 
     /// Tells the first process what it is.
