@@ -89,18 +89,16 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
     let narrate = NarrateFlags::from_arg_matches(typed)?;
-    if let (Some(trace), Some(story)) = (&job.report.trace, &narrate.narrate_html)
-        && private_file::is_same(trace, story)
-    {
-        return Err(usage(
-            "--trace and --narrate-html name the same file: give each a place of its own".to_owned(),
-        ));
-    }
     let shows = typed.get_flag("show");
     // Whoever looks wants to see workers that fetch from each other.
     let watched = shows || narrate.is_asked();
     let spread = if registry.is_standard(name) && !watched { Spread::Together } else { Spread::Apart };
     let mut config = cluster_flags.config(settings, spread)?;
+    refuse_same_place([
+        ("--trace", job.report.trace.as_deref()),
+        ("--narrate-html", narrate.narrate_html.as_deref()),
+        ("--journal", config.journal.as_deref()),
+    ])?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
@@ -118,7 +116,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let narrator = JobNarrator::new(&narrate, job.replaces_files(), &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
-    options.written.extend(narrate.narrate_html.clone());
+    options.written.extend(narrate.narrate_html.iter().chain(&config.journal).cloned());
     let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
@@ -435,6 +433,21 @@ fn advise(client: &Client, status: &JobStatus) {
     for words in advice::advice(&trace) {
         say!("  advice     {words}");
     }
+}
+
+/// Refuses files to be written, each with the flag that names it, of which two are one.
+fn refuse_same_place<const N: usize>(files: [(&str, Option<&Path>); N]) -> anyhow::Result<()> {
+    let named: Vec<_> = files.iter().filter_map(|(flag, path)| Some((flag, (*path)?))).collect();
+    for (number, (flag, path)) in named.iter().enumerate() {
+        if let Some((other, _)) =
+            named[..number].iter().find(|(_, before)| private_file::is_same(before, path))
+        {
+            return Err(usage(format!(
+                "{other} and {flag} name the same file: give each a place of its own"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {

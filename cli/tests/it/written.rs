@@ -111,6 +111,28 @@ fn trace_and_narration_in_one_file_are_refused() {
 }
 
 #[test]
+fn journal_in_one_file_with_a_trace_or_narration_among_the_inputs_or_in_the_output_is_refused() {
+    let sandbox = Sandbox::new();
+    let (input, one) = (sandbox.write("texts/one", "a\n"), sandbox.text("one"));
+    for flag in ["--trace", "--narrate-html"] {
+        let flags = ["run", "wordcount", &input, "--overwrite", flag, &one, "--journal", &one];
+        let same = format!("{flag} and --journal name the same file");
+        sandbox.run(flags).expect_code(2).expect_words(&[&same]);
+        assert!(!sandbox.path("one").exists(), "{flag}");
+    }
+    let (texts, out) = (sandbox.text("texts"), sandbox.text("out"));
+    let within = sandbox.text("texts/journal");
+    let flags = ["run", "wordcount", &texts, "--workers", "1", "--output", &out, "--journal", &within];
+    sandbox.run(flags).expect_code(2).expect_words(&["would be written over input", "texts/journal"]);
+    assert!(!sandbox.path("out").exists());
+    sandbox.run_well(["run", "wordcount", &input, "--output", &out]);
+    let within = sandbox.text("out/journal");
+    let flags = ["run", "wordcount", &input, "--overwrite", "--output", &out, "--journal", &within];
+    sandbox.run(flags).expect_code(2).expect_words(&["would be written into the output directory"]);
+    assert!(sandbox.path("out/_SUCCESS").exists());
+}
+
+#[test]
 fn trace_goes_to_a_pipe_if_somebody_reads_from_it_and_waits_for_nobody() {
     let sandbox = Sandbox::new();
     let (input, pipe) = (sandbox.write("text", "a\n"), sandbox.text("pipe"));
