@@ -4,11 +4,12 @@ use crate::terminal::own_stream;
 use anyhow::Context as _;
 use gristmill_runtime::submit::resolved;
 use gristmill_worker::folder::id_of;
+use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// A file that is there already and was not to be replaced, exit code 3.
@@ -46,10 +47,13 @@ fn open_pipe(path: &Path) -> io::Result<fs::File> {
 /// # Errors
 /// [`FileExists`] without `overwrite`; a folder that is not there, a folder in the file's place, or one that this user may not write.
 pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let look = || -> io::Result<()> {
+        let real = place_of(path);
+        let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let written = match fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            // A new one takes its place, when it is whole.
+            Ok(there) if there.is_file() => folder,
             Ok(_) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => folder,
             Err(error) => return Err(error),
@@ -61,7 +65,12 @@ pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow:
     })?;
     // What goes behind what is there already takes no place.
     let is_own = matches!(own_stream(path), Ok(Some(_)));
-    match !overwrite && !is_own && fs::metadata(path).is_ok_and(|there| there.is_file()) {
+    // A link that leads nowhere is in the way, too.
+    let is_taken = match fs::metadata(path) {
+        Ok(there) => there.is_file(),
+        Err(_) => fs::symlink_metadata(path).is_ok(),
+    };
+    match !overwrite && !is_own && is_taken {
         true => Err(FileExists { what, path: path.to_owned() }.into()),
         false => Ok(()),
     }
@@ -72,47 +81,44 @@ pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8
     if overwrite { write(what, path, bytes) } else { write_new(what, path, bytes) }
 }
 
-/// Writes a file that only its owner may read; `what` it is stands in the error.
+/// Where a file is written: in the place of one that is there, also behind a link.
+fn place_of(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What is to be written to as it is, and not to be replaced: the program's own output, a pipe, a device.
+fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
+    if let Some(stream) = own_stream(path)? {
+        return Ok(Some(stream));
+    }
+    match fs::metadata(path) {
+        Ok(there) if there.file_type().is_fifo() => open_pipe(path).map(Some),
+        Ok(there) if !there.is_file() => fs::File::options().write(true).open(path).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Writes a file that only its owner may read, whole or not at all; `what` it is stands in the error.
 fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let write = || {
-        if let Some(mut stream) = own_stream(path)? {
-            return stream.write_all(bytes);
-        }
-        let is_pipe = fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
-        let mut options = fs::File::options();
-        let mut file = match is_pipe {
-            true => open_pipe(path)?,
-            false => options.write(true).create(true).truncate(true).mode(0o600).open(path)?,
-        };
-        // One that was there keeps its mode otherwise; a pipe or a terminal is whose it is.
-        if file.metadata()?.is_file() {
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        }
-        file.write_all(bytes)
+    let write = || match stream_at(path)? {
+        Some(mut stream) => stream.write_all(bytes),
+        None => whole_file::replace(&place_of(path), Promise::Private, |file| file.write_all(bytes)),
     };
     write().with_context(|| format!("could not write {what} {}; name another place", path.display()))
 }
 
-/// As [`write`], but in the place of no other file. What is no file, such as a pipe or a terminal, takes it as ever.
+/// As [`write`], but in the place of no other file.
 ///
 /// # Errors
-/// [`FileExists`], or what the file system says: then there is no half a file.
+/// [`FileExists`], or what the file system says.
 fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let failed = || format!("could not write {what} {}; name another place", path.display());
-    let mut file = match fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // A link to nothing is no place of ours: the file would come to be where somebody else says.
-            let is_own = matches!(own_stream(path), Ok(Some(_)));
-            return match is_own || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-                true => write(what, path, bytes),
-                false => Err(FileExists { what, path: path.to_owned() }.into()),
-            };
-        }
-        Err(error) => return Err(error).with_context(failed),
+    let write = || match stream_at(path)? {
+        Some(mut stream) => stream.write_all(bytes),
+        None => whole_file::create_new(path, Promise::Private, |file| file.write_all(bytes)),
     };
-    file.write_all(bytes).with_context(failed).inspect_err(|_| {
-        // The first error is the one worth telling.
-        let _ = fs::remove_file(path);
+    write().map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileExists { what, path: path.to_owned() }.into(),
+        _ => anyhow::Error::new(error)
+            .context(format!("could not write {what} {}; name another place", path.display())),
     })
 }

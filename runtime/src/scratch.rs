@@ -165,12 +165,7 @@ pub(crate) fn sweep_folder(folder: &Path) {
     }
 }
 
-/// Whether a folder may be about to be signed.
-fn is_unnamed(folder: &Path) -> bool {
-    folder.as_os_str().as_encoded_bytes().ends_with(UNNAMED.as_bytes())
-}
-
-/// Whether a folder has not been touched for so long that nobody is about to sign it.
+/// Whether a folder has not been touched for so long that nobody is about to sign it, or to use it otherwise.
 fn is_old(about: &Metadata) -> bool {
     about.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| SIGNING_MAX < age)
 }
@@ -186,8 +181,9 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let here = Owner::current()?;
     // An owner that died while its word was being synced has left it under the other name, locked likewise till then.
     let file = match open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN))) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && (!is_unnamed(folder) || is_old(&about)) => {
-            // Whoever removed it was killed before its last step, or whoever made it before its first.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&about) => {
+            // Whoever removed it was killed before its last step, or whoever made it before its first; if it is another
+            // program's, that has not used it for long. What is not empty stays.
             return fs::remove_dir(folder).map(|()| None);
         }
         opened => opened?,
@@ -275,19 +271,22 @@ mod tests {
     }
 
     #[test]
-    fn empty_folders_are_those_whose_removal_was_interrupted_unless_they_have_no_name_yet() {
+    fn empty_folders_are_swept_when_nobody_has_touched_them_for_long() {
         let place = tempfile::tempdir().unwrap();
-        let [empty, unnamed, full, old] =
-            ["gristmill-a", "gristmill-b.new", "gristmill-c", "gristmill-d.new"]
-                .map(|name| place.path().join(name));
-        for folder in [&empty, &unnamed, &full, &old] {
+        let folders = ["gristmill-a", "gristmill-b.new", "gristmill-c", "gristmill-d", "gristmill-e.new"]
+            .map(|name| place.path().join(name));
+        for folder in &folders {
             DirBuilder::new().mode(0o700).create(folder).unwrap();
         }
-        File::open(&old).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
+        let [empty, unnamed, full, old, old_unnamed] = folders;
         fs::write(full.join(UNOWNED), "").unwrap();
+        for folder in [&full, &old, &old_unnamed] {
+            File::open(folder).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
+        }
         sweep(place.path());
-        assert!(!empty.exists() && unnamed.exists() && full.exists());
-        assert!(!old.exists(), "whoever made it died before it could sign");
+        assert!(empty.exists(), "another program may have made it a moment ago, to use it");
+        assert!(unnamed.exists() && full.exists());
+        assert!(!old.exists() && !old_unnamed.exists(), "whoever made or removed them has died over that");
     }
 
     #[test]
