@@ -1,14 +1,20 @@
 //! Archives that tasks find unpacked in their working directory: tar, plain or gzipped, and zip (jar).
 //!
-//! Unpacked where the job is submitted, once, into a folder of its own: nothing in an archive leads out of it. Not here:
-//! owners, times, devices and hard links to what stands outside, which commands have no use for.
+//! Unpacked where the job is submitted, once, into a folder of its own: nothing in an archive leads out of it, neither a
+//! name nor a link on its way. One of which anything is lost is refused. How archives are written is the business of two
+//! libraries; where what is in them may go is decided here. Not here: owners, times and devices, which commands have no
+//! use for.
 
-use flate2::CrcReader;
-use flate2::read::{DeflateDecoder, MultiGzDecoder};
+use flate2::read::MultiGzDecoder;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
+use tar::EntryType;
+use zip::ZipArchive;
+use zip::result::ZipError;
 
 /// Bytes that may come out of an archive.
 const BYTES_MAX: u64 = 64 << 30;
@@ -16,67 +22,79 @@ const BYTES_MAX: u64 = 64 << 30;
 /// Files and folders in an archive.
 const ENTRIES_MAX: usize = 1_000_000;
 
-/// A header of tar, and what its contents are filled up to.
-const TAR_BLOCK: usize = 512;
+/// The longest path that a link in a zip file leads along, bytes.
+const LINK_BYTES_MAX: u64 = 4096;
 
-/// The longest name or header of a header, bytes.
-const NAME_BYTES_MAX: u64 = 1 << 20;
+/// Links that one may lead along, as the system has it.
+const LINKS_MAX: usize = 40;
+
+/// Bytes that are unpacked at once.
+const COPIED_BYTES: usize = 64 << 10;
+
+/// Extended headers of files of which only some pieces are in the archive.
+const SPARSE: &[u8] = b"GNU.sparse.";
+
+/// What a mode says of a link, and the bits that say what is there.
+const MODE_OF_LINK: u32 = 0o120_000;
+const KIND_BITS: u32 = 0o170_000;
 
 /// Why an archive cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     #[error("its name ends neither in .tar, .tar.gz, .tgz, .zip nor in .jar")]
     Kind,
-    #[error("it is damaged: {0}")]
-    Damaged(&'static str),
+    #[error("it cannot be read as what its name says: {0}")]
+    Damaged(io::Error),
     #[error("`{0}` in it leads out of it")]
     Outside(String),
+    #[error("`{0}` in it is neither a file nor a folder nor a link, or a file with holes")]
+    Special(String),
     #[error("it holds more than {BYTES_MAX} bytes or {ENTRIES_MAX} files")]
     TooLarge,
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// What is wrong with an archive of which a part is missing.
-const CUT_OFF: ArchiveError = ArchiveError::Damaged("it is cut off");
-
 /// Unpacks an archive into a folder, which is made.
 ///
 /// # Errors
-/// What is no archive, or one that leads out of the folder.
+/// What is no archive or not a whole one, or one that leads out of the folder.
 pub fn unpack(archive: &Path, folder: &Path) -> Result<(), ArchiveError> {
     fs::create_dir_all(folder)?;
     let name =
         archive.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let is = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    let mut unpacking = Unpacking { folder, bytes: 0, entries: 0 };
+    let mut unpacking = Unpacking { folder, bytes: 0, entries: 0, links: Vec::new() };
     if is(&[".zip", ".jar"]) {
-        unpacking.zip(File::open(archive)?)
+        unpacking.zip(File::open(archive)?)?;
     } else if is(&[".tar.gz", ".tgz"]) {
-        unpacking.tar(MultiGzDecoder::new(io::BufReader::new(File::open(archive)?)))
+        unpacking.tar(MultiGzDecoder::new(io::BufReader::new(File::open(archive)?)))?;
     } else if is(&[".tar"]) {
-        unpacking.tar(io::BufReader::new(File::open(archive)?))
+        unpacking.tar(io::BufReader::new(File::open(archive)?))?;
     } else {
-        Err(ArchiveError::Kind)
+        return Err(ArchiveError::Kind);
     }
+    unpacking.refuse_links_out()
 }
 
 struct Unpacking<'a> {
     folder: &'a Path,
     bytes: u64,
     entries: usize,
+    /// Where links were made.
+    links: Vec<PathBuf>,
 }
 
 impl Unpacking<'_> {
     /// The place of a name, with its folders.
-    fn place(&mut self, name: &str) -> Result<PathBuf, ArchiveError> {
+    fn place(&mut self, name: &Path) -> Result<PathBuf, ArchiveError> {
         self.entries += 1;
         if ENTRIES_MAX < self.entries {
             return Err(ArchiveError::TooLarge);
         }
-        let outside = || ArchiveError::Outside(name.to_owned());
+        let outside = || ArchiveError::Outside(name.display().to_string());
         let mut path = self.folder.to_owned();
-        for component in Path::new(name).components() {
+        for component in name.components() {
             match component {
                 Component::Normal(name) => {
                     // A link that an earlier entry has made is not followed.
@@ -96,215 +114,164 @@ impl Unpacking<'_> {
     }
 
     fn write(&mut self, path: &Path, mode: u32, content: &mut dyn Read) -> Result<(), ArchiveError> {
-        // The last of several entries of a name counts; a link in its place goes.
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        make_room(path)?;
         let mode = 0o600 | (mode & 0o111) | 0o044;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-        let left = BYTES_MAX - self.bytes;
-        let copied = io::copy(&mut content.take(left + 1), &mut file)?;
-        if left < copied {
-            return Err(ArchiveError::TooLarge);
-        }
-        self.bytes += copied;
-        file.flush()?;
-        Ok(())
-    }
-
-    fn link(&self, path: &Path, target: &str) -> Result<(), ArchiveError> {
-        let outside = || ArchiveError::Outside(target.to_owned());
-        let below =
-            path.parent().and_then(|parent| parent.strip_prefix(self.folder).ok()).ok_or_else(outside)?;
-        let mut depth = below.components().count();
-        for component in Path::new(target).components() {
-            match component {
-                Component::Normal(_) => depth += 1,
-                Component::ParentDir if 0 < depth => depth -= 1,
-                Component::CurDir => {}
-                _ => return Err(outside()),
-            }
-        }
-        Ok(symlink(target, path)?)
-    }
-
-    fn tar(&mut self, mut tar: impl Read) -> Result<(), ArchiveError> {
-        let (mut long_name, mut long_link) = (None, None);
+        let mut buffer = vec![0; COPIED_BYTES];
         loop {
-            let Some(header) = tar_header(&mut tar)? else { return Ok(()) };
-            let size = tar_number(&header[124..136]).ok_or(ArchiveError::Damaged("a size is no number"))?;
-            let mode = tar_number(&header[100..108]).unwrap_or(0o644) as u32;
-            let padded = size.div_ceil(TAR_BLOCK as u64) * TAR_BLOCK as u64;
-            let mut content = (&mut tar).take(padded);
-            match header[156] {
-                kind @ (b'L' | b'K' | b'x' | b'g') => {
-                    if NAME_BYTES_MAX < size {
-                        return Err(ArchiveError::Damaged("a name is too long"));
-                    }
-                    let mut text = vec![0; size as usize];
-                    content.read_exact(&mut text)?;
-                    match kind {
-                        b'L' => long_name = Some(tar_text(&text)),
-                        b'K' => long_link = Some(tar_text(&text)),
-                        b'x' => {
-                            long_name = pax(&text, "path").or(long_name);
-                            long_link = pax(&text, "linkpath").or(long_link);
-                        }
-                        _ => {}
-                    }
-                }
-                kind => {
-                    let name = long_name.take().unwrap_or_else(|| tar_name(&header));
-                    let target = long_link.take().unwrap_or_else(|| tar_text(&header[157..257]));
-                    let place = self.place(&name)?;
-                    match kind {
-                        b'5' => fs::create_dir_all(&place)?,
-                        b'2' => self.link(&place, &target)?,
-                        b'1' => {
-                            let source = self.place(&target)?;
-                            fs::copy(source, &place)?;
-                        }
-                        b'0' | 0 | b'7' => self.write(&place, mode, &mut (&mut content).take(size))?,
-                        _ => {}
-                    }
-                }
+            let count = match content.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(ArchiveError::Damaged)?,
+            };
+            if count == 0 {
+                return Ok(());
             }
-            io::copy(&mut content, &mut io::sink())?;
-            // The last block may lack what it is filled up with, but nothing of the file.
-            if padded - size < content.limit() {
-                return Err(CUT_OFF);
+            self.bytes += count as u64;
+            if BYTES_MAX < self.bytes {
+                return Err(ArchiveError::TooLarge);
             }
+            file.write_all(&buffer[..count])?;
         }
     }
 
-    fn zip(&mut self, mut zip: File) -> Result<(), ArchiveError> {
-        let directory = zip_directory(&mut zip)?;
-        let mut rest = &directory[..];
-        while let Some(header) = rest.first_chunk::<46>().filter(|header| header.starts_with(b"PK\x01\x02")) {
-            let [name_length, extra, comment] = [28, 30, 32].map(|at| usize::from(u16_at(header, at)));
-            let damaged = ArchiveError::Damaged("its directory is cut off");
-            let name = rest.get(46..46 + name_length).ok_or(damaged)?;
-            let name = String::from_utf8_lossy(name).into_owned();
-            let (packed, begin) = (u64::from(u32_at(header, 20)), u64::from(u32_at(header, 42)));
-            let mode = u32_at(header, 38) >> 16;
-            let method = u16_at(header, 10);
-            rest = rest.get(46 + name_length + extra + comment..).unwrap_or_default();
-            let place = self.place(&name)?;
-            if name.ends_with('/') {
-                fs::create_dir_all(&place)?;
-                continue;
-            }
-            zip.seek(SeekFrom::Start(begin))?;
-            let mut local = [0; 30];
-            zip.read_exact(&mut local)?;
-            let skipped = i64::from(u16_at(&local, 26)) + i64::from(u16_at(&local, 28));
-            zip.seek(SeekFrom::Current(skipped))?;
-            let content = (&mut zip).take(packed);
-            let content: Box<dyn Read + '_> = match method {
-                0 => Box::new(content),
-                8 => Box::new(DeflateDecoder::new(content)),
-                _ => {
-                    return Err(ArchiveError::Damaged(
-                        "a file in it is packed in a way that is not known here",
-                    ));
+    /// Makes a link. Where it leads is looked at when all are there.
+    fn link(&mut self, path: PathBuf, target: &OsStr) -> Result<(), ArchiveError> {
+        make_room(&path)?;
+        symlink(target, &path)?;
+        self.links.push(path);
+        Ok(())
+    }
+
+    /// Gives a file that is there already another name.
+    fn name_again(&mut self, path: PathBuf, file: &Path) -> Result<(), ArchiveError> {
+        let file = self.place(file)?;
+        if let Ok(target) = fs::read_link(&file) {
+            return self.link(path, target.as_os_str());
+        }
+        make_room(&path)?;
+        Ok(fs::hard_link(file, path)?)
+    }
+
+    fn refuse_links_out(&self) -> Result<(), ArchiveError> {
+        match self.links.iter().find(|link| leads_out(self.folder, link)) {
+            Some(link) => Err(ArchiveError::Outside(below(self.folder, link).display().to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn tar(&mut self, tar: impl Read) -> Result<(), ArchiveError> {
+        let mut archive = tar::Archive::new(tar);
+        for entry in archive.entries().map_err(ArchiveError::Damaged)? {
+            let mut entry = entry.map_err(ArchiveError::Damaged)?;
+            let name = PathBuf::from(OsStr::from_bytes(&entry.path_bytes()));
+            let special = || ArchiveError::Special(name.display().to_string());
+            let mut headers = entry.pax_extensions().map_err(ArchiveError::Damaged)?.into_iter().flatten();
+            let has_holes =
+                headers.any(|header| header.is_ok_and(|header| header.key_bytes().starts_with(SPARSE)));
+            let target = entry.link_name_bytes().map(|target| OsStr::from_bytes(&target).to_owned());
+            let kind = entry.header().entry_type();
+            match (kind, target) {
+                (EntryType::XGlobalHeader, _) => {}
+                _ if has_holes => return Err(special()),
+                (EntryType::Directory, _) => fs::create_dir_all(self.place(&name)?)?,
+                (EntryType::Symlink, Some(target)) => {
+                    let place = self.place(&name)?;
+                    self.link(place, &target)?;
                 }
-            };
-            let mut content = CrcReader::new(content);
-            self.write(&place, mode, &mut content)?;
-            if content.crc().sum() != u32_at(header, 16) {
-                return Err(ArchiveError::Damaged("a file in it does not have the bytes that its sum is of"));
+                (EntryType::Link, Some(target)) => {
+                    let place = self.place(&name)?;
+                    self.name_again(place, Path::new(&target))?;
+                }
+                (EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse, _) => {
+                    let place = self.place(&name)?;
+                    let mode = entry.header().mode().map_err(ArchiveError::Damaged)?;
+                    self.write(&place, mode, &mut entry)?;
+                }
+                _ => return Err(special()),
+            }
+        }
+        // What a packed file says of itself at its end is looked at there.
+        let mut rest = archive.into_inner().take(BYTES_MAX);
+        io::copy(&mut rest, &mut io::sink()).map_err(ArchiveError::Damaged)?;
+        Ok(())
+    }
+
+    fn zip(&mut self, zip: File) -> Result<(), ArchiveError> {
+        let mut archive = ZipArchive::new(io::BufReader::new(zip)).map_err(damaged)?;
+        for number in 0..archive.len() {
+            let mut entry = archive.by_index(number).map_err(damaged)?;
+            let name = PathBuf::from(OsStr::from_bytes(entry.name_raw()));
+            let place = self.place(&name)?;
+            let mode = entry.unix_mode().unwrap_or(0o644);
+            if entry.is_dir() {
+                fs::create_dir_all(&place)?;
+            } else if mode & KIND_BITS == MODE_OF_LINK {
+                let mut target = Vec::new();
+                entry.take(LINK_BYTES_MAX).read_to_end(&mut target).map_err(ArchiveError::Damaged)?;
+                self.link(place, OsStr::from_bytes(&target))?;
+            } else {
+                self.write(&place, mode, &mut entry)?;
             }
         }
         Ok(())
     }
 }
 
-/// The directory at the end of a zip file.
-fn zip_directory(zip: &mut File) -> Result<Vec<u8>, ArchiveError> {
-    /// The longest comment, and the record before it.
-    const END_BYTES_MAX: u64 = (1 << 16) + 22;
-    const DIRECTORY_BYTES_MAX: u32 = 1 << 28;
-    let length = zip.metadata()?.len();
-    zip.seek(SeekFrom::Start(length.saturating_sub(END_BYTES_MAX)))?;
-    let mut end = Vec::new();
-    Read::by_ref(zip).take(END_BYTES_MAX).read_to_end(&mut end)?;
-    let at = end.windows(4).rposition(|four| four == b"PK\x05\x06");
-    let record =
-        at.and_then(|at| end.get(at..at + 22)).ok_or(ArchiveError::Damaged("it has no directory"))?;
-    let (size, begin) = (u32_at(record, 12), u32_at(record, 16));
-    if begin == u32::MAX || DIRECTORY_BYTES_MAX < size {
-        return Err(ArchiveError::Damaged("it is larger than 4 GiB, or its directory is too long"));
+fn damaged(error: ZipError) -> ArchiveError {
+    ArchiveError::Damaged(match error {
+        ZipError::Io(error) => error,
+        error => io::Error::new(io::ErrorKind::InvalidData, error),
+    })
+}
+
+/// Removes what is at a place: the last of several entries of a name counts.
+fn make_room(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    zip.seek(SeekFrom::Start(u64::from(begin)))?;
-    let mut directory = Vec::new();
-    Read::by_ref(zip).take(u64::from(size)).read_to_end(&mut directory)?;
-    Ok(directory)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+/// A path as an archive has it.
+fn below<'a>(folder: &Path, path: &'a Path) -> &'a Path {
+    path.strip_prefix(folder).unwrap_or(path)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-/// The next header; `None` at the end, which is a block of zeros, or of the file.
-fn tar_header(tar: &mut impl Read) -> Result<Option<[u8; TAR_BLOCK]>, ArchiveError> {
-    let mut bytes = Vec::with_capacity(TAR_BLOCK);
-    tar.take(TAR_BLOCK as u64).read_to_end(&mut bytes)?;
-    if bytes.iter().all(|byte| *byte == 0) {
-        return Ok(None);
-    }
-    let header: [u8; TAR_BLOCK] = bytes.try_into().map_err(|_| CUT_OFF)?;
-    // The sum of all bytes, where those of the sum itself count as blanks.
-    let own = header[148..156].iter().map(|byte| u64::from(*byte)).sum::<u64>();
-    let sum = header.iter().map(|byte| u64::from(*byte)).sum::<u64>() - own + 8 * u64::from(b' ');
-    if tar_number(&header[148..156]) != Some(sum) {
-        return Err(ArchiveError::Damaged("what should be a header of tar is none"));
-    }
-    Ok(Some(header))
-}
-
-/// Text up to the first zero byte.
-fn tar_text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-/// The name of an entry, with the folder that newer headers have for it.
-fn tar_name(header: &[u8]) -> String {
-    let name = tar_text(&header[..100]);
-    let prefix = if &header[257..262] == b"ustar" && header[263] != b' ' {
-        tar_text(&header[345..500])
-    } else {
-        String::new()
+/// Whether a link in a folder leads out of it, at its end or on the way, as the system would follow it.
+fn leads_out(folder: &Path, link: &Path) -> bool {
+    let parts = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
     };
-    if prefix.is_empty() { name } else { format!("{prefix}/{name}") }
-}
-
-/// A number in octal digits, or with its first bit set in bytes.
-fn tar_number(field: &[u8]) -> Option<u64> {
-    if field.first().is_some_and(|first| first & 0x80 != 0) {
-        let low = field.last_chunk::<8>()?;
-        return Some(u64::from_be_bytes(*low)).filter(|number| *number <= BYTES_MAX);
+    // Where one is, and what is still to go, the next part last.
+    let (mut within, mut ahead) = (PathBuf::new(), parts(below(folder, link)));
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::Normal(name)) => within.push(name),
+            Some(Component::ParentDir) if within.pop() => continue,
+            Some(Component::CurDir) | None => continue,
+            Some(_) => return true,
+        }
+        if let Ok(target) = fs::read_link(folder.join(&within)) {
+            links += 1;
+            if LINKS_MAX < links {
+                // Nobody follows it further.
+                return false;
+            }
+            within.pop();
+            ahead.extend(parts(&target));
+        }
     }
-    let text = String::from_utf8_lossy(field);
-    let digits = text.trim_matches(['\0', ' ']);
-    if digits.is_empty() { Some(0) } else { u64::from_str_radix(digits, 8).ok() }
-}
-
-/// The value of a name in a header of headers: `LENGTH NAME=VALUE\n`.
-fn pax(text: &[u8], name: &str) -> Option<String> {
-    let text = String::from_utf8_lossy(text);
-    let records = text.lines().filter_map(|line| line.split_once(' ')?.1.split_once('='));
-    records.rev().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    const TAR_BLOCK: usize = 512;
 
     /// One entry of a tar file.
     fn tar_entry(name: &str, kind: u8, link: &str, content: &[u8]) -> Vec<u8> {
@@ -315,6 +282,7 @@ mod tests {
         header[124..135].copy_from_slice(size.as_bytes());
         header[156] = kind;
         header[157..157 + link.len()].copy_from_slice(link.as_bytes());
+        header[257..265].copy_from_slice(b"ustar  \0");
         header[148..156].fill(b' ');
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
@@ -359,6 +327,11 @@ mod tests {
             vec![tar_entry("link", b'2', "../out", b"")],
             vec![tar_entry("link", b'2', "/etc", b"")],
             vec![tar_entry("d/l", b'2', "../e", b""), tar_entry("d/l/x", b'0', "", b"x")],
+            // Three words lead down, and no more than one folder.
+            vec![tar_entry("x/y/l", b'2', "../..", b""), tar_entry("out", b'2', "x/y/l/../x", b"")],
+            vec![tar_entry("out", b'2', "x/y/l/../x", b""), tar_entry("x/y/l", b'2', "../..", b"")],
+            vec![tar_entry("l", b'2', "../x", b""), tar_entry("again", b'1', "l", b"")],
+            vec![tar_entry("again", b'1', "../x", b"")],
         ] {
             assert!(matches!(unpacked("a.tar", &tar.concat()), Err(ArchiveError::Outside(_))));
         }
@@ -376,16 +349,74 @@ mod tests {
         };
         let mut tar = tar_entry("d", b'0', "", &[b'x'; 700]);
         assert!(unpacked("a.tar", &tar).is_ok());
-        assert!(
-            unpacked("a.tar", &tar[..TAR_BLOCK + 700]).is_ok(),
-            "it lacks only what its last block is filled up with"
-        );
+        refused("a.tar", &tar[..TAR_BLOCK + 700]);
         refused("a.tar", &tar[..TAR_BLOCK + 699]);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&[&tar[..], &[0; 2 * TAR_BLOCK]].concat()).unwrap();
+        let mut packed = packed.finish().unwrap();
+        assert!(unpacked("a.tgz", &packed).is_ok());
+        let end = packed.len() - 8;
+        refused("a.tgz", &packed[..end]);
+        // The sum of all bytes, which are read from blocks before it.
+        packed[end] ^= 1;
+        refused("a.tgz", &packed);
         refused("a.tar", &tar[..100]);
         tar[0] = b'e';
         refused("a.tar", &tar);
         refused("a.tar", b"no tar");
         refused("a.zip", b"PK\x03\x04");
         assert!(matches!(unpacked("a.zip", b"no zip"), Err(ArchiveError::Damaged(_))));
+        let zip = zipped(&["a", "b", "c"]);
+        let folder = unpacked("a.zip", &zip).unwrap();
+        assert_eq!(fs::read(folder.path().join("to/b")).unwrap(), b"of b");
+        let entries: Vec<_> = zip.windows(4).enumerate().filter(|(_, four)| four == b"PK\x01\x02").collect();
+        for (at, _) in entries {
+            let mut zip = zip.clone();
+            zip[at + 2] = b'x';
+            refused("a.zip", &zip);
+        }
+        let mut zip = zip;
+        let at = zip.windows(4).position(|four| four == b"of b").unwrap();
+        zip[at] = b'x';
+        refused("a.zip", &zip);
+    }
+
+    /// A zip file in which each of these has a word in it.
+    fn zipped(names: &[&str]) -> Vec<u8> {
+        let stored =
+            zip::write::SimpleFileOptions::DEFAULT.compression_method(zip::CompressionMethod::Stored);
+        let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+        for name in names {
+            zip.start_file(*name, stored).unwrap();
+            write!(zip, "of {name}").unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_only_tasks_could_miss_is_refused() {
+        for kind in [b'3', b'4', b'6', b'M', b'V'] {
+            let tar = tar_entry("d", kind, "", b"");
+            assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Special(_))), "{kind}");
+        }
+        let header = b"22 GNU.sparse.major=1\n";
+        let tar = [tar_entry("h", b'x', "", header), tar_entry("d", b'0', "", b"x")].concat();
+        assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Special(_))));
+    }
+
+    #[test]
+    fn names_of_one_file_are_one_file_and_the_last_entry_of_a_name_counts() {
+        let tar = [
+            tar_entry("d/one", b'0', "", b"old"),
+            tar_entry("d/one", b'0', "", b"x"),
+            tar_entry("two", b'1', "d/one", b""),
+            tar_entry("to-one", b'2', "d/../d/one", b""),
+            tar_entry("again", b'1', "to-one", b""),
+            tar_entry("loop", b'2', "loop", b""),
+        ];
+        let folder = unpacked("a.tar", &tar.concat()).unwrap();
+        for name in ["d/one", "two", "to-one", "again"] {
+            assert_eq!(fs::read(folder.path().join("to").join(name)).unwrap(), b"x", "{name}");
+        }
     }
 }
