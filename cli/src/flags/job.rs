@@ -249,8 +249,11 @@ fn columns(names: &str) -> Vec<String> {
     columns
 }
 
-/// A number of bytes, at least 1.
-fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
+/// A size that was typed behind a flag, bytes; at least one.
+///
+/// # Errors
+/// What is no size.
+pub fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
     match parse_bytes(text) {
         Ok(0) => Err(usage(format!("{flag} must be at least 1"))),
         Ok(bytes) => Ok(bytes),

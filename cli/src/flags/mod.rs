@@ -7,7 +7,7 @@ mod job;
 mod master;
 mod worker;
 
-pub use job::JobFlags;
+pub use job::{JobFlags, size};
 pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags};
 pub use worker::WorkerFlags;
 

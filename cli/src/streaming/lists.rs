@@ -36,7 +36,11 @@ pub struct TooManyNames {
     text: String,
 }
 
-/// Names that `a{b,c}d` stands for.
+/// Stands where braces stand for nothing until all are expanded. No name holds it.
+const NOTHING: char = '\0';
+
+/// Names that `a{b,c}d` stands for. Nothing between two slashes is no name, as in Hadoop, where braces are part of the
+/// pattern of one name: `a/{b,}` is `a/b` alone, and never the folder above.
 ///
 /// # Errors
 /// More than anybody types.
@@ -48,13 +52,19 @@ pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
         looked += name.len();
         match expand_first(&name) {
             Some(expanded) => open.extend(expanded.into_iter().rev()),
-            None => names.push(name),
+            None => names.extend(spelt(&name)),
         }
         if NAMES_MAX < names.len() + open.len() || LOOKED_MAX < looked {
             return Err(TooManyNames { text: text.to_owned() });
         }
     }
     Ok(names)
+}
+
+/// The name without the marks of what stands for nothing; `None` where nothing else is left between two slashes.
+fn spelt(name: &str) -> Option<String> {
+    let is_nothing = |part: &str| !part.is_empty() && part.chars().all(|letter| letter == NOTHING);
+    (!name.split('/').any(is_nothing)).then(|| name.replace(NOTHING, ""))
 }
 
 /// The names that the first braces stand for; `None` if there are none.
@@ -77,7 +87,11 @@ fn expand_first(text: &str) -> Option<Vec<String>> {
             let (before, after) = (&text[..open], &text[at + 1..]);
             let ends = begins.iter().skip(1).map(|begin| begin - 1).chain([at]);
             let inner = begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]);
-            return Some(inner.map(|inner| format!("{before}{inner}{after}")).collect());
+            let named = inner.map(|inner| match inner {
+                "" => format!("{before}{NOTHING}{after}"),
+                inner => format!("{before}{inner}{after}"),
+            });
+            return Some(named.collect());
         }
     }
     None
@@ -112,7 +126,21 @@ mod tests {
         assert_eq!(expanded(r"\\{a,b}"), [r"\\a", r"\\b"]);
         assert_eq!(expanded("x}{a,b}"), ["x}a", "x}b"]);
         assert_eq!(split_list("a,,b,"), ["a", "b"]);
+        assert_eq!(expanded("a{,/b}/c"), ["a/c", "a/b/c"]);
+        assert_eq!(expanded("{/a,/b}/c"), ["/a/c", "/b/c"]);
         assert_eq!(expanded(&"{a,b}".repeat(13)).len(), 8192);
+    }
+
+    #[test]
+    fn braces_that_leave_nothing_between_slashes_name_nothing() {
+        let expanded = |text: &str| expand_braces(text).unwrap();
+        for text in ["{}", "{,}", "{}/", "/logs/{}", "/logs/{}/*", "{{},}/x", "/{}{,}/x", "hdfs://{}/x"] {
+            assert_eq!(expanded(text), [""; 0], "{text}");
+        }
+        assert_eq!(expanded("/logs/{x,}"), ["/logs/x"]);
+        assert_eq!(expanded("{x,}/*"), ["x/*"]);
+        assert_eq!(expanded("/{a,}{b,}/*"), ["/ab/*", "/a/*", "/b/*"]);
+        assert_eq!(expanded("{a/,}b/{c,/}d"), ["a/b/cd", "a/b//d", "b/cd", "b//d"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod told;
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
 pub use places::DefaultSystem;
 
-use crate::flags::{ClusterFlags, MasterFlags, Spread};
+use crate::flags::{ClusterFlags, MasterFlags, Spread, size};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{self, stderr_line};
@@ -121,6 +121,9 @@ struct StreamingFlags {
     /// Do not wait until the output is on disk
     #[arg(long)]
     no_sync: bool,
+    /// Longest line that ends with a newline [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    max_record: Option<String>,
     /// Tell how the job goes on as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it closes
     #[arg(long)]
     json: bool,
@@ -308,6 +311,10 @@ fn job_options(
 ) -> Result<JobOptions, StreamError> {
     let mut options = JobOptions::new(&job.output);
     options.sync = !(flags.no_sync || settings.no_sync.unwrap_or(false));
+    if let Some(text) = &flags.max_record {
+        options.record_bytes_max = size("--max-record", text)
+            .map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))?;
+    }
     options.label = typed.properties.get("mapreduce.job.name").map(str::to_owned);
     options.priority = match typed.properties.get("mapreduce.job.priority") {
         Some("VERY_HIGH") => 2,

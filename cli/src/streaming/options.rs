@@ -14,6 +14,7 @@ use gristmill_runtime::streaming::{
 use gristmill_worker::input::list::named_by;
 use gristmill_worker::input::{Compression, FilePath};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Options with a value behind them.
@@ -182,22 +183,38 @@ impl TypedOptions {
         Ok(())
     }
 
-    /// Reads a configuration file of Hadoop: properties with name and value.
-    fn read_configuration(&mut self, path: &str) -> Result<(), StreamError> {
-        let path = scheme_of(path).filter(|(scheme, _)| *scheme == "file").map_or(path, |(_, rest)| rest);
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {path}: {error}")))?;
-        for property in text.split("<property>").skip(1) {
-            let inner = |tag: &str| {
-                let (_, rest) = property.split_once(&format!("<{tag}>"))?;
-                Some(unescaped(rest.split_once(&format!("</{tag}>"))?.0.trim()))
-            };
-            if let (Some(name), Some(value)) = (inner("name"), inner("value")) {
-                self.properties.set(&name, &value);
-            }
-        }
+    /// Takes the properties of a configuration file of Hadoop.
+    fn read_configuration(&mut self, name: &str) -> Result<(), StreamError> {
+        let properties = configuration(name)
+            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {name}: {error}")))?;
+        properties.iter().for_each(|(name, value)| self.properties.set(name, value));
         Ok(())
     }
+}
+
+/// The properties of a configuration file of Hadoop, each with its value. What is commented out is not there.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(super) fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
+    let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
+    let text = without_comments(&std::fs::read_to_string(path)?);
+    let properties = text.split("<property>").skip(1).filter_map(|property| {
+        let inner = |tag: &str| {
+            let (_, rest) = property.split_once(&format!("<{tag}>"))?;
+            Some(unescaped(rest.split_once(&format!("</{tag}>"))?.0.trim()))
+        };
+        Some((inner("name")?, inner("value")?))
+    });
+    Ok(properties.collect())
+}
+
+/// A text of XML without its comments; one that does not end goes to the end.
+fn without_comments(text: &str) -> String {
+    let mut pieces = text.split("<!--");
+    let first = pieces.next().unwrap_or_default();
+    let behind = pieces.map(|piece| piece.split_once("-->").map_or("", |(_, behind)| behind));
+    std::iter::once(first).chain(behind).collect()
 }
 
 /// The words of a command for failed attempts, if there are any.
@@ -337,7 +354,19 @@ impl TypedOptions {
         let mut archives = Vec::new();
         for archive in &self.archives {
             let (path, name) = named_file(archive, places)?;
-            archives.push((path, name));
+            let is_taken = job.files.iter().any(|file| file.name == name)
+                || archives.iter().any(|(other, taken)| *taken == name && *other != path);
+            if is_taken {
+                return Err(StreamError::new(
+                    code::CONFIGURATION,
+                    format!(
+                        "-archives {archive}: something else is shipped as `{name}'; write #NAME behind one of them"
+                    ),
+                ));
+            }
+            if archives.iter().all(|(_, taken)| *taken != name) {
+                archives.push((path, name));
+            }
         }
         Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
     }

@@ -13,6 +13,15 @@ use std::sync::Arc;
 /// The step of a command in names of its folder.
 const STEP: &str = "map";
 
+/// The mark by which some editors begin a file in UTF-8. As in Hadoop it is no part of the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What begins at this place of its file, without the mark by which the file may begin.
+fn without_mark(bytes: &[u8], offset: u64) -> &[u8] {
+    let marked = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| offset == 0);
+    marked.unwrap_or(bytes)
+}
+
 /// What maps with and without a reduce have in common: how input becomes what the mapper reads.
 struct StreamInput {
     job: Arc<StreamingJob>,
@@ -54,7 +63,7 @@ impl StreamInput {
         if self.job.line_input != LineInput::TypedBytes {
             return match &mut self.command {
                 Some(command) if self.passes_lines && memchr::memchr(b'\r', block.bytes()).is_none() => {
-                    command.feed_block(block.bytes(), sink)?;
+                    command.feed_block(without_mark(block.bytes(), block.offset()), sink)?;
                     // The last line of a file may lack its end.
                     if block.bytes().ends_with(b"\n") { Ok(()) } else { command.feed(&[b"\n"], sink) }
                 }
@@ -78,7 +87,8 @@ impl StreamInput {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\r', bytes).chain([bytes.len()]) {
-            self.line(&bytes[begin..end], record.offset() + begin as u64, sink)?;
+            let offset = record.offset() + begin as u64;
+            self.line(without_mark(&bytes[begin..end], offset), offset, sink)?;
             begin = end + 1;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::trees::entries;
 use super::{FileCall, Refused, io_refused};
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,26 +18,36 @@ impl FileCall<'_> {
             return Ok(u8::MAX);
         }
         let call = self.with_paths(names);
-        call.each_path(|path| Ok(call.change(path, mode)))
+        call.each_path(|path| Ok(call.change(path, fs::metadata(path), mode)))
     }
 
-    fn change(&self, path: &Path, mode: &str) -> Result<(), Refused> {
+    /// Links are followed where they are named themselves, and are passed over in folders.
+    fn change(&self, path: &Path, found: io::Result<Metadata>, mode: &str) -> Result<(), Refused> {
         let name = self.uri(path);
-        let found = io_refused(&name, fs::symlink_metadata(path))?;
+        let found = io_refused(&name, found)?;
         if found.is_symlink() {
             return Ok(());
         }
-        // What is in a folder comes first, as the change may close the folder.
+        let set = || {
+            let rights = changed(found.permissions().mode() & 0o777, found.is_dir(), mode);
+            let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
+            rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights)))
+        };
+        // What is in a folder comes first, as the change may close the folder; or open it.
         if self.has(&["R"]) && found.is_dir() {
-            for path in io_refused(&name, entries(path))? {
-                if let Err(refused) = self.change(&path, mode) {
+            let below = match entries(path) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    set().and_then(|()| entries(path))
+                }
+                below => below,
+            };
+            for path in io_refused(&name, below)? {
+                if let Err(refused) = self.change(&path, fs::symlink_metadata(&path), mode) {
                     self.refuse(&refused);
                 }
             }
         }
-        let rights = changed(found.permissions().mode() & 0o777, found.is_dir(), mode);
-        let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
-        io_refused(&name, rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights))))
+        io_refused(&name, set())
     }
 }
 

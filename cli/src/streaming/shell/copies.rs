@@ -45,34 +45,26 @@ impl FileCall<'_> {
             _ => return Ok(self.too_few(2)),
         };
         let whence = FileCall { places: from.clone(), ..self.with_paths(&[]) };
-        let mut all = Vec::new();
-        for source in sources {
-            match source {
-                STDIN if way == CopyWay::Up => all.push(PathBuf::from(STDIN)),
-                source => match whence.found(source) {
-                    Ok(found) => {
-                        if self.moves(way)
-                            && let Err(refused) = whence.refuse_moved(source, &found)
-                        {
-                            self.refuse(&refused);
-                            return Ok(exit::FAILED);
-                        }
-                        // One that is named itself is somebody's who writes to it; others are waited for without end.
-                        let is_named = from.local(source).is_ok_and(|path| found == [path]);
-                        for path in found {
-                            let looked_at = fs::metadata(&path).ok().filter(|_| !is_named);
-                            match looked_at.map_or(Ok(()), |found| refuse_special(&self.uri(&path), &found)) {
-                                Ok(()) => all.push(path),
-                                Err(refused) => self.refuse(&refused),
-                            }
-                        }
-                    }
-                    Err(refused) => self.refuse(&refused),
-                },
+        let all = match self.all_sources(&whence, &sources, way) {
+            Ok(all) => all,
+            Err(refused) => {
+                self.refuse(&refused);
+                return Ok(exit::FAILED);
             }
-        }
-        let place = to.local(target)?;
-        if 1 < all.len() && !place.is_dir() {
+        };
+        let place = match way {
+            // A name on this machine is no pattern.
+            CopyWay::Down => to.local(target)?,
+            _ => match self.one_named(target) {
+                Ok(place) => place,
+                Err(refused) => {
+                    self.refuse(&refused);
+                    return Ok(exit::FAILED);
+                }
+            },
+        };
+        // Also of those that are not there: what is left would take the target's name.
+        if 1 < sources.len().max(all.len()) && !place.is_dir() {
             let missing = if place.exists() { "Is not a directory" } else { NOT_FOUND };
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
@@ -87,6 +79,55 @@ impl FileCall<'_> {
             }
         }
         Ok(self.code())
+    }
+
+    /// All that is to be copied, but for what is missing or no file, which is told.
+    ///
+    /// # Errors
+    /// What is to stay and would be moved.
+    fn all_sources(
+        &self,
+        whence: &FileCall<'_>,
+        names: &[&str],
+        way: CopyWay,
+    ) -> Result<Vec<PathBuf>, Refused> {
+        let mut all = Vec::new();
+        for name in names {
+            if *name == STDIN && way == CopyWay::Up {
+                all.push(PathBuf::from(STDIN));
+                continue;
+            }
+            let found = match whence.sources(name, way) {
+                Ok(found) => found,
+                Err(refused) => {
+                    self.refuse(&refused);
+                    continue;
+                }
+            };
+            if self.moves(way) {
+                whence.refuse_moved(name, &found)?;
+            }
+            // One that is named itself is somebody's who writes to it; others are waited for without end.
+            let is_named = whence.places.local(name).is_ok_and(|path| found == [path]);
+            for path in found {
+                let looked_at = fs::metadata(&path).ok().filter(|_| !is_named);
+                match looked_at.map_or(Ok(()), |found| refuse_special(&self.uri(&path), &found)) {
+                    Ok(()) => all.push(path),
+                    Err(refused) => self.refuse(&refused),
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The files that the name of a source stands for. Of this machine's files that is the one so called, if there is one: a
+    /// shell has done already what patterns ask for.
+    fn sources(&self, name: &str, way: CopyWay) -> Result<Vec<PathBuf>, Refused> {
+        let literal = self.places.local(name).ok().filter(|path| fs::symlink_metadata(path).is_ok());
+        match literal.filter(|_| way == CopyWay::Up) {
+            Some(path) => Ok(vec![path]),
+            None => self.found(name),
+        }
     }
 
     /// Whether what is copied goes from where it was.
@@ -184,10 +225,13 @@ impl FileCall<'_> {
             match io_refused(&self.uri(&part), fs::metadata(&part)) {
                 Ok(found) if found.len() == 0 && self.has(&["skip-empty-file"]) => {}
                 Ok(found) if found.is_file() => whole.push(part),
-                Ok(_) => {}
-                Err(refused) => {
-                    self.refuse(&refused);
-                    return Ok(exit::FAILED);
+                Ok(found) if found.is_dir() => {}
+                found => {
+                    let name = self.uri(&part);
+                    if let Err(refused) = found.and_then(|found| refuse_special(&name, &found)) {
+                        self.refuse(&refused);
+                        return Ok(exit::FAILED);
+                    }
                 }
             }
         }
@@ -213,7 +257,13 @@ impl FileCall<'_> {
             return Ok(self.too_few(2));
         };
         let local = self.places.with_default(DefaultSystem::Local);
-        let place = self.places.local(target)?;
+        let place = match self.one_named(target) {
+            Ok(place) => place,
+            Err(refused) => {
+                self.refuse(&refused);
+                return Ok(exit::FAILED);
+            }
+        };
         let mut opened = Vec::new();
         // All of them, before anything is written.
         for source in sources {

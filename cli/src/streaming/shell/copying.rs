@@ -194,9 +194,10 @@ impl FileCall<'_> {
         io_refused(&name, removed)
     }
 
-    /// Gives a copy the times of another file, if it was told to.
+    /// Gives a copy the times of another file, if it is to have them.
     fn keep_times(&self, copy: &File, like: &Metadata) -> io::Result<()> {
-        if !self.has(&["p"]) {
+        // Moved to another disk it is as on the same.
+        if !self.has(&["p"]) && self.name != "mv" {
             return Ok(());
         }
         copy.set_times(FileTimes::new().set_accessed(like.accessed()?).set_modified(like.modified()?))
@@ -210,9 +211,11 @@ impl FileCall<'_> {
         }
         let opened = File::open(source).and_then(|file| file.metadata().map(|found| (file, found)));
         let (mut source, found) = io_refused(&from, opened)?;
+        // What this program was given to write to is whose it is.
+        let is_own = matches!(terminal::own_stream(target), Ok(Some(_)));
         let write = |file: &mut File| {
             io::copy(&mut source, file)?;
-            if !found.is_file() || !file.metadata()?.is_file() {
+            if is_own || !found.is_file() || !file.metadata()?.is_file() {
                 return Ok(());
             }
             file.set_permissions(Permissions::from_mode(found.permissions().mode() & RIGHTS))?;

@@ -5,6 +5,8 @@ use super::{FileCall, Refused, io_refused};
 use crate::streaming::lists::expand_braces;
 use crate::terminal::{stdout_line, stdout_raw};
 use gristmill_worker::input::wildcards::fits;
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -54,24 +56,28 @@ impl FileCall<'_> {
         }
         for name in names {
             match self.found(name) {
-                Ok(found) => found.iter().try_for_each(|path| self.find_below(path, &wanted))?,
+                Ok(found) => {
+                    found.iter().try_for_each(|path| self.find_below(path, fs::metadata(path), &wanted))?;
+                }
                 Err(refused) => self.refuse(&refused),
             }
         }
         Ok(self.code())
     }
 
-    fn find_below(&self, path: &Path, wanted: &Wanted) -> anyhow::Result<()> {
+    /// Links are followed where they are named themselves.
+    fn find_below(&self, path: &Path, found: io::Result<Metadata>, wanted: &Wanted) -> anyhow::Result<()> {
         if wanted.takes(path) {
             match wanted.ends_with_zero {
                 true => stdout_raw(&format!("{}\0", self.uri(path)))?,
                 false => stdout_line(&self.uri(path))?,
             }
         }
-        let found = path.symlink_metadata();
         let below = found.and_then(|found| if found.is_dir() { entries(path) } else { Ok(Vec::new()) });
         match io_refused(&self.uri(path), below) {
-            Ok(below) => below.iter().try_for_each(|path| self.find_below(path, wanted)),
+            Ok(below) => {
+                below.iter().try_for_each(|path| self.find_below(path, path.symlink_metadata(), wanted))
+            }
             Err(refused) => {
                 self.refuse(&refused);
                 Ok(())

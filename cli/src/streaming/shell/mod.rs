@@ -16,19 +16,21 @@ mod trees;
 mod wildcards;
 
 use super::lists::expand_braces;
-use super::places::{DefaultSystem, FileNames};
+use super::options::configuration;
+use super::places::{DefaultSystem, FileNames, scheme_of};
 use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
 use gristmill_runtime::exit;
-use gristmill_worker::input::wildcards::has_wildcards;
+use gristmill_worker::input::wildcards::{has_wildcards, only_name};
+use rustix::fs::Access;
 use shown::{print_end, print_file};
 use std::cell::Cell;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use times::touch_empty;
-use wildcards::{glob, there};
+use wildcards::{Unreadable, glob, there};
 
 /// How Hadoop says that a file is missing.
 const NOT_FOUND: &str = "No such file or directory";
@@ -67,19 +69,16 @@ struct FileCall<'a> {
 /// A stdout that cannot be written to.
 pub fn run(words: &[String]) -> anyhow::Result<u8> {
     let mut places = FileNames::new(DefaultSystem::Hdfs)?;
-    let mut words = words;
-    // Generic options come first.
-    loop {
-        words = match words {
-            [option, value, rest @ ..] if option == "-fs" || option == "-D" || option == "-conf" => {
-                if value.trim_start_matches("fs.defaultFS=").starts_with("file:") {
-                    places.default = DefaultSystem::Local;
-                }
-                rest
-            }
-            _ => break,
-        };
-    }
+    let words = match take_generic(words) {
+        Ok((system, rest)) => {
+            places.default = system;
+            rest
+        }
+        Err(Refused(why)) => {
+            stderr_line(&format!("hadoop fs: {why}"));
+            return Ok(u8::MAX);
+        }
+    };
     let Some((command, rest)) = words.split_first() else {
         stderr_line("Usage: hadoop fs [generic options]");
         return Ok(u8::MAX);
@@ -105,6 +104,55 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
         None => {
             stderr_line(&format!("{command}: Unknown command"));
             Ok(u8::MAX)
+        }
+    }
+}
+
+/// The properties that say what a name without a scheme means.
+const DEFAULT_SYSTEM: [&str; 2] = ["fs.defaultFS", "fs.default.name"];
+
+/// Takes the generic options off, which come first: what a name without a scheme means by them, and the words behind.
+/// Of several the last counts; `-D` before `-fs`, and that before what stands in a file.
+///
+/// # Errors
+/// A system that is not here, or a file of settings that cannot be read.
+fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), Refused> {
+    let [mut of_file, mut named, mut defined] = [None; 3];
+    let mut rest = words;
+    loop {
+        rest = match rest {
+            [option, value, rest @ ..] if option == "-fs" => {
+                named = Some(system_of(value)?);
+                rest
+            }
+            [option, value, rest @ ..] if option == "-conf" => {
+                let found = io_refused(value, configuration(value))?;
+                if let Some((_, value)) = found.iter().rfind(|(name, _)| DEFAULT_SYSTEM.contains(&&**name)) {
+                    of_file = Some(system_of(value)?);
+                }
+                rest
+            }
+            [option, value, rest @ ..] if option == "-D" => {
+                if let Some((_, value)) =
+                    value.split_once('=').filter(|(name, _)| DEFAULT_SYSTEM.contains(name))
+                {
+                    defined = Some(system_of(value)?);
+                }
+                rest
+            }
+            _ => return Ok((defined.or(named).or(of_file).unwrap_or(DefaultSystem::Hdfs), rest)),
+        };
+    }
+}
+
+/// The file system that a URI or `local` names; one without a scheme is a machine of `hdfs:`.
+fn system_of(name: &str) -> Result<DefaultSystem, Refused> {
+    match scheme_of(name) {
+        _ if name == "local" => Ok(DefaultSystem::Local),
+        Some(("file", _)) => Ok(DefaultSystem::Local),
+        Some(("hdfs" | "viewfs", _)) | None => Ok(DefaultSystem::Hdfs),
+        Some((scheme, _)) => {
+            Err(Refused(format!("No FileSystem for scheme \"{scheme}\": `{name}'; there is hdfs: and file:")))
         }
     }
 }
@@ -161,7 +209,7 @@ impl<'a> FileCall<'a> {
             "mv" => self.copy(CopyWay::Moved)?,
             "getmerge" => self.merge()?,
             // Files keep the owner and the one copy that they have.
-            "chown" | "chgrp" | "setrep" => self.only_look(1)?,
+            "chown" | "chgrp" | "setrep" => self.only_look()?,
             "expunge" => exit::OK,
             "moveToLocal" => {
                 self.refuse(&Refused("Option '-moveToLocal' is not implemented yet.".to_owned()));
@@ -225,37 +273,72 @@ impl<'a> FileCall<'a> {
         Ok(self.code())
     }
 
-    /// Does something with every name as it is.
+    /// Does something with every file that the names stand for, or with the one that is to be made.
     fn each_name(&self, mut work: impl FnMut(&str, &Path) -> FileOutcome) -> anyhow::Result<u8> {
         if self.paths.is_empty() {
             return Ok(self.too_few(1));
         }
         for name in &self.paths {
-            let path = self.places.local(name)?;
-            if let Err(refused) = work(name, &path)? {
-                self.refuse(&refused);
+            match self.named_or_new(name) {
+                Ok(paths) => {
+                    for path in paths {
+                        if let Err(refused) = work(name, &path)? {
+                            self.refuse(&refused);
+                        }
+                    }
+                }
+                Err(refused) => self.refuse(&refused),
             }
         }
         Ok(self.code())
     }
 
-    /// The files that a name stands for, each once, in the order of their names; there may be none.
+    /// The files that a name stands for, or the one that is to have it. A pattern that nothing fits is not made to be a
+    /// file's name.
+    fn named_or_new(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
+        let found = self.named(name)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
+        self.places.local(&literal).map(|path| vec![path]).map_err(|error| Refused(error.to_string()))
+    }
+
+    /// The same, where it can be one file only.
+    fn one_named(&self, name: &str) -> Result<PathBuf, Refused> {
+        let found = self.named_or_new(name)?;
+        let count = found.len();
+        let [one] = <[PathBuf; 1]>::try_from(found)
+            .map_err(|_| Refused(format!("`{name}': stands for {count} files, and one is needed")))?;
+        Ok(one)
+    }
+
+    /// The files that a name stands for, each once, in the order of their names; there may be none. A name that is a file's
+    /// own and a pattern that others fit is refused: neither of both is surely meant, and some commands remove.
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
         let mut all = Vec::new();
         for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
             let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
-            // What escapes signs is no name of a file as it stands.
-            let is_escaped = name.contains('\\');
-            let found = match there(path) {
-                Ok(Some(path)) if !is_escaped => Ok(vec![path]),
-                Ok(_) if has_wildcards(name.as_bytes()) => {
-                    let pattern = self.places.pattern(&name).map_err(|error| Refused(error.to_string()))?;
-                    glob(&pattern)
-                }
-                Ok(_) => Ok(Vec::new()),
-                Err(unreadable) => Err(unreadable),
+            let readable = |found: Result<Vec<PathBuf>, Unreadable>| {
+                found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))
             };
-            all.extend(found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))?);
+            if !has_wildcards(name.as_bytes()) {
+                all.extend(readable(there(path).map(Vec::from_iter))?);
+                continue;
+            }
+            let pattern = self.places.pattern(&name).map_err(|error| Refused(error.to_string()))?;
+            let found = readable(glob(&pattern))?;
+            // What escapes signs is no name of a file as it stands.
+            if name.contains('\\') || path.symlink_metadata().is_err() {
+                all.extend(found);
+            } else if found.iter().all(|found| *found == path) {
+                all.push(path);
+            } else {
+                return Err(Refused(format!(
+                    "`{name}': there is a file of that name, and there are others that fit it as a pattern; write a \\ \
+                     before each sign that stands for itself, or a pattern that is no file's name"
+                )));
+            }
         }
         all.sort_unstable();
         all.dedup();
@@ -286,24 +369,46 @@ impl<'a> FileCall<'a> {
         Ok(io_refused(name, fs::create_dir(path)))
     }
 
-    /// `-test -e|-d|-f|-z|-s PATH`: the answer is the exit code.
+    /// `-test -e|-d|-f|-z|-s|-r|-w PATH`: the answer is the exit code. All files that the name stands for must be so.
     fn test(&self) -> anyhow::Result<u8> {
-        let Some(name) = self.paths.first() else { return Ok(exit::FAILED) };
-        let found = fs::metadata(self.places.local(name)?);
-        let is = |(flag, _): &(&str, &str)| match (*flag, &found) {
-            ("e" | "r" | "w", found) => found.is_ok(),
+        let [name] = self.paths[..] else {
+            self.refuse(&Refused(format!("expected 1 path but got {}", self.paths.len())));
+            return Ok(u8::MAX);
+        };
+        let found = match self.named(name) {
+            Ok(found) => found,
+            Err(refused) => {
+                self.refuse(&refused);
+                return Ok(exit::FAILED);
+            }
+        };
+        let may = |path: &Path, access| rustix::fs::access(path, access).is_ok();
+        let is = |path: &Path, flag: &str| match (flag, fs::metadata(path)) {
+            ("e", found) => found.is_ok(),
+            ("r", _) => may(path, Access::READ_OK),
+            ("w", _) => may(path, Access::WRITE_OK),
             ("d", Ok(found)) => found.is_dir(),
             ("f", Ok(found)) => found.is_file(),
             ("z", Ok(found)) => found.len() == 0,
             ("s", Ok(found)) => found.is_dir() || 0 < found.len(),
             _ => false,
         };
-        Ok(if !self.flags.is_empty() && self.flags.iter().all(is) { exit::OK } else { exit::FAILED })
+        let are = !self.flags.is_empty()
+            && !found.is_empty()
+            && found.iter().all(|path| self.flags.iter().all(|(flag, _)| is(path, flag)));
+        Ok(if are { exit::OK } else { exit::FAILED })
     }
 
-    /// Looks whether the paths behind the first few words are there.
-    fn only_look(&self, words: usize) -> anyhow::Result<u8> {
-        for name in self.paths.iter().skip(words) {
+    /// `-chown OWNER PATH…`, `-chgrp GROUP PATH…` and `-setrep N PATH…`: looks whether the paths are there.
+    fn only_look(&self) -> anyhow::Result<u8> {
+        let Some((word, names)) = self.paths.split_first().filter(|(_, names)| !names.is_empty()) else {
+            return Ok(self.too_few(2));
+        };
+        if self.name == "setrep" && !word.parse::<u16>().is_ok_and(|copies| 0 < copies) {
+            self.refuse(&Refused(format!("Illegal replication, a positive integer expected: {word}")));
+            return Ok(u8::MAX);
+        }
+        for name in names {
             if let Err(refused) = self.found(name) {
                 self.refuse(&refused);
             }
@@ -325,6 +430,16 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
         };
         Refused(format!("`{name}': {said}"))
     })
+}
+
+/// The name that is meant where no sign stands for others; `None` where braces or wildcards do.
+fn literal_name(name: &str) -> Option<String> {
+    match expand_braces(name).ok()?.as_slice() {
+        [one] if one == name => {}
+        _ => return None,
+    }
+    let parts = name.split('/').map(|part| String::from_utf8(only_name(part.as_bytes())?).ok());
+    parts.collect::<Option<Vec<_>>>().map(|parts| parts.join("/"))
 }
 
 fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {

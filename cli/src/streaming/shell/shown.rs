@@ -1,10 +1,12 @@
 //! `hadoop fs -cat`, `-text`, `-tail` and `-head`: files as they are, on stdout.
 
+use super::copying::is_same;
 use super::{FileOutcome, Refused, io_refused};
 use crate::terminal::written;
 use gristmill_worker::output::open_part;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
 /// Bytes that `-tail` and `-head` show.
@@ -16,6 +18,10 @@ pub(super) fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
     if path.is_dir() {
         return Ok(Err(Refused(format!("`{name}': Is a directory"))));
     }
+    if is_own_output(path) {
+        // It would grow for ever.
+        return Ok(Err(Refused(format!("`{name}': is the file that standard output goes to"))));
+    }
     let opened: io::Result<Box<dyn Read>> = match unpack {
         // By its name, as all of this program reads packed files.
         true => open_part(path).map(|file| -> Box<dyn Read> { file }),
@@ -26,6 +32,13 @@ pub(super) fn print_file(path: &Path, name: &str, unpack: bool) -> FileOutcome {
         Err(error) => return Ok(io_refused(name, Err(error))),
     };
     show(name, &mut source)
+}
+
+/// Whether standard output goes to this file.
+fn is_own_output(path: &Path) -> bool {
+    let out = io::stdout().as_fd().try_clone_to_owned().and_then(|out| File::from(out).metadata());
+    let found = fs::metadata(path);
+    matches!((out, found), (Ok(out), Ok(found)) if out.is_file() && is_same(&out, &found))
 }
 
 /// Writes all of a file to stdout. Which of both fails is told apart.

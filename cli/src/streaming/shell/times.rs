@@ -2,7 +2,9 @@
 
 use super::{FileCall, FileOutcome, Refused, io_refused};
 use crate::streaming::log::date;
-use std::fs::{File, FileTimes};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -19,26 +21,38 @@ impl FileCall<'_> {
                 return Ok(u8::MAX);
             }
         };
-        let times = match (self.has(&["a"]), self.has(&["m"])) {
-            (true, false) => FileTimes::new().set_accessed(time),
-            (false, true) => FileTimes::new().set_modified(time),
-            _ => FileTimes::new().set_accessed(time).set_modified(time),
-        };
+        let times = times_of(time, self.has(&["a"]), self.has(&["m"]));
         self.each_name(|name, path| {
-            if self.has(&["c"]) && !path.exists() {
-                return Ok(Ok(()));
+            if !path.exists() {
+                if self.has(&["c"]) {
+                    return Ok(Ok(()));
+                }
+                if let Err(refused) = io_refused(name, File::options().append(true).create(true).open(path)) {
+                    return Ok(Err(refused));
+                }
             }
-            let opened = match path.is_dir() {
-                true => File::open(path),
-                false => File::options().append(true).create(true).open(path),
-            };
-            Ok(io_refused(name, opened.and_then(|file| file.set_times(times))))
+            // By its name: a pipe would wait to be opened.
+            let touched = rustix::fs::utimensat(CWD, path, &times, AtFlags::empty());
+            Ok(io_refused(name, touched.map_err(io::Error::from)))
         })
     }
 }
 
+/// The times that a file is to have: both, unless one alone is asked for.
+fn times_of(time: SystemTime, accessed: bool, modified: bool) -> Timestamps {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let new = Timespec { tv_sec: since.as_secs() as i64, tv_nsec: since.subsec_nanos().into() };
+    let kept = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let of = |asked: bool| if asked || accessed == modified { new } else { kept };
+    Timestamps { last_access: of(accessed), last_modification: of(modified) }
+}
+
 /// `-touchz`.
 pub(super) fn touch_empty(name: &str, path: &Path) -> FileOutcome {
+    let is_other = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
+    if is_other {
+        return Ok(Err(Refused(format!("`{name}': is a pipe, a socket or a device, and no file"))));
+    }
     let opened = File::options().append(true).create(true).open(path);
     let length = opened.and_then(|file| {
         let length = file.metadata()?.len();

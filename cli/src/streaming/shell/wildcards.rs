@@ -4,6 +4,7 @@
 use super::trees::entries;
 use gristmill_worker::input::wildcards::{fits, only_name};
 use gristmill_worker::whole_file;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +15,16 @@ use std::path::{Path, PathBuf};
 pub struct Unreadable {
     pub folder: PathBuf,
     pub error: io::Error,
+}
+
+impl Unreadable {
+    /// Nothing, if it is a link that leads to itself: there is nothing below it that could fit a pattern.
+    fn unless_it_leads_nowhere<T>(self, nothing: T) -> Result<T, Self> {
+        match Errno::from_io_error(&self.error) {
+            Some(Errno::LOOP) => Ok(nothing),
+            _ => Err(self),
+        }
+    }
 }
 
 /// The files whose names fit a path with wildcards, in the order of their names.
@@ -33,8 +44,14 @@ pub fn glob(pattern: &Path) -> Result<Vec<PathBuf>, Unreadable> {
         let mut next = Vec::new();
         for base in found {
             match only_name(wanted.as_bytes()) {
-                Some(name) => next.extend(there(base.join(OsStr::from_bytes(&name)))?),
-                None => next.extend(names_in(base)?.into_iter().filter(is_seen)),
+                Some(name) => {
+                    let found = there(base.join(OsStr::from_bytes(&name)));
+                    next.extend(found.or_else(|found| found.unless_it_leads_nowhere(None))?);
+                }
+                None => {
+                    let found = names_in(base).or_else(|found| found.unless_it_leads_nowhere(Vec::new()));
+                    next.extend(found?.into_iter().filter(is_seen));
+                }
             }
         }
         found = next;

@@ -9,6 +9,7 @@ mod bad_input;
 mod command_lines;
 mod files;
 mod files_kept;
+mod files_named;
 mod files_told;
 mod hadoop;
 mod jobs;
@@ -104,6 +105,22 @@ fn lines_without_a_value_keep_the_separator_and_success_is_an_empty_file() {
     let unmarked = ["-D", "mapreduce.fileoutputcommitter.marksuccessfuljobs=false", "-mapper", "cat"];
     stream(&sandbox, &unmarked).expect_code(0);
     assert!(!sandbox.path("out/_SUCCESS").exists());
+}
+
+#[test]
+fn byte_order_mark_is_no_part_of_the_first_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/a", "\u{feff}b\n\u{feff}c\n");
+    sandbox.write("in/b", "\u{feff}d\rx\n");
+    sandbox.write("in/c", "\u{feff}");
+    let maps = ["-mapper", "cat", "-numReduceTasks", "0", "-D", "mapred.map.tasks=1"];
+    stream(&sandbox, &maps).expect_code(0);
+    let expected: [&[u8]; 3] = ["b\t\n\u{feff}c\t\n".as_bytes(), b"d\t\nx\t\n", b"\t\n"];
+    assert_eq!(oracle::parts(&sandbox.path("out")), expected);
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    stream(&sandbox, &[&maps[..], &["-inputformat", "NLineInputFormat"]].concat()).expect_code(0);
+    let numbered: [&[u8]; 4] = [b"0\tb\n", "5\t\u{feff}c\n".as_bytes(), b"0\td\n5\tx\n", b"0\t\n"];
+    assert_eq!(oracle::parts(&sandbox.path("out")), numbered);
 }
 
 #[test]

@@ -1,0 +1,251 @@
+//! Which files a name means to `hadoop fs`: the same to every verb, and none that is not surely meant.
+
+use super::hadoop::{call, install, well};
+use crate::support::Sandbox;
+use crate::support::sandbox::Finished;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+fn ends(sandbox: &Sandbox, words: &[&str], code: i32, said: &str) -> Finished {
+    call(sandbox, "hadoop", &[&["fs"], words].concat()).finish().expect_code(code).expect_words(&[said])
+}
+
+fn run(sandbox: &Sandbox, words: &[&str]) -> String {
+    well(sandbox, &[&["fs"], words].concat())
+}
+
+const NOT_FOUND: &str = "No such file or directory";
+
+#[test]
+fn braces_that_leave_nothing_between_slashes_mean_no_folder_above() {
+    let sandbox = Sandbox::new();
+    let files = ["logs/x/a", "logs/y/a", "logs/z/a", "other/a", "user/me/a"];
+    for name in files {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    let are_there = |names: &[&str]| names.iter().all(|name| sandbox.path("hdfs").join(name).exists());
+    for name in ["/logs/{}", "/logs/{,}", "/logs/{}/*", "/logs/{x,y}/{}", "{}", "{}/*", "/{}", "{{},}"] {
+        ends(&sandbox, &["-rm", "-r", name], 1, NOT_FOUND);
+        ends(&sandbox, &["-mv", name, "/t"], 1, NOT_FOUND);
+        assert!(are_there(&files), "{name}");
+    }
+    assert_eq!(run(&sandbox, &["-rm", "-r", "/logs/{x,}/*"]), "Deleted hdfs:///logs/x/a\n");
+    assert_eq!(run(&sandbox, &["-rm", "-r", "/logs/{x,}"]), "Deleted hdfs:///logs/x\n");
+    ends(&sandbox, &["-rm", "-r", "{x,}/*"], 1, NOT_FOUND);
+    assert!(are_there(&files[1..]));
+}
+
+#[test]
+fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_word() {
+    let sandbox = Sandbox::new();
+    let settings =
+        |name: &str, inner: &str| sandbox.write(name, format!("<configuration>{inner}</configuration>"));
+    let of = |value: &str| format!("<property><name>fs.defaultFS</name><value>{value}</value></property>");
+    let none = settings("none.xml", "");
+    let commented = settings("commented.xml", &format!("<!-- {} -->", of("file:///")));
+    let local = settings("local.xml", &of("file:///"));
+    let (own, named) = (sandbox.path("out"), sandbox.path("hdfs/user/me/out"));
+    let is_local = |words: &[&str]| {
+        sandbox.write("out", "");
+        sandbox.write("hdfs/user/me/out", "");
+        let removed = call(&sandbox, "hadoop", &[&["fs"], words, &["-rm", "out"]].concat());
+        removed.within(sandbox.path("")).finish().expect_code(0);
+        assert!(own.exists() != named.exists(), "{words:?}");
+        named.exists()
+    };
+    let uri = format!("file://{none}");
+    for words in [
+        &[][..],
+        &["-conf", &uri],
+        &["-conf", &commented],
+        &["-fs", "file:///", "-fs", "hdfs://nn/"],
+        &["-D", "fs.defaultFS=file:///", "-D", "fs.defaultFS=hdfs://nn"],
+        &["-D", "my.own=file:///", "-fs", "nn:8020"],
+        &["-conf", &local, "-fs", "hdfs://nn"],
+    ] {
+        assert!(!is_local(words), "{words:?}");
+    }
+    for words in [
+        &["-fs", "file:///"][..],
+        &["-fs", "local"],
+        &["-D", "fs.default.name=file:///"],
+        &["-D", "fs.defaultFS=file:///", "-fs", "hdfs://nn"],
+        &["-conf", &local],
+    ] {
+        assert!(is_local(words), "{words:?}");
+    }
+    for words in [&["-fs", "s3a://b"][..], &["-D", "fs.defaultFS=s3a://b"], &["-conf", "none.xml.not"]] {
+        let said = call(&sandbox, "hadoop", &[&["fs"], words, &["-rm", "out"]].concat()).finish();
+        said.expect_code(255);
+    }
+}
+
+#[test]
+fn name_means_the_same_files_to_every_verb() {
+    let sandbox = Sandbox::new();
+    let new = sandbox.write("new", "new");
+    for name in ["a*b", "part-0", "part-1", "p1"] {
+        sandbox.write(&format!("hdfs/d/{name}"), "");
+    }
+    // One that a \ makes a plain name, there already or not.
+    run(&sandbox, &["-put", "-f", &new, r"/d/a\*b"]);
+    assert_eq!(run(&sandbox, &["-cat", r"/d/a\*b"]), "new");
+    run(&sandbox, &["-rm", r"/d/a\*b"]);
+    ends(&sandbox, &["-test", "-e", r"/d/a\*b"], 1, "");
+    run(&sandbox, &["-touchz", r"/d/\{b\}", r"/d/a\*b"]);
+    assert!(sandbox.path("hdfs/d/{b}").exists() && sandbox.path("hdfs/d/a*b").exists());
+    // Patterns are those of the files that are there, and never made to be names.
+    run(&sandbox, &["-test", "-e", "/d/part-*"]);
+    ends(&sandbox, &["-test", "-s", "/d/part-*"], 1, "");
+    run(&sandbox, &["-appendToFile", &new, "/d/part-[1-9]"]);
+    assert_eq!(run(&sandbox, &["-cat", "/d/part-*"]), "new");
+    let before = run(&sandbox, &["-ls", "-C", "/d"]);
+    for words in [
+        &["-mkdir", "/d/x{1,2}"][..],
+        &["-mkdir", "-p", "/d/x?/y"],
+        &["-touchz", "/d/x?"],
+        &["-touch", "/d/x*"],
+        &["-put", &new, "/d/x?"],
+        &["-appendToFile", &new, "/d/x/*"],
+        &["-mv", "/d/p1", "/d/[x]"],
+    ] {
+        ends(&sandbox, words, 1, NOT_FOUND);
+    }
+    for words in [&["-put", "-f", &new, "/d/part-?"][..], &["-appendToFile", &new, "/d/p*"]] {
+        ends(&sandbox, words, 1, "files, and one is needed");
+    }
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/d"]), before);
+}
+
+#[test]
+fn name_that_is_a_files_own_and_a_pattern_of_others_is_refused() {
+    let sandbox = Sandbox::new();
+    for name in ["d/a*", "d/ab", "e/x[1]", "e/x1", "f/y[1]", "f/z*"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    for name in ["/d/a*", "/e/x[1]"] {
+        for verb in ["-rm", "-cat", "-du"] {
+            ends(&sandbox, &[verb, name], 1, "and there are others that fit it as a pattern");
+        }
+        ends(&sandbox, &["-mv", name, "/t"], 1, "and there are others that fit it as a pattern");
+    }
+    assert_eq!(run(&sandbox, &["-cat", r"/d/a\*", r"/e/x\[1\]"]), "d/a*e/x[1]");
+    // Where nothing else fits, only one thing can be meant.
+    assert_eq!(run(&sandbox, &["-cat", "/f/y[1]", "/f/z*"]), "f/y[1]f/z*");
+    assert_eq!(run(&sandbox, &["-rm", "/d/??"]), "Deleted hdfs:///d/a*\nDeleted hdfs:///d/ab\n");
+    // A shell has expanded what stands for files of this machine.
+    let (one, _) = (sandbox.write("l/x[1]", "one"), sandbox.write("l/x1", "other"));
+    run(&sandbox, &["-put", &one, "/put"]);
+    assert_eq!(run(&sandbox, &["-cat", "/put"]), "one");
+}
+
+#[test]
+fn file_keeps_its_place_when_all_but_one_of_several_sources_are_missing() {
+    let sandbox = Sandbox::new();
+    let new = sandbox.write("new", "new");
+    sandbox.write("hdfs/a", "a");
+    sandbox.write("hdfs/t", "t");
+    for words in [
+        &["-mv", "-f", "/a", "/missing", "/t"][..],
+        &["-cp", "-f", "/missing", "/a", "/t"],
+        &["-put", "-f", &new, "missing", "/t"],
+        &["-mv", "/a", "/missing", "/new-folder"],
+    ] {
+        ends(&sandbox, words, 1, "`/");
+        assert_eq!(run(&sandbox, &["-cat", "/a", "/t"]), "at", "{words:?}");
+        assert!(!sandbox.path("hdfs/new-folder").exists());
+    }
+}
+
+#[test]
+fn file_that_standard_output_goes_to_is_not_shown_into_itself() {
+    let sandbox = Sandbox::new();
+    install(&sandbox);
+    for (name, text) in [("d/a", "one\n"), ("d/b", "two\n")] {
+        sandbox.write(&format!("hdfs/{name}"), text);
+    }
+    for (line, left) in [
+        ("fs -cat /d/a >> hdfs/d/a", "one\n"),
+        ("fs -text '/d/*' >> hdfs/d/a", "one\ntwo\n"),
+        ("fs -cat /d/b >> hdfs/d/a", "one\ntwo\ntwo\n"),
+    ] {
+        let shell = sandbox.program(Path::new("/bin/sh"), ["-c", &format!("exec home/bin/hadoop {line}")]);
+        let shell = shell.env("GRISTMILL_HDFS_ROOT", sandbox.path("hdfs")).within(sandbox.path(""));
+        let finished = shell.finish();
+        if line.contains("/d/b") {
+            finished.expect_code(0);
+        } else {
+            finished
+                .expect_code(1)
+                .expect_words(&["`hdfs:///d/a': is the file that standard output goes to"]);
+        }
+        assert_eq!(fs::read_to_string(sandbox.path("hdfs/d/a")).unwrap(), left, "{line}");
+    }
+}
+
+#[test]
+fn pipes_are_touched_and_told_but_never_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hdfs/d/a", "a");
+    let pipe = sandbox.path("hdfs/d/pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    run(&sandbox, &["-touch", "-t", "20010203:040506", "/d/pipe"]);
+    assert_eq!(fs::metadata(&pipe).unwrap().mtime(), 981_173_106);
+    ends(&sandbox, &["-touchz", "/d/pipe"], 1, "is a pipe, a socket or a device");
+    for source in ["/d/pipe", "/d"] {
+        ends(&sandbox, &["-getmerge", source, &sandbox.text("merged")], 1, "is a pipe, a socket or a device");
+        assert!(!sandbox.path("merged").exists());
+    }
+}
+
+#[test]
+fn link_that_is_named_itself_is_followed_and_those_in_folders_are_not() {
+    let sandbox = Sandbox::new();
+    let far = sandbox.write("far/x", "");
+    fs::create_dir(sandbox.path("hdfs")).unwrap();
+    sandbox.write("other/y", "");
+    fs::set_permissions(sandbox.path("other/y"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("../far", sandbox.path("hdfs/link")).unwrap();
+    symlink("../other", sandbox.path("far/within")).unwrap();
+    let found = "hdfs:///link\nhdfs:///link/within\nhdfs:///link/x\n";
+    assert_eq!(run(&sandbox, &["-find", "/link"]), found);
+    run(&sandbox, &["-chmod", "-R", "700", "/link"]);
+    let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&far), mode(&sandbox.text("far"))), (0o700, 0o700));
+    assert_eq!(mode(&sandbox.text("other/y")), 0o640);
+}
+
+#[test]
+fn link_to_itself_hides_no_other_file_of_a_pattern() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hdfs/d/a/f", "");
+    symlink("loop", sandbox.path("hdfs/d/loop")).unwrap();
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/d/*/f"]), "hdfs:///d/a/f\n");
+    assert_eq!(run(&sandbox, &["-rm", "/d/*/*"]), "Deleted hdfs:///d/a/f\n");
+}
+
+#[test]
+fn what_the_same_call_has_removed_is_no_failure_of_rm_with_force() {
+    let sandbox = Sandbox::new();
+    for words in [&["/d/*", "/d/x"][..], &["/d", "/d/x"], &["/d/x", "/d/x", "/none"]] {
+        sandbox.write("hdfs/d/x", "");
+        run(&sandbox, &[&["-rm", "-r", "-f"], words].concat());
+        assert!(!sandbox.path("hdfs/d/x").exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn words_that_are_missing_or_no_number_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hdfs/d", "");
+    for words in [&["-chown", "me"][..], &["-setrep", "3"], &["-chgrp"]] {
+        ends(&sandbox, words, 255, "Not enough arguments: expected 2");
+    }
+    for copies in ["abc", "0", "-1"] {
+        ends(&sandbox, &["-setrep", copies, "/d"], 255, copies);
+    }
+    ends(&sandbox, &["-test", "-e"], 255, "expected 1 path but got 0");
+    ends(&sandbox, &["-test", "-e", "/d", "/d"], 255, "expected 1 path but got 2");
+}
