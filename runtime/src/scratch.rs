@@ -3,7 +3,8 @@
 //! Each such folder holds a file that names its owner: host, boot, process and when that began. Whoever uses the folder,
 //! the owner and its child processes, holds a lock on that file, which goes with the last of them however they die. So a
 //! folder whose lock is free, and whose owner does not live, belongs to nobody; a later start removes it. A folder
-//! without such a file is not ours, or its owner could not lock it, and stays.
+//! without such a file is not ours, or its owner could not lock it, and stays. What is empty goes, folder or file in it,
+//! once nobody has touched it for long: a start or an end was broken off there, or the power failed.
 
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
@@ -117,9 +118,8 @@ fn sign(folder: &Path) -> io::Result<Option<File>> {
     let built = folder.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
     file.try_lock_shared().map_err(io::Error::from)?;
+    // Nobody waits for the disk: word that a loss of power has taken is known by its being empty.
     file.write_all(&text)?;
-    // It is needed most after the power has failed.
-    file.sync_data()?;
     fs::rename(&built, folder.join(OWNER))?;
     Ok(Some(file))
 }
@@ -193,6 +193,10 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     }
     let mut text = Vec::new();
     (&file).take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
+    if text.is_empty() && is_old(&about) {
+        // Lost with the power, and nobody holds it.
+        return remove(folder).map(|()| None);
+    }
     let owner: Owner = serde_json::from_slice(&text)?;
     if !owner.is_dead(&here) {
         return Ok(None);
@@ -287,6 +291,26 @@ mod tests {
         assert!(empty.exists(), "another program may have made it a moment ago, to use it");
         assert!(unnamed.exists() && full.exists());
         assert!(!old.exists() && !old_unnamed.exists(), "whoever made or removed them has died over that");
+    }
+
+    #[test]
+    fn folders_whose_word_was_lost_with_the_power_are_swept_when_nobody_holds_them() {
+        let place = tempfile::tempdir().unwrap();
+        let age = |folder: &Path| {
+            fs::write(folder.join(OWNER), "").unwrap();
+            File::open(folder).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
+        };
+        let [lost, held, young] =
+            ["lost", "held", "young"].map(|name| left_by(place.path(), &format!("gristmill-{name}"), |_| {}));
+        age(&lost);
+        let hold = hold(&held).unwrap();
+        age(&held);
+        fs::write(young.join(OWNER), "").unwrap();
+        sweep(place.path());
+        assert!(!lost.exists() && held.exists() && young.exists());
+        drop(hold);
+        sweep(place.path());
+        assert!(!held.exists());
     }
 
     #[test]
