@@ -23,9 +23,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// Commands whose flags do not depend on the registry.
+/// Commands whose flags do not depend on the registry. Those of a command are made when it is called; what the list of
+/// commands says of it stands here.
 #[derive(Subcommand)]
+#[command(defer = true)]
 enum Fixed {
+    /// Run a job of Hadoop Streaming: commands that read lines and write lines
     Streaming(Box<streaming::StreamingCommand>),
     #[command(hide = true)]
     StreamTask(as_streaming::StreamTaskCommand),
@@ -33,7 +36,9 @@ enum Fixed {
     Master(processes::MasterCommand),
     /// Start a worker and join a master
     Worker(Box<processes::WorkerCommand>),
+    /// Bring a cluster up where something else places processes
     Up(Box<places::UpCommand>),
+    /// End what `gristmill up` has started, here and elsewhere
     Down(places::DownCommand),
     #[command(hide = true)]
     Guest(places::GuestCommand),
@@ -41,8 +46,11 @@ enum Fixed {
     Status(query::StatusCommand),
     /// Show or change who decides on a running master
     Policy(policy::PolicyCommand),
+    /// Make, revoke or renew what opens a running master
     Token(token::TokenCommand),
+    /// Print a link to the live page of a running master
     Page(page::PageCommand),
+    /// Show the cluster in a terminal as it moves: workers, jobs, slots
     #[cfg(feature = "top")]
     Top(top::TopCommand),
     /// List jobs
@@ -55,18 +63,29 @@ enum Fixed {
     Explain(explain::ExplainCommand),
     /// Show what user code wrote to stdout and stderr
     Logs(query::LogsCommand),
+    /// List jobs that have ended, the last one first, of earlier masters of the same state folder too
     History(history::HistoryCommand),
+    /// Write what happened to a job, for ui.perfetto.dev or chrome://tracing
     Trace(history::TraceCommand),
+    /// Write all that is kept of a job as one page that stands alone
     Report(history::ReportCommand),
+    /// Feed a journal through the scheduler again and compare the orders
     Replay(replay::ReplayCommand),
+    /// Ask what the jobs of a journal would have taken under other policies
     Whatif(whatif::WhatifCommand),
+    /// Try policies on simulated jobs and machines
     Sim(Box<sim::SimCommand>),
+    /// Put waiting jobs in order
     Order(order::OrderCommand),
+    /// Split arriving tasks over workers
     Place(queues::PlaceCommand),
+    /// Choose how many workers of which kind to buy
     Size(queues::SizeCommand),
+    /// Fit a distribution to measured task times
     Fit(queues::FitCommand),
     /// Run the experiments of the papers anew and write their figures and tables
     Paper(paper::PaperCommand),
+    /// Compute worked cases and compare
     Verify(verify::VerifyCommand),
     /// Make input: text, records or tables
     Gen(GenerateArgs),
