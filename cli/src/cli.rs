@@ -294,3 +294,26 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_of_commands_says_of_each_what_its_help_says() {
+        let listed = command(&Registry::standard());
+        let mut built = listed.clone();
+        built.build();
+        let said = |commands: &Command| -> Vec<(String, String)> {
+            let said = commands.get_subcommands().filter(|command| !command.is_hide_set());
+            let said = said.map(|command| {
+                let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+                (command.get_name().to_owned(), about)
+            });
+            said.filter(|(name, _)| name != "help").collect()
+        };
+        let listed = said(&listed);
+        assert!(listed.iter().all(|(name, about)| !about.is_empty() && !name.is_empty()));
+        assert_eq!(listed, said(&built));
+    }
+}

@@ -14,14 +14,14 @@ use gristmill_worker::api::Job;
 use gristmill_worker::input::InputLimits;
 use std::path::PathBuf;
 
-/// Check a sorted output
+/// Check the order, count and checksum of a sorted output
 #[derive(Args)]
 pub struct VerifySortCommand {
     /// Output directory of a `sort`
     directory: PathBuf,
 }
 
-/// Print a completion script
+/// Print a completion script for a shell
 #[derive(Args)]
 pub struct CompletionsCommand {
     /// The shell

@@ -42,7 +42,7 @@ const PROGRAMS_FOLDER: &str = "programs";
 /// Name of the file in the state folder from which a master goes on where the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
 
-/// Start a master
+/// Start a master and print the line with which workers join
 #[derive(Args)]
 pub struct MasterCommand {
     /// Address to listen on; port 0 is the port of the last master in the state folder, or one that the system chooses

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// How long a worker tries to reach its master at first.
 const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Start a worker
+/// Start a worker and join a master
 ///
 /// Ctrl-C or SIGTERM lets it leave in good order: it gets nothing new, ends what it runs and stays until others have
 /// fetched what they lack of it, for 80 s at most. A second signal ends it at once; what it ran is run again elsewhere.

@@ -6,9 +6,10 @@
 //! use for.
 
 use flate2::read::MultiGzDecoder;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +28,9 @@ const LINK_BYTES_MAX: u64 = 4096;
 
 /// Links that one may lead along, as the system has it.
 const LINKS_MAX: usize = 40;
+
+/// The part of an entry in the directory of a zip file that is as long in all of them, bytes.
+const DIRECTORY_HEADER: usize = 46;
 
 /// Bytes that are unpacked at once.
 const COPIED_BYTES: usize = 64 << 10;
@@ -142,9 +146,21 @@ impl Unpacking<'_> {
         Ok(())
     }
 
+    /// Makes a folder, also where there is a link.
+    fn folder(&mut self, name: &Path) -> Result<(), ArchiveError> {
+        let path = self.place(name)?;
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            make_room(&path)?;
+        }
+        Ok(fs::create_dir_all(path)?)
+    }
+
     /// Gives a file that is there already another name.
     fn name_again(&mut self, path: PathBuf, file: &Path) -> Result<(), ArchiveError> {
         let file = self.place(file)?;
+        if file == path {
+            return Ok(());
+        }
         if let Ok(target) = fs::read_link(&file) {
             return self.link(path, target.as_os_str());
         }
@@ -173,7 +189,9 @@ impl Unpacking<'_> {
             match (kind, target) {
                 (EntryType::XGlobalHeader, _) => {}
                 _ if has_holes => return Err(special()),
-                (EntryType::Directory, _) => fs::create_dir_all(self.place(&name)?)?,
+                (EntryType::Directory, _) => self.folder(&name)?,
+                // So the oldest kind of tar has them.
+                (EntryType::Regular, _) if entry.path_bytes().ends_with(b"/") => self.folder(&name)?,
                 (EntryType::Symlink, Some(target)) => {
                     let place = self.place(&name)?;
                     self.link(place, &target)?;
@@ -201,11 +219,13 @@ impl Unpacking<'_> {
         for number in 0..archive.len() {
             let mut entry = archive.by_index(number).map_err(damaged)?;
             let name = PathBuf::from(OsStr::from_bytes(entry.name_raw()));
-            let place = self.place(&name)?;
             let mode = entry.unix_mode().unwrap_or(0o644);
-            if entry.is_dir() {
-                fs::create_dir_all(&place)?;
-            } else if mode & KIND_BITS == MODE_OF_LINK {
+            if entry.name_raw().ends_with(b"/") {
+                self.folder(&name)?;
+                continue;
+            }
+            let place = self.place(&name)?;
+            if mode & KIND_BITS == MODE_OF_LINK {
                 let mut target = Vec::new();
                 entry.take(LINK_BYTES_MAX).read_to_end(&mut target).map_err(ArchiveError::Damaged)?;
                 self.link(place, OsStr::from_bytes(&target))?;
@@ -213,7 +233,33 @@ impl Unpacking<'_> {
                 self.write(&place, mode, &mut entry)?;
             }
         }
-        Ok(())
+        // Programs that count the files in two bytes let all others behind them go unseen.
+        let (count, begin) = (archive.len(), archive.central_directory_start());
+        match names_in_directory(archive.into_inner(), begin) {
+            Ok(listed) if listed == count => Ok(()),
+            Ok(_) => {
+                Err(ArchiveError::Damaged(io::Error::other("its directory has other files than it says")))
+            }
+            Err(error) => Err(ArchiveError::Damaged(error)),
+        }
+    }
+}
+
+/// How many different names the directory of a zip file has, whatever number it tells.
+fn names_in_directory(mut zip: impl Read + Seek, begin: u64) -> io::Result<usize> {
+    let mut names = HashSet::new();
+    zip.seek(SeekFrom::Start(begin))?;
+    loop {
+        let mut header = Vec::with_capacity(DIRECTORY_HEADER);
+        zip.by_ref().take(DIRECTORY_HEADER as u64).read_to_end(&mut header)?;
+        if header.len() < DIRECTORY_HEADER || !header.starts_with(b"PK\x01\x02") {
+            return Ok(names.len());
+        }
+        let length = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let mut name = Vec::new();
+        zip.by_ref().take(length(28)).read_to_end(&mut name)?;
+        names.insert(name);
+        io::copy(&mut zip.by_ref().take(length(30) + length(32)), &mut io::sink())?;
     }
 }
 
@@ -375,10 +421,22 @@ mod tests {
             zip[at + 2] = b'x';
             refused("a.zip", &zip);
         }
+        // One that tells fewer files than it has.
+        let mut fewer = zip.clone();
+        let at = fewer.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
+        (fewer[at + 8], fewer[at + 10]) = (2, 2);
+        refused("a.zip", &fewer);
         let mut zip = zip;
         let at = zip.windows(4).position(|four| four == b"of b").unwrap();
         zip[at] = b'x';
         refused("a.zip", &zip);
+    }
+
+    #[test]
+    fn name_in_a_zip_that_ends_in_a_backslash_is_a_files() {
+        let folder = unpacked("a.zip", &zipped(&["foo\\", "d/"])).unwrap();
+        assert_eq!(fs::read(folder.path().join("to/foo\\")).unwrap(), b"of foo\\");
+        assert!(folder.path().join("to/d").is_dir());
     }
 
     /// A zip file in which each of these has a word in it.
@@ -413,10 +471,18 @@ mod tests {
             tar_entry("to-one", b'2', "d/../d/one", b""),
             tar_entry("again", b'1', "to-one", b""),
             tar_entry("loop", b'2', "loop", b""),
+            tar_entry("two", b'1', "two", b""),
+            tar_entry("old/", 0, "", b""),
+            tar_entry("old/y", 0, "", b"y"),
+            tar_entry("folder", b'2', "d", b""),
+            tar_entry("folder/", b'5', "", b""),
+            tar_entry("folder/z", b'0', "", b"z"),
         ];
         let folder = unpacked("a.tar", &tar.concat()).unwrap();
         for name in ["d/one", "two", "to-one", "again"] {
             assert_eq!(fs::read(folder.path().join("to").join(name)).unwrap(), b"x", "{name}");
         }
+        assert_eq!(fs::read(folder.path().join("to/old/y")).unwrap(), b"y");
+        assert!(folder.path().join("to/folder/z").exists() && !folder.path().join("to/d/z").exists());
     }
 }

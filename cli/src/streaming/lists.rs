@@ -36,11 +36,12 @@ pub struct TooManyNames {
     text: String,
 }
 
-/// Stands where braces stand for nothing until all are expanded. No name holds it.
-const NOTHING: char = '\0';
+/// Stand where braces were until all are expanded: those of one name or with nothing in them, and those that hold a slash.
+/// No name holds either.
+const MARKS: [char; 2] = ['\0', '\x01'];
 
-/// Names that `a{b,c}d` stands for. Nothing between two slashes is no name, as in Hadoop, where braces are part of the
-/// pattern of one name: `a/{b,}` is `a/b` alone, and never the folder above.
+/// Names that `a{b,c}d` stands for. As in Hadoop, where braces without a slash are part of the pattern of one name, they
+/// make no name that is nothing, `.` or `..`: `a/{b,}` is `a/b` alone, and `a/.{b,}` is `a/.b`, never the folder above.
 ///
 /// # Errors
 /// More than anybody types.
@@ -61,10 +62,18 @@ pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
     Ok(names)
 }
 
-/// The name without the marks of what stands for nothing; `None` where nothing else is left between two slashes.
+/// The name without marks; `None` where braces have made one of its parts to be nothing, `.` or `..`.
 fn spelt(name: &str) -> Option<String> {
-    let is_nothing = |part: &str| !part.is_empty() && part.chars().all(|letter| letter == NOTHING);
-    (!name.split('/').any(is_nothing)).then(|| name.replace(NOTHING, ""))
+    let is_made = |part: &str| {
+        let typed = part.trim_matches(MARKS[1]);
+        match part.replace(MARKS, "").as_str() {
+            "" => part.contains(MARKS[0]),
+            // What is wholly within braces with slashes, or outside of all.
+            dots @ ("." | "..") => typed != dots,
+            _ => false,
+        }
+    };
+    (!name.split('/').any(is_made)).then(|| name.replace(MARKS, ""))
 }
 
 /// The names that the first braces stand for; `None` if there are none.
@@ -87,11 +96,12 @@ fn expand_first(text: &str) -> Option<Vec<String>> {
             let (before, after) = (&text[..open], &text[at + 1..]);
             let ends = begins.iter().skip(1).map(|begin| begin - 1).chain([at]);
             let inner = begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]);
-            let named = inner.map(|inner| match inner {
-                "" => format!("{before}{NOTHING}{after}"),
-                inner => format!("{before}{inner}{after}"),
+            let has_slash = text[open..at].contains('/');
+            let marked = inner.map(|inner| {
+                let mark = if has_slash && !inner.is_empty() { MARKS[1] } else { MARKS[0] };
+                format!("{before}{mark}{inner}{mark}{after}")
             });
-            return Some(named.collect());
+            return Some(marked.collect());
         }
     }
     None
@@ -141,6 +151,16 @@ mod tests {
         assert_eq!(expanded("{x,}/*"), ["x/*"]);
         assert_eq!(expanded("/{a,}{b,}/*"), ["/ab/*", "/a/*", "/b/*"]);
         assert_eq!(expanded("{a/,}b/{c,/}d"), ["a/b/cd", "a/b//d", "b/cd", "b//d"]);
+        // Nor a folder above by another name.
+        assert_eq!(expanded("/d/.{tmp,}/*"), ["/d/.tmp/*"]);
+        assert_eq!(expanded("/d/{.tmp,.}/*"), ["/d/.tmp/*"]);
+        assert_eq!(expanded("/d/..{x,}/*"), ["/d/..x/*"]);
+        assert_eq!(expanded("/d/.{.x,.}/*"), ["/d/..x/*"]);
+        assert_eq!(expanded(".{a/b,./c}"), [".a/b"]);
+        assert_eq!(expanded("{,.}{,.}{x,}"), ["x", ".x", ".x", "..x"]);
+        // These were typed.
+        assert_eq!(expanded("{./a,../b}/../c{d,e}"), ["./a/../cd", "./a/../ce", "../b/../cd", "../b/../ce"]);
+        assert_eq!(expanded("../{a,b}/."), ["../a/.", "../b/."]);
     }
 
     #[test]

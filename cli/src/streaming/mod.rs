@@ -221,11 +221,9 @@ fn carry_out(
         told::end_with_listener().map_err(|error| submit(error.into()))?;
     }
     let mut places = FileNames::new(default).map_err(submit)?;
-    let system = typed.properties.get("fs.defaultFS").or(typed.properties.get("fs.default.name"));
-    match system.and_then(|name| name.split(':').next()) {
-        Some("file") => places.default = DefaultSystem::Local,
-        Some("hdfs") => places.default = DefaultSystem::Hdfs,
-        _ => {}
+    if let Some(name) = DefaultSystem::PROPERTIES.iter().find_map(|name| typed.properties.get(name)) {
+        places.default = DefaultSystem::of(name)
+            .map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))?;
     }
     let stamp = stamp();
     let job = typed.job(&places, stamp)?;

@@ -192,39 +192,37 @@ impl TypedOptions {
     }
 }
 
-/// The properties of a configuration file of Hadoop, each with its value. What is commented out is not there.
+/// The properties of a configuration file of Hadoop, each with its value.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file that cannot be read, is no configuration, or includes others, which are not read.
 pub(super) fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
     let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
-    let text = without_comments(&std::fs::read_to_string(path)?);
-    let properties = text.split("<property>").skip(1).filter_map(|property| {
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let text = std::fs::read_to_string(path)?;
+    let tree = roxmltree::Document::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    if !tree.root_element().has_tag_name("configuration") {
+        return Err(wrong("it has no <configuration>".to_owned()));
+    }
+    if tree.descendants().any(|node| node.tag_name().name() == "include") {
+        return Err(wrong(
+            "it includes other files, which are not read here; name them with -conf".to_owned(),
+        ));
+    }
+    let properties = tree.descendants().filter(|node| node.has_tag_name("property")).filter_map(|property| {
+        // Beside it, or as its attribute.
         let inner = |tag: &str| {
-            let (_, rest) = property.split_once(&format!("<{tag}>"))?;
-            Some(unescaped(rest.split_once(&format!("</{tag}>"))?.0.trim()))
+            let child = property.children().find(|child| child.has_tag_name(tag));
+            child.map_or(property.attribute(tag), |child| Some(child.text().unwrap_or_default()))
         };
-        Some((inner("name")?, inner("value")?))
+        Some((inner("name")?.trim().to_owned(), inner("value")?.trim().to_owned()))
     });
     Ok(properties.collect())
-}
-
-/// A text of XML without its comments; one that does not end goes to the end.
-fn without_comments(text: &str) -> String {
-    let mut pieces = text.split("<!--");
-    let first = pieces.next().unwrap_or_default();
-    let behind = pieces.map(|piece| piece.split_once("-->").map_or("", |(_, behind)| behind));
-    std::iter::once(first).chain(behind).collect()
 }
 
 /// The words of a command for failed attempts, if there are any.
 fn debug_of(typed: Option<&str>) -> Option<Vec<String>> {
     typed.map(split_command).filter(|words| !words.is_empty())
-}
-
-fn unescaped(text: &str) -> String {
-    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    pairs.iter().fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
 }
 
 /// A job with what its submitter needs beside it.

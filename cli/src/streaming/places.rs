@@ -21,6 +21,30 @@ pub enum DefaultSystem {
     Local,
 }
 
+impl DefaultSystem {
+    /// The properties that say it, by their new and their old name.
+    pub const PROPERTIES: [&'static str; 2] = ["fs.defaultFS", "fs.default.name"];
+
+    /// The one that a URI, `local`, or a machine of `hdfs:` names.
+    ///
+    /// # Errors
+    /// Another system, or what names none.
+    pub fn of(name: &str) -> anyhow::Result<Self> {
+        let name = name.trim();
+        let is_machine = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte))
+                && !matches!(name.split(':').next(), None | Some("" | "file"))
+        };
+        match scheme_of(name) {
+            _ if name == "local" => Ok(Self::Local),
+            Some(("file", _)) => Ok(Self::Local),
+            Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
+            None if is_machine(name) => Ok(Self::Hdfs),
+            _ => Err(usage(format!("`{name}' is no file system here; there is hdfs://HOST/ and file:///"))),
+        }
+    }
+}
+
 /// Which file a name stands for, and what a file is called.
 #[derive(Clone, Debug)]
 pub struct FileNames {
@@ -61,6 +85,11 @@ impl FileNames {
     /// The user, as Hadoop knows them.
     pub fn user(&self) -> &str {
         &self.user
+    }
+
+    /// The user's folder in `hdfs:`, there or not.
+    pub fn home(&self) -> PathBuf {
+        self.root.join("user").join(&self.user)
     }
 
     /// The file that a name stands for. A slash at its end says nothing: a link is itself with it, too.

@@ -181,3 +181,29 @@ fn report_takes_the_place_of_a_file_with_overwrite_only() {
     // What is no file takes it as ever.
     sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--trace", "/dev/null"]);
 }
+
+#[test]
+fn link_that_leads_nowhere_is_told_before_anything_runs_and_replaced_when_asked() {
+    let sandbox = Sandbox::new();
+    let (input, link, out) = (sandbox.write("text", "a\n"), sandbox.text("link"), sandbox.text("out"));
+    symlink("nowhere", &link).unwrap();
+    for flag in ["--trace", "--narrate-html"] {
+        let flags = ["run", "wordcount", &input, "--workers", "1", "--output", &out, flag, &link];
+        sandbox.run(flags).expect_code(3).expect_words(&["there is a file already"]);
+        assert!(!sandbox.path("out").exists(), "{flag}");
+    }
+    sandbox.run_well(["run", "wordcount", &input, "--overwrite", "--trace", &link]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_file() && !sandbox.path("nowhere").exists());
+}
+
+#[test]
+fn old_trace_stays_when_the_disk_has_no_room_for_the_new_one() {
+    let sandbox = Sandbox::new();
+    let (input, trace) = (sandbox.write("text", "a\n"), sandbox.write("trace", "old"));
+    // Files may have a KiB: fewer than the trace has, and more than the job writes.
+    let program = env!("CARGO_BIN_EXE_gristmill");
+    let line =
+        format!("ulimit -f 2; exec {program} run wordcount {input} --workers 1 --overwrite --trace {trace}");
+    sandbox.program(std::path::Path::new("/bin/sh"), ["-c", &line]).finish().expect_code(7);
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "old");
+}

@@ -40,7 +40,7 @@ pub enum Kind {
     Tables,
 }
 
-/// The command line of `gristmill gen`.
+/// Make input: text, records or tables
 #[derive(clap::Args, Clone, Debug)]
 pub struct GenerateArgs {
     /// What to write

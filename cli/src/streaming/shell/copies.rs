@@ -45,7 +45,7 @@ impl FileCall<'_> {
             _ => return Ok(self.too_few(2)),
         };
         let whence = FileCall { places: from.clone(), ..self.with_paths(&[]) };
-        let all = match self.all_sources(&whence, &sources, way) {
+        let (all, count) = match self.all_sources(&whence, &sources, way) {
             Ok(all) => all,
             Err(refused) => {
                 self.refuse(&refused);
@@ -63,8 +63,8 @@ impl FileCall<'_> {
                 }
             },
         };
-        // Also of those that are not there: what is left would take the target's name.
-        if 1 < sources.len().max(all.len()) && !place.is_dir() {
+        // Also of those that are not there or are no files: what is left would take the target's name.
+        if (1 < sources.len().max(count) || is_folders_name(target)) && !place.is_dir() {
             let missing = if place.exists() { "Is not a directory" } else { NOT_FOUND };
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
@@ -81,7 +81,7 @@ impl FileCall<'_> {
         Ok(self.code())
     }
 
-    /// All that is to be copied, but for what is missing or no file, which is told.
+    /// All that is to be copied, but for what is missing or no file, which is told; and how many were found.
     ///
     /// # Errors
     /// What is to stay and would be moved.
@@ -90,11 +90,12 @@ impl FileCall<'_> {
         whence: &FileCall<'_>,
         names: &[&str],
         way: CopyWay,
-    ) -> Result<Vec<PathBuf>, Refused> {
-        let mut all = Vec::new();
+    ) -> Result<(Vec<PathBuf>, usize), Refused> {
+        let (mut all, mut count) = (Vec::new(), 0);
         for name in names {
             if *name == STDIN && way == CopyWay::Up {
                 all.push(PathBuf::from(STDIN));
+                count += 1;
                 continue;
             }
             let found = match whence.sources(name, way) {
@@ -109,6 +110,7 @@ impl FileCall<'_> {
             }
             // One that is named itself is somebody's who writes to it; others are waited for without end.
             let is_named = whence.places.local(name).is_ok_and(|path| found == [path]);
+            count += found.len();
             for path in found {
                 let looked_at = fs::metadata(&path).ok().filter(|_| !is_named);
                 match looked_at.map_or(Ok(()), |found| refuse_special(&self.uri(&path), &found)) {
@@ -117,7 +119,7 @@ impl FileCall<'_> {
                 }
             }
         }
-        Ok(all)
+        Ok((all, count))
     }
 
     /// The files that the name of a source stands for. Of this machine's files that is the one so called, if there is one: a
@@ -223,7 +225,7 @@ impl FileCall<'_> {
         let mut whole = Vec::new();
         for part in parts {
             match io_refused(&self.uri(&part), fs::metadata(&part)) {
-                Ok(found) if found.len() == 0 && self.has(&["skip-empty-file"]) => {}
+                Ok(found) if found.is_file() && found.len() == 0 && self.has(&["skip-empty-file"]) => {}
                 Ok(found) if found.is_file() => whole.push(part),
                 Ok(found) if found.is_dir() => {}
                 found => {
@@ -307,6 +309,11 @@ impl FileCall<'_> {
             }
         }
     }
+}
+
+/// Whether a name can be that of a folder only.
+fn is_folders_name(name: &str) -> bool {
+    matches!(name.rsplit('/').next(), Some("" | "." | ".."))
 }
 
 /// Where a file or folder goes: into a folder that is there, or to that name.

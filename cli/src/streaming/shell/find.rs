@@ -5,7 +5,7 @@ use super::{FileCall, Refused, io_refused};
 use crate::streaming::lists::expand_braces;
 use crate::terminal::{stdout_line, stdout_raw};
 use gristmill_worker::input::wildcards::fits;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -57,7 +57,9 @@ impl FileCall<'_> {
         for name in names {
             match self.found(name) {
                 Ok(found) => {
-                    found.iter().try_for_each(|path| self.find_below(path, fs::metadata(path), &wanted))?;
+                    found
+                        .iter()
+                        .try_for_each(|path| self.find_below(path, self.look_behind(path), &wanted))?;
                 }
                 Err(refused) => self.refuse(&refused),
             }

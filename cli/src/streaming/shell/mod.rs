@@ -17,7 +17,7 @@ mod wildcards;
 
 use super::lists::expand_braces;
 use super::options::configuration;
-use super::places::{DefaultSystem, FileNames, scheme_of};
+use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
@@ -108,15 +108,13 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
     }
 }
 
-/// The properties that say what a name without a scheme means.
-const DEFAULT_SYSTEM: [&str; 2] = ["fs.defaultFS", "fs.default.name"];
-
 /// Takes the generic options off, which come first: what a name without a scheme means by them, and the words behind.
 /// Of several the last counts; `-D` before `-fs`, and that before what stands in a file.
 ///
 /// # Errors
 /// A system that is not here, or a file of settings that cannot be read.
 fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), Refused> {
+    let system_of = |name: &str| DefaultSystem::of(name).map_err(|error| Refused(error.to_string()));
     let [mut of_file, mut named, mut defined] = [None; 3];
     let mut rest = words;
     loop {
@@ -127,14 +125,17 @@ fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), Refused>
             }
             [option, value, rest @ ..] if option == "-conf" => {
                 let found = io_refused(value, configuration(value))?;
-                if let Some((_, value)) = found.iter().rfind(|(name, _)| DEFAULT_SYSTEM.contains(&&**name)) {
+                if let Some((_, value)) =
+                    found.iter().rfind(|(name, _)| DefaultSystem::PROPERTIES.contains(&&**name))
+                {
                     of_file = Some(system_of(value)?);
                 }
                 rest
             }
             [option, value, rest @ ..] if option == "-D" => {
+                let property = value.split_once('=').map(|(name, value)| (name.trim(), value));
                 if let Some((_, value)) =
-                    value.split_once('=').filter(|(name, _)| DEFAULT_SYSTEM.contains(name))
+                    property.filter(|(name, _)| DefaultSystem::PROPERTIES.contains(name))
                 {
                     defined = Some(system_of(value)?);
                 }
@@ -142,18 +143,6 @@ fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), Refused>
             }
             _ => return Ok((defined.or(named).or(of_file).unwrap_or(DefaultSystem::Hdfs), rest)),
         };
-    }
-}
-
-/// The file system that a URI or `local` names; one without a scheme is a machine of `hdfs:`.
-fn system_of(name: &str) -> Result<DefaultSystem, Refused> {
-    match scheme_of(name) {
-        _ if name == "local" => Ok(DefaultSystem::Local),
-        Some(("file", _)) => Ok(DefaultSystem::Local),
-        Some(("hdfs" | "viewfs", _)) | None => Ok(DefaultSystem::Hdfs),
-        Some((scheme, _)) => {
-            Err(Refused(format!("No FileSystem for scheme \"{scheme}\": `{name}'; there is hdfs: and file:")))
-        }
     }
 }
 
@@ -300,6 +289,11 @@ impl<'a> FileCall<'a> {
         if !found.is_empty() {
             return Ok(found);
         }
+        // Folders that are there from the beginning where somebody has set up a cluster.
+        let path = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
+        if path == self.places.home() || path == self.places.root() {
+            return io_refused(name, fs::create_dir_all(&path)).map(|()| vec![path]);
+        }
         let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
         self.places.local(&literal).map(|path| vec![path]).map_err(|error| Refused(error.to_string()))
     }
@@ -352,11 +346,21 @@ impl<'a> FileCall<'a> {
             return Ok(all);
         }
         // The user's own folder is there from the beginning, as it is where somebody has set up a cluster.
-        let home = self.places.root().join("user").join(self.places.user());
+        let home = self.places.home();
         if name.is_empty() && fs::create_dir_all(&home).is_ok() {
             return Ok(vec![home]);
         }
         Err(Refused(format!("`{name}': {NOT_FOUND}")))
+    }
+
+    /// Whether a path is what one of the names says, and not one of those that fit a pattern.
+    fn is_named(&self, path: &Path) -> bool {
+        self.paths.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path))
+    }
+
+    /// What is at a path; behind a link if that is named itself.
+    fn look_behind(&self, path: &Path) -> io::Result<Metadata> {
+        if self.is_named(path) { fs::metadata(path) } else { fs::symlink_metadata(path) }
     }
 
     fn make_folder(&self, name: &str, path: &Path) -> FileOutcome {

@@ -31,6 +31,12 @@ fn braces_that_leave_nothing_between_slashes_mean_no_folder_above() {
         ends(&sandbox, &["-mv", name, "/t"], 1, NOT_FOUND);
         assert!(are_there(&files), "{name}");
     }
+    for name in ["/logs/.{x,}/*", "/logs/{.x,.}/*", "/logs/..{x,}/*", "/logs/.{.x,.}/*", ".{a/b,./c}"] {
+        ends(&sandbox, &["-rm", "-r", name], 1, NOT_FOUND);
+        ends(&sandbox, &["-mv", name, "/t"], 1, NOT_FOUND);
+        ends(&sandbox, &["-chmod", "-R", "000", name], 1, NOT_FOUND);
+        assert!(are_there(&files), "{name}");
+    }
     assert_eq!(run(&sandbox, &["-rm", "-r", "/logs/{x,}/*"]), "Deleted hdfs:///logs/x/a\n");
     assert_eq!(run(&sandbox, &["-rm", "-r", "/logs/{x,}"]), "Deleted hdfs:///logs/x\n");
     ends(&sandbox, &["-rm", "-r", "{x,}/*"], 1, NOT_FOUND);
@@ -76,7 +82,27 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
     ] {
         assert!(is_local(words), "{words:?}");
     }
-    for words in [&["-fs", "s3a://b"][..], &["-D", "fs.defaultFS=s3a://b"], &["-conf", "none.xml.not"]] {
+    let attributes = settings("attributes.xml", "<property name='fs.defaultFS' value='file:///'/>");
+    let quoted = "<property\n><name ><![CDATA[fs.defaultFS]]></name><value>file&#58;///</value></property>";
+    let quoted = settings("quoted.xml", quoted);
+    for words in [&["-D", "fs.defaultFS = file:///"][..], &["-conf", &attributes], &["-conf", &quoted]] {
+        assert!(is_local(words), "{words:?}");
+    }
+    let including = settings("including.xml", "<xi:include xmlns:xi='x' href='none.xml'/>");
+    let no_xml = sandbox.write("no.xml", "fs.defaultFS=file:///");
+    let own = settings("own.xml", &of("${my.own}"));
+    for words in [
+        &["-fs", "s3a://b"][..],
+        &["-fs", ""],
+        &["-fs", "file"],
+        &["-fs", "file:"],
+        &["-D", "fs.defaultFS="],
+        &["-D", "fs.defaultFS=s3a://b"],
+        &["-conf", "none.xml.not"],
+        &["-conf", &including],
+        &["-conf", &no_xml],
+        &["-conf", &own],
+    ] {
         let said = call(&sandbox, "hadoop", &[&["fs"], words, &["-rm", "out"]].concat()).finish();
         said.expect_code(255);
     }
@@ -160,6 +186,39 @@ fn file_keeps_its_place_when_all_but_one_of_several_sources_are_missing() {
 }
 
 #[test]
+fn target_that_can_be_a_folder_only_never_becomes_a_file() {
+    let sandbox = Sandbox::new();
+    let new = sandbox.write("new", "new");
+    sandbox.write("hdfs/a", "a");
+    sandbox.write("hdfs/f", "f");
+    sandbox.write("hdfs/d/x", "x");
+    for (target, why) in
+        [("/f/", "Is not a directory"), ("/f/.", "Is not a directory"), ("/none/", NOT_FOUND)]
+    {
+        for words in [&["-put", "-f", &new][..], &["-mv", "-f", "/a"], &["-cp", "-f", "/a"]] {
+            ends(&sandbox, &[words, &[target]].concat(), 1, why);
+        }
+        assert_eq!(run(&sandbox, &["-cat", "/a", "/f"]), "af", "{target}");
+        assert!(!sandbox.path("hdfs/none").exists(), "{target}");
+    }
+    ends(&sandbox, &["-get", "/a", "none/"], 1, NOT_FOUND);
+    // The user's folder is there from the beginning.
+    for (number, target) in [None, Some("."), Some(""), Some("/user/me")].into_iter().enumerate() {
+        let _ = fs::remove_dir_all(sandbox.path("hdfs/user"));
+        let target: Vec<&str> = target.filter(|target| !target.is_empty()).into_iter().collect();
+        run(&sandbox, &[&["-put", &new], &target[..]].concat());
+        assert_eq!(run(&sandbox, &["-cat", "/user/me/new"]), "new", "{number}");
+    }
+    fs::remove_dir_all(sandbox.path("hdfs/user")).unwrap();
+    ends(&sandbox, &["-appendToFile", &new, "."], 1, "Is a directory");
+    ends(&sandbox, &["-touchz", "."], 1, "Is a directory");
+    // Also if all others that were found are no files.
+    mkfifoat(CWD, sandbox.path("hdfs/d/pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+    ends(&sandbox, &["-mv", "-f", "/d/*", "/f"], 1, "`/f': Is not a directory");
+    assert_eq!(run(&sandbox, &["-cat", "/d/x", "/f"]), "xf");
+}
+
+#[test]
 fn file_that_standard_output_goes_to_is_not_shown_into_itself() {
     let sandbox = Sandbox::new();
     install(&sandbox);
@@ -194,9 +253,13 @@ fn pipes_are_touched_and_told_but_never_waited_for() {
     run(&sandbox, &["-touch", "-t", "20010203:040506", "/d/pipe"]);
     assert_eq!(fs::metadata(&pipe).unwrap().mtime(), 981_173_106);
     ends(&sandbox, &["-touchz", "/d/pipe"], 1, "is a pipe, a socket or a device");
+    let merged = sandbox.text("merged");
     for source in ["/d/pipe", "/d"] {
-        ends(&sandbox, &["-getmerge", source, &sandbox.text("merged")], 1, "is a pipe, a socket or a device");
-        assert!(!sandbox.path("merged").exists());
+        for flags in [&["-getmerge"][..], &["-getmerge", "-skip-empty-file"]] {
+            let words = [flags, &[source, &merged]].concat();
+            ends(&sandbox, &words, 1, "is a pipe, a socket or a device");
+            assert!(!sandbox.path("merged").exists());
+        }
     }
 }
 
@@ -215,6 +278,10 @@ fn link_that_is_named_itself_is_followed_and_those_in_folders_are_not() {
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&far), mode(&sandbox.text("far"))), (0o700, 0o700));
     assert_eq!(mode(&sandbox.text("other/y")), 0o640);
+    // Nor those that only a pattern means.
+    run(&sandbox, &["-chmod", "-R", "750", "/l*"]);
+    assert_eq!(mode(&far), 0o700);
+    assert_eq!(run(&sandbox, &["-find", "/l*"]), "hdfs:///link\n");
 }
 
 #[test]
