@@ -36,9 +36,9 @@ pub struct TooManyNames {
     text: String,
 }
 
-/// Stand where braces were until all are expanded: those of one name or with nothing in them, and those that hold a slash.
-/// No name holds either.
-const MARKS: [char; 2] = ['\0', '\x01'];
+/// Stand where braces were until all are expanded: those of one name or with no name in them, and those that hold a slash
+/// beside one. They begin with the only sign that nobody can type.
+const MARKS: [&str; 2] = ["\0n", "\0s"];
 
 /// Names that `a{b,c}d` stands for. As in Hadoop, where braces without a slash are part of the pattern of one name, they
 /// make no name that is nothing, `.` or `..`: `a/{b,}` is `a/b` alone, and `a/.{b,}` is `a/.b`, never the folder above.
@@ -64,16 +64,17 @@ pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
 
 /// The name without marks; `None` where braces have made one of its parts to be nothing, `.` or `..`.
 fn spelt(name: &str) -> Option<String> {
+    let unmarked = |part: &str| part.replace(MARKS[0], "").replace(MARKS[1], "");
     let is_made = |part: &str| {
-        let typed = part.trim_matches(MARKS[1]);
-        match part.replace(MARKS, "").as_str() {
+        let typed = part.trim_start_matches(MARKS[1]).trim_end_matches(MARKS[1]);
+        match unmarked(part).as_str() {
             "" => part.contains(MARKS[0]),
             // What is wholly within braces with slashes, or outside of all.
             dots @ ("." | "..") => typed != dots,
             _ => false,
         }
     };
-    (!name.split('/').any(is_made)).then(|| name.replace(MARKS, ""))
+    (!name.split('/').any(is_made)).then(|| unmarked(name))
 }
 
 /// The names that the first braces stand for; `None` if there are none.
@@ -98,7 +99,8 @@ fn expand_first(text: &str) -> Option<Vec<String>> {
             let inner = begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]);
             let has_slash = text[open..at].contains('/');
             let marked = inner.map(|inner| {
-                let mark = if has_slash && !inner.is_empty() { MARKS[1] } else { MARKS[0] };
+                let is_name = has_slash && inner.bytes().any(|byte| byte != b'/');
+                let mark = if is_name { MARKS[1] } else { MARKS[0] };
                 format!("{before}{mark}{inner}{mark}{after}")
             });
             return Some(marked.collect());
@@ -137,6 +139,7 @@ mod tests {
         assert_eq!(expanded("x}{a,b}"), ["x}a", "x}b"]);
         assert_eq!(split_list("a,,b,"), ["a", "b"]);
         assert_eq!(expanded("a{,/b}/c"), ["a/c", "a/b/c"]);
+        assert_eq!(expanded("a{/,/b/}c"), ["a/c", "a/b/c"]);
         assert_eq!(expanded("{/a,/b}/c"), ["/a/c", "/b/c"]);
         assert_eq!(expanded(&"{a,b}".repeat(13)).len(), 8192);
     }
@@ -144,13 +147,27 @@ mod tests {
     #[test]
     fn braces_that_leave_nothing_between_slashes_name_nothing() {
         let expanded = |text: &str| expand_braces(text).unwrap();
-        for text in ["{}", "{,}", "{}/", "/logs/{}", "/logs/{}/*", "{{},}/x", "/{}{,}/x", "hdfs://{}/x"] {
+        for text in [
+            "{}",
+            "{,}",
+            "{}/",
+            "/logs/{}",
+            "/logs/{}/*",
+            "{{},}/x",
+            "/{}{,}/x",
+            "hdfs://{}/x",
+            "/logs/{/}",
+            "{/}*",
+            "{//,}",
+        ] {
             assert_eq!(expanded(text), [""; 0], "{text}");
         }
         assert_eq!(expanded("/logs/{x,}"), ["/logs/x"]);
+        assert_eq!(expanded("/logs/\u{1}/n{a,s}/s"), ["/logs/\u{1}/na/s", "/logs/\u{1}/ns/s"]);
+        assert_eq!(expanded("/logs/{x/,/}*"), ["/logs/x/*"]);
         assert_eq!(expanded("{x,}/*"), ["x/*"]);
         assert_eq!(expanded("/{a,}{b,}/*"), ["/ab/*", "/a/*", "/b/*"]);
-        assert_eq!(expanded("{a/,}b/{c,/}d"), ["a/b/cd", "a/b//d", "b/cd", "b//d"]);
+        assert_eq!(expanded("{a/,}b/{c,/}d"), ["a/b/cd", "b/cd"]);
         // Nor a folder above by another name.
         assert_eq!(expanded("/d/.{tmp,}/*"), ["/d/.tmp/*"]);
         assert_eq!(expanded("/d/{.tmp,.}/*"), ["/d/.tmp/*"]);

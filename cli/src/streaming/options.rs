@@ -213,9 +213,14 @@ pub(super) fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
         // Beside it, or as its attribute.
         let inner = |tag: &str| {
             let child = property.children().find(|child| child.has_tag_name(tag));
-            child.map_or(property.attribute(tag), |child| Some(child.text().unwrap_or_default()))
+            // Comments cut it into pieces.
+            let text = child.map(|child| {
+                let pieces = child.children().filter(roxmltree::Node::is_text);
+                pieces.filter_map(|piece| piece.text()).collect::<String>()
+            });
+            text.or_else(|| property.attribute(tag).map(str::to_owned)).map(|text| text.trim().to_owned())
         };
-        Some((inner("name")?.trim().to_owned(), inner("value")?.trim().to_owned()))
+        Some((inner("name")?, inner("value")?))
     });
     Ok(properties.collect())
 }

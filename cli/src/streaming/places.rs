@@ -31,9 +31,14 @@ impl DefaultSystem {
     /// Another system, or what names none.
     pub fn of(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
-        let is_machine = |name: &str| {
-            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte))
-                && !matches!(name.split(':').next(), None | Some("" | "file"))
+        let is_host = |host: &str| {
+            host.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+                && !["file", "local"].iter().any(|word| host.eq_ignore_ascii_case(word))
+        };
+        let is_machine = |name: &str| match name.split_once(':') {
+            Some((host, port)) => is_host(host) && port.parse::<u16>().is_ok(),
+            None => is_host(name),
         };
         match scheme_of(name) {
             _ if name == "local" => Ok(Self::Local),

@@ -353,9 +353,10 @@ impl<'a> FileCall<'a> {
         Err(Refused(format!("`{name}': {NOT_FOUND}")))
     }
 
-    /// Whether a path is what one of the names says, and not one of those that fit a pattern.
+    /// Whether a path is what one of the names says, or what no name means, and not one of those that fit a pattern.
     fn is_named(&self, path: &Path) -> bool {
-        self.paths.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path))
+        path == self.places.home()
+            || self.paths.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path))
     }
 
     /// What is at a path; behind a link if that is named itself.

@@ -26,7 +26,9 @@ fn braces_that_leave_nothing_between_slashes_mean_no_folder_above() {
         sandbox.write(&format!("hdfs/{name}"), name);
     }
     let are_there = |names: &[&str]| names.iter().all(|name| sandbox.path("hdfs").join(name).exists());
-    for name in ["/logs/{}", "/logs/{,}", "/logs/{}/*", "/logs/{x,y}/{}", "{}", "{}/*", "/{}", "{{},}"] {
+    for name in
+        ["/logs/{}", "/logs/{/}", "/logs/{,}", "/logs/{}/*", "/logs/{x,y}/{}", "{}", "{}/*", "/{}", "{{},}"]
+    {
         ends(&sandbox, &["-rm", "-r", name], 1, NOT_FOUND);
         ends(&sandbox, &["-mv", name, "/t"], 1, NOT_FOUND);
         assert!(are_there(&files), "{name}");
@@ -83,7 +85,8 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
         assert!(is_local(words), "{words:?}");
     }
     let attributes = settings("attributes.xml", "<property name='fs.defaultFS' value='file:///'/>");
-    let quoted = "<property\n><name ><![CDATA[fs.defaultFS]]></name><value>file&#58;///</value></property>";
+    let quoted = "<property\n><name ><!-- -->fs.<![CDATA[default]]><!-- -->FS</name><value>file&#58;///</value>\
+                  </property>";
     let quoted = settings("quoted.xml", quoted);
     for words in [&["-D", "fs.defaultFS = file:///"][..], &["-conf", &attributes], &["-conf", &quoted]] {
         assert!(is_local(words), "{words:?}");
@@ -96,6 +99,9 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
         &["-fs", ""],
         &["-fs", "file"],
         &["-fs", "file:"],
+        &["-fs", "FILE:"],
+        &["-fs", "s3a:"],
+        &["-fs", "Local"],
         &["-D", "fs.defaultFS="],
         &["-D", "fs.defaultFS=s3a://b"],
         &["-conf", "none.xml.not"],
@@ -183,6 +189,18 @@ fn file_keeps_its_place_when_all_but_one_of_several_sources_are_missing() {
         assert_eq!(run(&sandbox, &["-cat", "/a", "/t"]), "at", "{words:?}");
         assert!(!sandbox.path("hdfs/new-folder").exists());
     }
+}
+
+#[test]
+fn signs_that_nobody_sees_are_part_of_names() {
+    let sandbox = Sandbox::new();
+    for name in ["d/x", "d/\u{1}", "d/a\u{1}b", "d/ab"] {
+        sandbox.write(&format!("hdfs/{name}"), "");
+    }
+    ends(&sandbox, &["-rm", "-r", "/d/\u{2}"], 1, NOT_FOUND);
+    run(&sandbox, &["-rm", "-r", "/d/\u{1}"]);
+    run(&sandbox, &["-rm", "/d/{a,q}\u{1}b"]);
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/d"]), "hdfs:///d/ab\nhdfs:///d/x\n");
 }
 
 #[test]
