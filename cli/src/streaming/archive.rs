@@ -158,7 +158,7 @@ impl Unpacking<'_> {
     /// Gives a file that is there already another name.
     fn name_again(&mut self, path: PathBuf, file: &Path) -> Result<(), ArchiveError> {
         let file = self.place(file)?;
-        if file == path {
+        if file == path && fs::symlink_metadata(&file).is_ok() {
             return Ok(());
         }
         if let Ok(target) = fs::read_link(&file) {

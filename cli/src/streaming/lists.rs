@@ -65,16 +65,19 @@ pub fn expand_braces(text: &str) -> Result<Vec<String>, TooManyNames> {
 /// The name without marks; `None` where braces have made one of its parts to be nothing, `.` or `..`.
 fn spelt(name: &str) -> Option<String> {
     let unmarked = |part: &str| part.replace(MARKS[0], "").replace(MARKS[1], "");
-    let is_made = |part: &str| {
+    let parts: Vec<&str> = name.split('/').collect();
+    let is_made = |(at, part): (usize, &&str)| {
         let typed = part.trim_start_matches(MARKS[1]).trim_end_matches(MARKS[1]);
         match unmarked(part).as_str() {
-            "" => part.contains(MARKS[0]),
+            "" if part.is_empty() => false,
+            // A slash within braces may begin the whole name, or end it.
+            "" => part.contains(MARKS[0]) || (0 < at && at + 1 < parts.len()),
             // What is wholly within braces with slashes, or outside of all.
             dots @ ("." | "..") => typed != dots,
             _ => false,
         }
     };
-    (!name.split('/').any(is_made)).then(|| unmarked(name))
+    (!parts.iter().enumerate().any(is_made)).then(|| unmarked(name))
 }
 
 /// The names that the first braces stand for; `None` if there are none.
@@ -165,6 +168,8 @@ mod tests {
         assert_eq!(expanded("/logs/{x,}"), ["/logs/x"]);
         assert_eq!(expanded("/logs/\u{1}/n{a,s}/s"), ["/logs/\u{1}/na/s", "/logs/\u{1}/ns/s"]);
         assert_eq!(expanded("/logs/{x/,/}*"), ["/logs/x/*"]);
+        assert_eq!(expanded("/logs/{/*,tmp}"), ["/logs/tmp"]);
+        assert_eq!(expanded("{a/,b/}"), ["a/", "b/"]);
         assert_eq!(expanded("{x,}/*"), ["x/*"]);
         assert_eq!(expanded("/{a,}{b,}/*"), ["/ab/*", "/a/*", "/b/*"]);
         assert_eq!(expanded("{a/,}b/{c,/}d"), ["a/b/cd", "b/cd"]);

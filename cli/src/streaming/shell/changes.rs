@@ -18,7 +18,7 @@ impl FileCall<'_> {
             return Ok(u8::MAX);
         }
         let call = self.with_paths(names);
-        call.each_path(|path| Ok(call.change(path, call.look_behind(path), mode)))
+        call.each_path(|path| Ok(call.change(path, call.look_behind(names, path), mode)))
     }
 
     /// Links are followed where they are named themselves, and are passed over in folders.

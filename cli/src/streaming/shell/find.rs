@@ -54,12 +54,12 @@ impl FileCall<'_> {
         if names.is_empty() {
             names.push("");
         }
-        for name in names {
+        for name in &names {
             match self.found(name) {
                 Ok(found) => {
-                    found
-                        .iter()
-                        .try_for_each(|path| self.find_below(path, self.look_behind(path), &wanted))?;
+                    found.iter().try_for_each(|path| {
+                        self.find_below(path, self.look_behind(&names, path), &wanted)
+                    })?;
                 }
                 Err(refused) => self.refuse(&refused),
             }

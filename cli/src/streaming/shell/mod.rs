@@ -291,7 +291,8 @@ impl<'a> FileCall<'a> {
         }
         // Folders that are there from the beginning where somebody has set up a cluster.
         let path = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
-        if path == self.places.home() || path == self.places.root() {
+        let is_given = self.places.home().starts_with(&path) && path.starts_with(self.places.root());
+        if is_given && self.name != "mkdir" {
             return io_refused(name, fs::create_dir_all(&path)).map(|()| vec![path]);
         }
         let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
@@ -353,15 +354,10 @@ impl<'a> FileCall<'a> {
         Err(Refused(format!("`{name}': {NOT_FOUND}")))
     }
 
-    /// Whether a path is what one of the names says, or what no name means, and not one of those that fit a pattern.
-    fn is_named(&self, path: &Path) -> bool {
-        path == self.places.home()
-            || self.paths.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path))
-    }
-
-    /// What is at a path; behind a link if that is named itself.
-    fn look_behind(&self, path: &Path) -> io::Result<Metadata> {
-        if self.is_named(path) { fs::metadata(path) } else { fs::symlink_metadata(path) }
+    /// What is at a path; behind a link if that is what one of the names says, and not one that fits a pattern.
+    fn look_behind(&self, names: &[&str], path: &Path) -> io::Result<Metadata> {
+        let is_named = names.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path));
+        if is_named { fs::metadata(path) } else { fs::symlink_metadata(path) }
     }
 
     fn make_folder(&self, name: &str, path: &Path) -> FileOutcome {
@@ -371,7 +367,9 @@ impl<'a> FileCall<'a> {
         if path.exists() {
             return Ok(Err(Refused(format!("`{name}': File exists"))));
         }
-        Ok(io_refused(name, fs::create_dir(path)))
+        let root = self.places.root();
+        let made = if path.parent() == Some(root) { fs::create_dir_all(root) } else { Ok(()) };
+        Ok(io_refused(name, made.and_then(|()| fs::create_dir(path))))
     }
 
     /// `-test -e|-d|-f|-z|-s|-r|-w PATH`: the answer is the exit code. All files that the name stands for must be so.

@@ -228,6 +228,10 @@ fn target_that_can_be_a_folder_only_never_becomes_a_file() {
         assert_eq!(run(&sandbox, &["-cat", "/user/me/new"]), "new", "{number}");
     }
     fs::remove_dir_all(sandbox.path("hdfs/user")).unwrap();
+    run(&sandbox, &["-put", &new, "/user"]);
+    assert_eq!(run(&sandbox, &["-cat", "/user/new"]), "new");
+    run(&sandbox, &["-mkdir", "/user/me"]);
+    fs::remove_dir_all(sandbox.path("hdfs/user")).unwrap();
     ends(&sandbox, &["-appendToFile", &new, "."], 1, "Is a directory");
     ends(&sandbox, &["-touchz", "."], 1, "Is a directory");
     // Also if all others that were found are no files.
@@ -300,6 +304,15 @@ fn link_that_is_named_itself_is_followed_and_those_in_folders_are_not() {
     run(&sandbox, &["-chmod", "-R", "750", "/l*"]);
     assert_eq!(mode(&far), 0o700);
     assert_eq!(run(&sandbox, &["-find", "/l*"]), "hdfs:///link\n");
+    assert_eq!(run(&sandbox, &["-find", "/l*", "-name", "link"]), "hdfs:///link\n");
+    fs::create_dir(sandbox.path("hdfs/user")).unwrap();
+    symlink("../../far", sandbox.path("hdfs/user/me")).unwrap();
+    run(&sandbox, &["-chmod", "-R", "700", "/user/m*"]);
+    assert_eq!(mode(&far), 0o700);
+    run(&sandbox, &["-chmod", "-R", "750", "/user/m*"]);
+    assert_eq!(mode(&far), 0o700);
+    assert_eq!(run(&sandbox, &["-find", "/user/m*"]), "hdfs:///user/me\n");
+    assert!(run(&sandbox, &["-find"]).contains("hdfs:///user/me/x\n"));
 }
 
 #[test]
