@@ -6,7 +6,7 @@ use super::copying::{
     Taken, TreeCopy, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
 };
 use super::trees::entries;
-use super::{FileCall, NOT_FOUND, Refused, io_refused};
+use super::{FileCall, NOT_FOUND, Refused, io_refused, is_folders_name, refuse_no_folder};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
 use gristmill_worker::whole_file;
@@ -200,6 +200,10 @@ impl FileCall<'_> {
             return Ok(self.too_few(2));
         };
         let place = self.places.with_default(DefaultSystem::Local).local(target)?;
+        if let Err(refused) = refuse_no_folder(target, &place) {
+            self.refuse(&refused);
+            return Ok(exit::FAILED);
+        }
         let mut parts = Vec::new();
         // All of them, before anything is written.
         for source in sources {
@@ -309,11 +313,6 @@ impl FileCall<'_> {
             }
         }
     }
-}
-
-/// Whether a name can be that of a folder only.
-fn is_folders_name(name: &str) -> bool {
-    matches!(name.rsplit('/').next(), Some("" | "." | ".."))
 }
 
 /// Where a file or folder goes: into a folder that is there, or to that name.

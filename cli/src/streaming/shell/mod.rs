@@ -295,6 +295,9 @@ impl<'a> FileCall<'a> {
         if is_given && self.name != "mkdir" {
             return io_refused(name, fs::create_dir_all(&path)).map(|()| vec![path]);
         }
+        if self.name != "mkdir" && is_folders_name(name) {
+            return Err(Refused(format!("`{name}': {NOT_FOUND}")));
+        }
         let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
         self.places.local(&literal).map(|path| vec![path]).map_err(|error| Refused(error.to_string()))
     }
@@ -305,7 +308,7 @@ impl<'a> FileCall<'a> {
         let count = found.len();
         let [one] = <[PathBuf; 1]>::try_from(found)
             .map_err(|_| Refused(format!("`{name}': stands for {count} files, and one is needed")))?;
-        Ok(one)
+        refuse_no_folder(name, &one).map(|()| one)
     }
 
     /// The files that a name stands for, each once, in the order of their names; there may be none. A name that is a file's
@@ -433,6 +436,21 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
         };
         Refused(format!("`{name}': {said}"))
     })
+}
+
+/// Whether a name, or one that it stands for, can be that of a folder only.
+fn is_folders_name(name: &str) -> bool {
+    let ends_so = |name: &String| matches!(name.rsplit('/').next(), Some("" | "." | ".."));
+    expand_braces(name).is_ok_and(|names| names.iter().any(ends_so))
+}
+
+/// Refuses a file under a name that can be that of a folder only.
+fn refuse_no_folder(name: &str, path: &Path) -> Result<(), Refused> {
+    match (is_folders_name(name) && !path.is_dir(), path.exists()) {
+        (true, true) => Err(Refused(format!("`{name}': Is not a directory"))),
+        (true, false) => Err(Refused(format!("`{name}': {NOT_FOUND}"))),
+        _ => Ok(()),
+    }
 }
 
 /// The name that is meant where no sign stands for others; `None` where braces or wildcards do.

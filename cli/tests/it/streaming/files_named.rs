@@ -220,6 +220,21 @@ fn target_that_can_be_a_folder_only_never_becomes_a_file() {
         assert!(!sandbox.path("hdfs/none").exists(), "{target}");
     }
     ends(&sandbox, &["-get", "/a", "none/"], 1, NOT_FOUND);
+    let (old, none) = (format!("{}/", sandbox.write("old", "old")), sandbox.text("none/"));
+    for (words, why) in [
+        (&["-put", "-f", &new, "{/f/.,/q}"][..], "Is not a directory"),
+        (&["-appendToFile", &new, "/f/."], "Is not a directory"),
+        (&["-appendToFile", &new, "/none/"], NOT_FOUND),
+        (&["-touchz", "/none/"], NOT_FOUND),
+        (&["-touch", "/none/."], NOT_FOUND),
+        (&["-getmerge", "/f", &old], "Is not a directory"),
+        (&["-getmerge", "/f", &none], NOT_FOUND),
+    ] {
+        ends(&sandbox, words, 1, why);
+    }
+    assert_eq!(run(&sandbox, &["-cat", "/a", "/f"]), "af");
+    assert_eq!(fs::read(sandbox.path("old")).unwrap(), b"old");
+    assert!(!sandbox.path("hdfs/none").exists() && !sandbox.path("none").exists());
     // The user's folder is there from the beginning.
     for (number, target) in [None, Some("."), Some(""), Some("/user/me")].into_iter().enumerate() {
         let _ = fs::remove_dir_all(sandbox.path("hdfs/user"));
