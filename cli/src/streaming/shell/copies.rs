@@ -6,7 +6,7 @@ use super::copying::{
     Taken, TreeCopy, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
 };
 use super::trees::entries;
-use super::{FileCall, NOT_FOUND, Refused, io_refused, is_folders_name, refuse_no_folder};
+use super::{FileCall, NOT_FOUND, Refused, io_refused, refuse_no_folder};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
 use gristmill_worker::whole_file;
@@ -54,17 +54,21 @@ impl FileCall<'_> {
         };
         let place = match way {
             // A name on this machine is no pattern.
-            CopyWay::Down => to.local(target)?,
-            _ => match self.one_named(target) {
-                Ok(place) => place,
-                Err(refused) => {
-                    self.refuse(&refused);
-                    return Ok(exit::FAILED);
-                }
-            },
+            CopyWay::Down => {
+                let place = to.local(target)?;
+                refuse_no_folder(target, &place).map(|()| place)
+            }
+            _ => self.one_named(target),
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(refused) => {
+                self.refuse(&refused);
+                return Ok(exit::FAILED);
+            }
         };
         // Also of those that are not there or are no files: what is left would take the target's name.
-        if (1 < sources.len().max(count) || is_folders_name(target)) && !place.is_dir() {
+        if 1 < sources.len().max(count) && !place.is_dir() {
             let missing = if place.exists() { "Is not a directory" } else { NOT_FOUND };
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
