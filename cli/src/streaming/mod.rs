@@ -220,11 +220,7 @@ fn carry_out(
     if flags.json {
         told::end_with_listener().map_err(|error| submit(error.into()))?;
     }
-    let mut places = FileNames::new(default).map_err(submit)?;
-    if let Some(name) = DefaultSystem::PROPERTIES.iter().find_map(|name| typed.properties.get(name)) {
-        places.default = DefaultSystem::of(name)
-            .map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))?;
-    }
+    let places = FileNames::new(typed.default_system()?.unwrap_or(default)).map_err(submit)?;
     let stamp = stamp();
     let job = typed.job(&places, stamp)?;
     let remarks = typed.remarks.iter().cloned();

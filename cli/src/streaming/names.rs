@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 /// Old and new names of one property.
-const ALIASES: [(&str, &str); 53] = [
+const ALIASES: [(&str, &str); 54] = [
+    ("fs.default.name", "fs.defaultFS"),
     ("mapred.reduce.tasks", "mapreduce.job.reduces"),
     ("mapred.map.tasks", "mapreduce.job.maps"),
     ("mapred.job.name", "mapreduce.job.name"),

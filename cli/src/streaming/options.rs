@@ -4,7 +4,7 @@
 
 use super::lists::{expand_braces, split_list};
 use super::names::Properties;
-use super::places::{FileNames, scheme_of};
+use super::places::{DefaultSystem, FileNames, scheme_of};
 use super::readers;
 use super::steps::step;
 use super::{StreamError, code, forms};
@@ -50,6 +50,9 @@ const WITH_VALUE: [&str; 29] = [
     "numMapTasks",
 ];
 
+/// The property that says what a name without a scheme means.
+const DEFAULT_SYSTEM: &str = "fs.defaultFS";
+
 /// Properties that name what looks at failed attempts.
 const MAP_DEBUG: &str = "mapreduce.map.debug.script";
 const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
@@ -91,12 +94,14 @@ pub struct TypedOptions {
     pub remarks: Vec<String>,
 }
 
-/// Reads the words.
+/// Reads the words. Where several set one property, the last counts, but as in Hadoop none of a file of settings that is set
+/// outside it too, and `-fs` only where `-D` does not.
 ///
 /// # Errors
 /// A word that is no option, an option without its value.
 pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
     let mut typed = TypedOptions::default();
+    let mut options: Vec<(&str, &str)> = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
@@ -109,17 +114,23 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
         if WITHOUT_VALUE.contains(&name) {
             typed.flag(name);
         } else if let Some(pair) = name.strip_prefix('D').filter(|pair| pair.contains('=')) {
-            typed.option("D", pair)?;
+            options.push(("D", pair));
         } else if WITH_VALUE.contains(&name) {
             let value = words.next();
             let value = value.ok_or_else(|| {
                 StreamError::new(code::FAILED, format!("Missing argument for option: {name}"))
             })?;
-            typed.option(name, value)?;
+            options.push((name, value));
         } else {
             return Err(StreamError::new(code::FAILED, format!("Unrecognized option: {word}")));
         }
     }
+    options.sort_by_key(|(name, _)| match *name {
+        "conf" | "additionalconfspec" => 0,
+        "fs" | "dfs" => 1,
+        _ => 2,
+    });
+    options.iter().try_for_each(|(name, value)| typed.option(name, value))?;
     Ok(typed)
 }
 
@@ -165,7 +176,7 @@ impl TypedOptions {
                 })?;
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
-            "fs" | "dfs" => self.properties.set("fs.defaultFS", value),
+            "fs" | "dfs" => self.properties.set(DEFAULT_SYSTEM, value),
             "conf" | "additionalconfspec" => self.read_configuration(value)?,
             "io" => forms::set_all(&mut self.properties, value),
             "mapdebug" => self.properties.set(MAP_DEBUG, value),
@@ -183,6 +194,15 @@ impl TypedOptions {
         Ok(())
     }
 
+    /// What a name without a scheme means, if it is said.
+    ///
+    /// # Errors
+    /// A system that is not here.
+    pub(super) fn default_system(&self) -> Result<Option<DefaultSystem>, StreamError> {
+        let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::of).transpose();
+        system.map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))
+    }
+
     /// Takes the properties of a configuration file of Hadoop.
     fn read_configuration(&mut self, name: &str) -> Result<(), StreamError> {
         let properties = configuration(name)
@@ -196,7 +216,7 @@ impl TypedOptions {
 ///
 /// # Errors
 /// A file that cannot be read, is no configuration, or includes others, which are not read.
-pub(super) fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
+fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
     let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let text = std::fs::read_to_string(path)?;
@@ -547,7 +567,7 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
         None => (text, None),
     };
     // What is shipped lies on this machine unless it says otherwise.
-    let place = places.with_default(super::places::DefaultSystem::Local);
+    let place = places.with_default(DefaultSystem::Local);
     let path = place.local(path).map_err(|error| StreamError::new(code::FAILED, format!("{error:#}")))?;
     let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.is_empty()).map(str::to_owned).or(own).unwrap_or_default();
@@ -563,7 +583,6 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
 
 #[cfg(test)]
 mod tests {
-    use super::super::places::DefaultSystem;
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
@@ -625,6 +644,28 @@ mod tests {
             let error = read(&words(text)).unwrap().job(&places, 1).unwrap_err();
             assert!(error.message.contains(missing) && error.code == code::FAILED, "{error:?}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_overrides_what_a_file_of_settings_says_wherever_both_stand() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let property = |name: &str, value: &str| {
+            format!("<property><name>{name}</name><value>{value}</value></property>")
+        };
+        let (reduces, system) =
+            (property("mapred.reduce.tasks", "2"), property("fs.default.name", "file:///"));
+        std::fs::write(file.path(), format!("<configuration>{reduces}{system}</configuration>")).unwrap();
+        let conf = format!("-conf {}", file.path().display());
+        let set = |text: &str| {
+            let properties = read(&words(text)).unwrap().properties;
+            ["mapreduce.job.reduces", "fs.defaultFS"].map(|name| properties.get(name).unwrap().to_owned())
+        };
+        assert_eq!(set(&conf), ["2", "file:///"]);
+        assert_eq!(set(&format!("-fs hdfs://a -numReduceTasks 3 {conf}")), ["3", "hdfs://a"]);
+        assert_eq!(
+            set(&format!("-D mapreduce.job.reduces=4 -D fs.defaultFS=hdfs://b {conf} -fs hdfs://a")),
+            ["4", "hdfs://b"]
+        );
     }
 
     #[test]

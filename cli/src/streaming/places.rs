@@ -22,9 +22,6 @@ pub enum DefaultSystem {
 }
 
 impl DefaultSystem {
-    /// The properties that say it, by their new and their old name.
-    pub const PROPERTIES: [&'static str; 2] = ["fs.defaultFS", "fs.default.name"];
-
     /// The one that a URI, `local`, or a machine of `hdfs:` names.
     ///
     /// # Errors

@@ -15,8 +15,9 @@ mod times;
 mod trees;
 mod wildcards;
 
+use super::StreamError;
 use super::lists::expand_braces;
-use super::options::configuration;
+use super::options::read;
 use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
@@ -74,8 +75,8 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
             places.default = system;
             rest
         }
-        Err(Refused(why)) => {
-            stderr_line(&format!("hadoop fs: {why}"));
+        Err(StreamError { message, .. }) => {
+            stderr_line(&format!("hadoop fs: {message}"));
             return Ok(u8::MAX);
         }
     };
@@ -109,41 +110,20 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
 }
 
 /// Takes the generic options off, which come first: what a name without a scheme means by them, and the words behind.
-/// Of several the last counts; `-D` before `-fs`, and that before what stands in a file.
 ///
 /// # Errors
 /// A system that is not here, or a file of settings that cannot be read.
-fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), Refused> {
-    let system_of = |name: &str| DefaultSystem::of(name).map_err(|error| Refused(error.to_string()));
-    let [mut of_file, mut named, mut defined] = [None; 3];
+fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), StreamError> {
     let mut rest = words;
     loop {
         rest = match rest {
-            [option, value, rest @ ..] if option == "-fs" => {
-                named = Some(system_of(value)?);
-                rest
-            }
-            [option, value, rest @ ..] if option == "-conf" => {
-                let found = io_refused(value, configuration(value))?;
-                if let Some((_, value)) =
-                    found.iter().rfind(|(name, _)| DefaultSystem::PROPERTIES.contains(&&**name))
-                {
-                    of_file = Some(system_of(value)?);
-                }
-                rest
-            }
-            [option, value, rest @ ..] if option == "-D" => {
-                let property = value.split_once('=').map(|(name, value)| (name.trim(), value));
-                if let Some((_, value)) =
-                    property.filter(|(name, _)| DefaultSystem::PROPERTIES.contains(name))
-                {
-                    defined = Some(system_of(value)?);
-                }
-                rest
-            }
-            _ => return Ok((defined.or(named).or(of_file).unwrap_or(DefaultSystem::Hdfs), rest)),
+            [option, _, rest @ ..] if ["-fs", "-conf", "-D"].contains(&&**option) => rest,
+            [option, rest @ ..] if option.starts_with("-D") && option.contains('=') => rest,
+            _ => break,
         };
     }
+    let typed = read(&words[..words.len() - rest.len()])?;
+    Ok((typed.default_system()?.unwrap_or(DefaultSystem::Hdfs), rest))
 }
 
 impl<'a> FileCall<'a> {

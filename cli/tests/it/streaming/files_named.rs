@@ -72,6 +72,7 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
         &["-D", "fs.defaultFS=file:///", "-D", "fs.defaultFS=hdfs://nn"],
         &["-D", "my.own=file:///", "-fs", "nn:8020"],
         &["-conf", &local, "-fs", "hdfs://nn"],
+        &["-D", "fs.defaultFS=hdfs://nn", "-conf", &local],
     ] {
         assert!(!is_local(words), "{words:?}");
     }
@@ -79,6 +80,7 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
         &["-fs", "file:///"][..],
         &["-fs", "local"],
         &["-D", "fs.default.name=file:///"],
+        &["-Dfs.defaultFS=file:///"],
         &["-D", "fs.defaultFS=file:///", "-fs", "hdfs://nn"],
         &["-conf", &local],
     ] {
@@ -103,6 +105,7 @@ fn file_system_is_the_one_that_was_named_last_and_never_that_of_an_unrelated_wor
         &["-fs", "s3a:"],
         &["-fs", "Local"],
         &["-D", "fs.defaultFS="],
+        &["-D", "fs.defaultFS"],
         &["-D", "fs.defaultFS=s3a://b"],
         &["-conf", "none.xml.not"],
         &["-conf", &including],
