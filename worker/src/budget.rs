@@ -69,7 +69,6 @@ impl Budget {
 
     /// Bytes reserved at this moment.
     #[must_use]
-    #[cfg(test)]
     pub(crate) fn used_bytes(&self) -> usize {
         self.0.used_bytes.load(Ordering::Relaxed)
     }

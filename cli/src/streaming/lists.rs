@@ -1,7 +1,7 @@
 //! Lists of names as Hadoop takes them: with commas, and with braces that stand for several names. Within braces a `\` takes
 //! the meaning from the sign behind it; it stays, for whoever looks for the names. In lists it has none, as in Hadoop.
 
-/// A list with commas, of which those within braces are no separators. What is empty is left out.
+/// A list with commas, of which those within braces are no separators.
 pub fn split_list(text: &str) -> Vec<String> {
     let (mut items, mut item, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {
@@ -18,7 +18,6 @@ pub fn split_list(text: &str) -> Vec<String> {
         }
     }
     items.push(item);
-    items.retain(|item| !item.is_empty());
     items
 }
 
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(expanded(r"{a,b\}}"), ["a", r"b\}"]);
         assert_eq!(expanded(r"\\{a,b}"), [r"\\a", r"\\b"]);
         assert_eq!(expanded("x}{a,b}"), ["x}a", "x}b"]);
-        assert_eq!(split_list("a,,b,"), ["a", "b"]);
+        assert_eq!(split_list("a,,b,"), ["a", "", "b", ""]);
         assert_eq!(expanded("a{,/b}/c"), ["a/c", "a/b/c"]);
         assert_eq!(expanded("a{/,/b/}c"), ["a/c", "a/b/c"]);
         assert_eq!(expanded("{/a,/b}/c"), ["/a/c", "/b/c"]);

@@ -230,9 +230,12 @@ fn carry_out(
     remarks.chain(unheeded).for_each(|words| log(Level::Warn, "streaming.StreamJob", &words));
     check_paths(&job, &places)?;
     let options = job_options(flags, settings, typed, &job)?;
-    let made_parent = job.output.parent().map(fs::create_dir_all).transpose();
-    made_parent
-        .map_err(|error| StreamError::new(code::SUBMIT, format!("{}: {error}", job.output.display())))?;
+    if let Some(parent) = job.output.parent() {
+        fs::create_dir_all(parent).map_err(|error| {
+            let said = format!("-output: no folder can be made at {}: {error}", parent.display());
+            StreamError::new(code::SUBMIT, said)
+        })?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
     let reporter = |line: &JoinLine| {
@@ -387,7 +390,7 @@ fn run_on(
         scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
     let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
     for (archive, name) in &typed.archives {
-        let path = folder.join(name);
+        let path = folder.join("archives").join(name);
         archive::unpack(archive, &path).map_err(|error| {
             StreamError::new(code::SUBMIT, format!("-archives {}: {error}", archive.display()))
         })?;

@@ -113,6 +113,9 @@ const HEEDED: [&str; 49] = [
     "stream.stderr.reporter.prefix",
 ];
 
+/// Names in a value that others stand for, as in Hadoop.
+const EXPANSIONS_MAX: usize = 20;
+
 /// Properties by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
@@ -130,6 +133,36 @@ impl Properties {
         }
     }
 
+    /// Puts the values of properties in the place of `${NAME}` in others, as Hadoop does when it reads them, and what
+    /// `outer` says of names that are none. What neither knows stays.
+    ///
+    /// # Errors
+    /// Names that stand for themselves, or for too much.
+    pub fn expand(&mut self, outer: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+        let raw = self.0.clone();
+        for (name, value) in &mut self.0 {
+            let mut from = 0;
+            let mut count = 0;
+            while let Some((begin, end)) = variable(value, from) {
+                let inner = &value[begin + 2..end - 1];
+                match outer(inner).or_else(|| raw.get(inner).cloned()) {
+                    Some(_) if count == EXPANSIONS_MAX => {
+                        return Err(format!(
+                            "{name}={}: more than {EXPANSIONS_MAX} names stand for others in it; do they stand for themselves?",
+                            raw[name]
+                        ));
+                    }
+                    Some(found) => {
+                        count += 1;
+                        value.replace_range(begin..end, &found);
+                    }
+                    None => from = end,
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
@@ -145,6 +178,17 @@ impl Properties {
         let is_old = |name: &str| ALIASES.iter().any(|(old, _)| *old == name);
         let names = self.0.keys().map(String::as_str);
         names.filter(move |name| !is_old(name) && !HEEDED.contains(name) && both_spellings(name).is_none())
+    }
+}
+
+/// Where the first `${NAME}` behind this place begins and ends.
+fn variable(value: &str, from: usize) -> Option<(usize, usize)> {
+    let begin = from + value[from..].find("${")?;
+    let length = value[begin + 2..].find(['}', '$', ' '])?;
+    let end = begin + 2 + length;
+    match value.as_bytes()[end] {
+        b'}' if 0 < length => Some((begin, end + 1)),
+        _ => variable(value, begin + 2),
     }
 }
 
@@ -170,5 +214,27 @@ mod tests {
         assert_eq!(properties.unheeded().collect::<Vec<_>>(), ["mapreduce.map.speculative", "my.own"]);
         properties.set("mapreduce.job.reduces", "4");
         assert_eq!(properties.get("mapred.reduce.tasks"), Some("4"));
+    }
+
+    #[test]
+    fn names_in_braces_stand_for_their_values_if_they_have_one_and_never_for_themselves() {
+        let expanded = |pairs: &[(&str, &str)]| {
+            let mut properties = Properties::default();
+            pairs.iter().for_each(|(name, value)| properties.set(name, value));
+            let outer = |name: &str| (name == "user.name").then(|| "me".to_owned());
+            properties.expand(outer).map(|()| properties.get("a").unwrap().to_owned())
+        };
+        let b = ("b", "${c}/x");
+        assert_eq!(expanded(&[("a", "/${b}/${user.name}"), b, ("c", "d")]).unwrap(), "/d/x/me");
+        assert_eq!(
+            expanded(&[("a", "${none}${}${${b}}$${b }${c"), ("b", "x"), ("x", "y")]).unwrap(),
+            "${none}${}y$${b }${c"
+        );
+        for pairs in [&[("a", "${a}")][..], &[("a", "${b}"), ("b", "x${a}")]] {
+            assert!(expanded(pairs).is_err());
+        }
+        let many = "${b}".repeat(EXPANSIONS_MAX);
+        assert_eq!(expanded(&[("a", &many), ("b", "x")]).unwrap(), "x".repeat(EXPANSIONS_MAX));
+        assert!(expanded(&[("a", &(many + "${b}")), ("b", "x")]).is_err());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::lists::{expand_braces, split_list};
 use super::names::Properties;
-use super::places::{DefaultSystem, FileNames, scheme_of};
+use super::places::{DefaultSystem, FileNames, scheme_of, user_of_environment};
 use super::readers;
 use super::steps::step;
 use super::{StreamError, code, forms};
@@ -131,6 +131,12 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
         _ => 2,
     });
     options.iter().try_for_each(|(name, value)| typed.option(name, value))?;
+    // As Hadoop looks outside its own settings.
+    let outer = |name: &str| match name.strip_prefix("env.") {
+        Some(variable) => std::env::var(variable).ok(),
+        None => (name == "user.name").then(user_of_environment),
+    };
+    typed.properties.expand(outer).map_err(|why| StreamError::new(code::CONFIGURATION, why))?;
     Ok(typed)
 }
 
@@ -160,18 +166,19 @@ impl TypedOptions {
             "partitioner" => self.partitioner = owned(),
             "numReduceTasks" => self.properties.set("mapreduce.job.reduces", value),
             "numMapTasks" => self.properties.set("mapreduce.job.maps", value),
-            "files" | "file" | "cacheFile" => {
-                self.files.extend(value.split(',').filter(|file| !file.is_empty()).map(str::to_owned));
-            }
-            "archives" | "cacheArchive" => {
-                self.archives.extend(value.split(',').filter(|file| !file.is_empty()).map(str::to_owned));
-            }
+            "files" | "file" | "cacheFile" => self.files.extend(named_in_list(name, value)?),
+            "archives" | "cacheArchive" => self.archives.extend(named_in_list(name, value)?),
             "D" | "jobconf" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
+                if name.trim().is_empty() {
+                    let said = format!("-D {name}={value}: it must be NAME=VALUE");
+                    return Err(StreamError::new(code::FAILED, said));
+                }
                 self.properties.set(name.trim(), value);
             }
             "cmdenv" => {
-                let (name, value) = value.split_once('=').ok_or_else(|| {
+                let pair = value.split_once('=').filter(|(name, _)| !name.is_empty());
+                let (name, value) = pair.ok_or_else(|| {
                     StreamError::new(code::FAILED, format!("-cmdenv {value}: it must be NAME=VALUE"))
                 })?;
                 self.variables.insert(name.to_owned(), value.to_owned());
@@ -219,7 +226,8 @@ impl TypedOptions {
 fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
     let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let text = std::fs::read_to_string(path)?;
+    let text = String::from_utf8(std::fs::read(path)?)
+        .map_err(|_| wrong("it is not written in UTF-8; convert it".to_owned()))?;
     let tree = roxmltree::Document::parse(&text).map_err(|error| wrong(error.to_string()))?;
     if !tree.root_element().has_tag_name("configuration") {
         return Err(wrong("it has no <configuration>".to_owned()));
@@ -243,6 +251,15 @@ fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
         Some((inner("name")?, inner("value")?))
     });
     Ok(properties.collect())
+}
+
+/// The names of a list of what is shipped.
+fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
+    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err(StreamError::new(code::FAILED, format!("-{option} `{list}': a name in it is empty"))),
+        false => Ok(names),
+    }
 }
 
 /// The words of a command for failed attempts, if there are any.
@@ -296,6 +313,11 @@ impl TypedOptions {
         };
         let mut paths = Vec::new();
         for name in inputs.flat_map(split_list) {
+            if name.is_empty() {
+                // Most often a variable that is not set.
+                let said = "Can not create a Path from an empty string: a name of -input is empty";
+                return Err(StreamError::new(code::FAILED, said));
+            }
             let names =
                 expand_braces(&name).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
             let meant = names.iter().map(|name| pattern(name)).collect::<Result<Vec<_>, _>>()?;
@@ -429,8 +451,20 @@ impl TypedOptions {
                 let said = format!("File: {} does not exist, or is not readable.", path.display());
                 return Err(StreamError::new(code::FAILED, said));
             }
-            if !shipped.iter().any(|other| other.name == name) {
-                shipped.push(ShippedFile { name, path });
+            if !(path.is_file() || path.is_dir()) {
+                let said = format!("File: {} is neither a file nor a folder.", path.display());
+                return Err(StreamError::new(code::FAILED, said));
+            }
+            match shipped.iter().find(|other| other.name == name) {
+                None => shipped.push(ShippedFile { name, path }),
+                Some(other) if other.path == path => {}
+                Some(other) => {
+                    let said = format!(
+                        "{file}: {} is shipped as `{name}' already; write #NAME behind one of them",
+                        other.path.display()
+                    );
+                    return Err(StreamError::new(code::CONFIGURATION, said));
+                }
             }
         }
         Ok(shipped)
@@ -633,12 +667,30 @@ mod tests {
         assert_eq!(refused("-nope x"), code::FAILED);
         assert_eq!(refused("stray"), code::FAILED);
         assert_eq!(refused("-mapper"), code::FAILED);
-        assert_eq!(refused("-cmdenv x"), code::FAILED);
+        for empty in [
+            "-cmdenv x",
+            "-cmdenv =x",
+            "-D =x",
+            "-input a,,b",
+            "-input ''",
+            "-file ''",
+            "-files a,",
+            "-archives ,a",
+        ] {
+            assert_eq!(refused(empty), code::FAILED, "{empty}");
+        }
         assert_eq!(refused("-numReduceTasks many"), code::CONFIGURATION);
         assert_eq!(refused("-inputformat org.example.Mine"), code::CONFIGURATION);
         assert_eq!(refused("-partitioner Mine"), code::CONFIGURATION);
         assert_eq!(refused("-io json"), code::CONFIGURATION);
         assert_eq!(refused("-file /not/there"), code::FAILED);
+        assert_eq!(refused("-file /dev/null"), code::FAILED);
+        assert_eq!(refused("-D a=${b} -D b=${a}"), code::CONFIGURATION);
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
+        [&one, &two].iter().for_each(|name| std::fs::write(name, "").unwrap());
+        assert_eq!(refused(&format!("-files {one}#x,{two}#x")), code::CONFIGURATION);
+        assert_eq!(job(&format!("-files {one}#x,{one}#x -file {two}")).unwrap().job.files.len(), 2);
         let places = FileNames::new(DefaultSystem::Local).unwrap();
         for (text, missing) in [("-output /o", "-input"), ("-input /i", "-output")] {
             let error = read(&words(text)).unwrap().job(&places, 1).unwrap_err();

@@ -39,12 +39,19 @@ impl DefaultSystem {
         };
         match scheme_of(name) {
             _ if name == "local" => Ok(Self::Local),
-            Some(("file", _)) => Ok(Self::Local),
+            Some(("file", rest)) if machine_of(rest).is_none() => Ok(Self::Local),
             Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
             None if is_machine(name) => Ok(Self::Hdfs),
             _ => Err(usage(format!("`{name}' is no file system here; there is hdfs://HOST/ and file:///"))),
         }
     }
+}
+
+/// The user, as Hadoop knows them.
+pub fn user_of_environment() -> String {
+    let named = ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
+    user.unwrap_or_else(|| "root".to_owned())
 }
 
 /// Which file a name stands for, and what a file is called.
@@ -67,11 +74,7 @@ impl FileNames {
         let root = named
             .or_else(|| data().map(|data| data.join("gristmill/hdfs")))
             .ok_or_else(|| usage(format!("no folder for hdfs: is known: name one in {ROOT_VARIABLE}")))?;
-        let named =
-            ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-        let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
-        let root = std::path::absolute(root)?;
-        Ok(Self { root, user: user.unwrap_or_else(|| "root".to_owned()), default })
+        Ok(Self { root: std::path::absolute(root)?, user: user_of_environment(), default })
     }
 
     /// The same, where names without a scheme mean something else.
@@ -112,7 +115,14 @@ impl FileNames {
         let path = rest.strip_prefix("//").map_or(rest, |rest| rest.find('/').map_or("/", |at| &rest[at..]));
         match scheme {
             "hdfs" | "viewfs" => Ok(self.below_root(path)),
-            "file" => Ok(Path::new(path).components().collect()),
+            "file" => match machine_of(rest) {
+                None => Ok(Path::new(path).components().collect()),
+                // As likely a folder of which the first slash is missing.
+                Some(machine) => Err(usage(format!(
+                    "Wrong FS: {name}, expected: file:///: `{machine}' is where the name of a machine stands, and only \
+                     this one's files are read"
+                ))),
+            },
             _ => Err(usage(format!(
                 "No FileSystem for scheme \"{scheme}\": {name} cannot be read here; there is hdfs: and file:"
             ))),
@@ -161,6 +171,12 @@ impl FileNames {
             Err(_) => format!("file://{}", path.display()),
         }
     }
+}
+
+/// The machine in what stands behind `file:`, unless that is this one.
+fn machine_of(rest: &str) -> Option<&str> {
+    let machine = rest.strip_prefix("//")?.split('/').next()?;
+    Some(machine).filter(|machine| !machine.is_empty() && !machine.eq_ignore_ascii_case("localhost"))
 }
 
 /// The pattern that only this path fits.
@@ -230,7 +246,10 @@ mod tests {
         check("../../../../x", "/data/hdfs/x");
         check("file:///x", "/x");
         check("a:b", "/data/hdfs/user/me/a:b");
-        assert!(places.local("s3://bucket/x").is_err());
+        check("file://localhost/x", "/x");
+        for wrong in ["s3://bucket/x", "file://logs/x", "file://logs", "file://logs:1/*"] {
+            assert!(places.local(wrong).is_err() && places.pattern(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! The content of a link is where it leads.
 
 use super::ShippedFile;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -49,7 +49,7 @@ impl Bundle {
         }
         let mode = found.permissions().mode();
         if !found.is_dir() {
-            return self.entry(FILE, mode, name, &fs::read(path)?);
+            return self.file(path, mode, name, &found);
         }
         self.entry(FOLDER, mode, name, b"")?;
         if depth == DEPTH_MAX {
@@ -62,9 +62,30 @@ impl Bundle {
         Ok(())
     }
 
+    /// A file as it is now; one that grows meanwhile is cut, one that shrinks refused.
+    fn file(&mut self, path: &Path, mode: u32, name: &Path, found: &Metadata) -> io::Result<()> {
+        let said = |why: String| io::Error::other(format!("{}: {why}", path.display()));
+        if !found.is_file() {
+            // A pipe would be waited for, and a device may have no end.
+            return Err(said("it is neither a file, a folder nor a link".to_owned()));
+        }
+        self.head(FILE, mode, name, found.len()).map_err(|error| said(error.to_string()))?;
+        let copied = io::copy(&mut File::open(path)?.take(found.len()), &mut self.out);
+        match copied.map_err(|error| said(error.to_string()))? {
+            bytes if bytes == found.len() => Ok(()),
+            _ => Err(said("it has become shorter while it was read".to_owned())),
+        }
+    }
+
     fn entry(&mut self, kind: u8, mode: u32, name: &Path, content: &[u8]) -> io::Result<()> {
+        self.head(kind, mode, name, content.len() as u64)?;
+        self.out.write_all(content)
+    }
+
+    /// What stands before so many bytes of content.
+    fn head(&mut self, kind: u8, mode: u32, name: &Path, content: u64) -> io::Result<()> {
         let name = name.as_os_str().as_bytes();
-        self.bytes += (name.len() + content.len()) as u64;
+        self.bytes = self.bytes.saturating_add(content).saturating_add(name.len() as u64);
         if BUNDLE_BYTES_MAX < self.bytes {
             return Err(io::Error::other(format!("what is shipped has more than {BUNDLE_BYTES_MAX} bytes")));
         }
@@ -72,9 +93,8 @@ impl Bundle {
         self.out.write_all(&[kind])?;
         self.out.write_all(&mode.to_be_bytes())?;
         self.out.write_all(&length.to_be_bytes())?;
-        self.out.write_all(&(content.len() as u64).to_be_bytes())?;
-        self.out.write_all(name)?;
-        self.out.write_all(content)
+        self.out.write_all(&content.to_be_bytes())?;
+        self.out.write_all(name)
     }
 }
 
@@ -157,6 +177,21 @@ impl Drop for UnpackedBundle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_file_or_too_much_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large");
+        File::create(&large).unwrap().set_len(BUNDLE_BYTES_MAX + 1).unwrap();
+        for path in [PathBuf::from("/dev/zero"), large] {
+            let to = folder.path().join("bundle");
+            let shipped = ShippedFile { name: "x".to_owned(), path: path.clone() };
+            let error = write_bundle(&[shipped], &to).unwrap_err().to_string();
+            assert!(error.starts_with(path.to_str().unwrap()), "{error}");
+            assert_eq!(fs::metadata(&to).unwrap().len(), 0);
+            fs::remove_file(to).unwrap();
+        }
+    }
 
     #[test]
     fn bundle_brings_files_folders_and_rights() {

@@ -61,6 +61,10 @@ impl StreamInput {
     /// One record, or many of input without lines.
     fn bytes(&mut self, block: Block<'_>, sink: &mut dyn LineSink) -> TaskResult {
         if self.job.line_input != LineInput::TypedBytes {
+            if block.offset() == 0 && block.bytes() == BYTE_ORDER_MARK {
+                // A file with nothing but the mark has no line.
+                return Ok(());
+            }
             return match &mut self.command {
                 Some(command) if self.passes_lines && memchr::memchr(b'\r', block.bytes()).is_none() => {
                     command.feed_block(without_mark(block.bytes(), block.offset()), sink)?;

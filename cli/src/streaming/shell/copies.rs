@@ -10,7 +10,7 @@ use super::{FileCall, NOT_FOUND, Refused, io_refused, refuse_no_folder};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
 use gristmill_worker::whole_file;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -73,12 +73,16 @@ impl FileCall<'_> {
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
         }
-        if let Err(refused) = self.refuse_doubles(&all, &place) {
-            self.refuse(&refused);
-            return Ok(exit::FAILED);
-        }
-        for source in all {
-            if let Err(refused) = self.copy_one(&source, &place, target, way) {
+        let goes = match self.places_of(all, &place) {
+            Ok(goes) => goes,
+            Err(refused) => {
+                self.refuse(&refused);
+                return Ok(exit::FAILED);
+            }
+        };
+        for (source, to) in goes {
+            // What was named itself may be a pipe.
+            if let Err(refused) = self.copy_one(&source, &to, to == place, target, way) {
                 self.refuse(&refused);
             }
         }
@@ -147,24 +151,66 @@ impl FileCall<'_> {
         found.iter().try_for_each(|path| self.refuse_kept(name, path))
     }
 
-    /// Refuses two sources of which one would take the place of the other.
-    fn refuse_doubles(&self, sources: &[PathBuf], target: &Path) -> Result<(), Refused> {
+    /// Each source with the place where it goes.
+    ///
+    /// # Errors
+    /// A source without a name of its own, and two of which one would take the place of the other.
+    fn places_of(&self, sources: Vec<PathBuf>, target: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Refused> {
+        let of = |source: PathBuf| {
+            let to = place_of(&source, target).ok_or_else(|| {
+                Refused(format!("`{}': has no name of its own; name its place", self.uri(&source)))
+            })?;
+            Ok((source, to))
+        };
+        let goes = sources.into_iter().map(of).collect::<Result<Vec<_>, Refused>>()?;
         let mut places = BTreeMap::new();
-        for source in sources {
-            let place = place_of(source, target);
-            let to = self.uri(&place);
+        for (source, place) in &goes {
             if let Some(other) = places.insert(place, source) {
-                let [one, other] = [other, source].map(|path| self.uri(path));
+                let [one, other, to] = [other, source, place].map(|path| self.uri(path));
                 return Err(Refused(format!(
                     "`{one}' and `{other}' would both become `{to}'; copy or move one of them by itself"
+                )));
+            }
+        }
+        if self.has(&["f"]) {
+            self.refuse_overwritten(&goes)?;
+        }
+        Ok(goes)
+    }
+
+    /// Refuses a source that lies where one before it goes, or in it, or around it: it would be another one when its turn
+    /// comes.
+    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)]) -> Result<(), Refused> {
+        let whole =
+            |(turn, (source, _)): (usize, &(PathBuf, PathBuf))| Some((fs::canonicalize(source).ok()?, turn));
+        let sources: BTreeSet<(PathBuf, usize)> = goes.iter().enumerate().filter_map(whole).collect();
+        for (turn, (source, place)) in goes.iter().enumerate() {
+            let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
+            let place = folder.zip(place.file_name()).map(|(folder, name)| folder.join(name));
+            // What is new takes nothing away.
+            let Some(place) = place.filter(|place| fs::symlink_metadata(place).is_ok()) else { continue };
+            let at = |path: &Path| sources.range((path.to_owned(), 0)..);
+            let below = at(&place).take_while(|(other, _)| other.starts_with(&place));
+            let above = place.ancestors().skip(1);
+            let around = above.flat_map(|above| at(above).take_while(move |(other, _)| other == above));
+            if let Some((_, later)) = below.chain(around).find(|(_, other)| turn < *other) {
+                let [one, other] = [source, &goes[*later].0].map(|path| self.uri(path));
+                return Err(Refused(format!(
+                    "`{other}' would be overwritten by `{one}' before its turn; copy or move one of them by itself"
                 )));
             }
         }
         Ok(())
     }
 
-    fn copy_one(&self, source: &Path, target: &Path, name: &str, way: CopyWay) -> Result<(), Refused> {
-        let place = place_of(source, target);
+    fn copy_one(
+        &self,
+        source: &Path,
+        place: &Path,
+        is_named: bool,
+        name: &str,
+        way: CopyWay,
+    ) -> Result<(), Refused> {
         if place.exists() && !self.has(&["f"]) {
             return Err(Refused(format!("`{name}': File exists")));
         }
@@ -175,26 +221,26 @@ impl FileCall<'_> {
             let mut stdin = io::stdin().lock();
             return io_refused(
                 name,
-                write_whole(&place, self.taken(), |file| io::copy(&mut stdin, file).map(drop)),
+                write_whole(place, self.taken(), |file| io::copy(&mut stdin, file).map(drop)),
             );
         }
-        if let Some(how) = onto_itself(source, &place) {
-            return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(&place))));
+        if let Some(how) = onto_itself(source, place) {
+            return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(place))));
         }
-        if place != target {
+        if !is_named {
             // A pipe is somebody's who reads from it only where it was named itself.
-            refuse_special_target(&self.uri(&place), &place)?;
+            refuse_special_target(&self.uri(place), place)?;
         }
         if !self.moves(way) {
-            return self.copy_tree(source, &place, &mut TreeCopy::default()).map(drop);
+            return self.copy_tree(source, place, &mut TreeCopy::default()).map(drop);
         }
-        self.refuse_kept(name, &place)?;
+        self.refuse_kept(name, place)?;
         let is_link = fs::symlink_metadata(source).is_ok_and(|found| found.is_symlink());
         if is_link && way == CopyWay::Up {
             // Where it goes to it would lead elsewhere.
-            return self.copy_away(source, &place);
+            return self.copy_away(source, place);
         }
-        self.move_tree(source, &place)
+        self.move_tree(source, place)
     }
 
     /// `-getmerge [-nl] [-skip-empty-file] PATH… LOCAL`. What a copy that was killed has left half is left out.
@@ -319,10 +365,13 @@ impl FileCall<'_> {
     }
 }
 
-/// Where a file or folder goes: into a folder that is there, or to that name.
-fn place_of(source: &Path, target: &Path) -> PathBuf {
-    match (target.is_dir(), source.file_name()) {
-        (true, Some(own)) => target.join(own),
-        _ => target.to_owned(),
+/// Where a file or folder goes: into a folder that is there, or to that name. `None` if it has no name to have in there.
+fn place_of(source: &Path, target: &Path) -> Option<PathBuf> {
+    if !target.is_dir() {
+        return Some(target.to_owned());
     }
+    let own = source.file_name().map(ToOwned::to_owned);
+    // One that ends in `..`.
+    let own = own.or_else(|| fs::canonicalize(source).ok()?.file_name().map(ToOwned::to_owned));
+    own.map(|own| target.join(own))
 }

@@ -167,6 +167,10 @@ impl FileCall<'_> {
         let from = self.uri(source);
         refuse_special(&from, &io_refused(&from, fs::metadata(source))?)?;
         refuse_special_target(&self.uri(target), target)?;
+        if !is_link(target) && fs::read_dir(target).is_ok_and(|mut below| below.next().is_some()) {
+            // As on one disk: what is in both would be gone, and what is in one only no longer known from the other.
+            return Err(Refused(format!("`{}': Directory is not empty", self.uri(target))));
+        }
         let mut copy = TreeCopy::default();
         if self.copy_tree(source, target, &mut copy)? == Copied::InPart {
             return Err(Refused(format!("`{from}': not all of it could be copied, so it stays")));

@@ -1,4 +1,4 @@
-//! `hadoop fs -find PATH… [-name PATTERN] [-print]`.
+//! `hadoop fs -find PATH… [-name PATTERN]… [-print]`.
 
 use super::trees::entries;
 use super::{FileCall, Refused, io_refused};
@@ -13,12 +13,18 @@ use std::path::Path;
 /// What is looked for.
 #[derive(Default)]
 struct Wanted {
-    /// Patterns of which the name fits one.
-    names: Option<Vec<String>>,
-    /// Whether capitals are as small letters.
-    any_case: bool,
+    /// All of which the name fits.
+    names: Vec<WantedName>,
     /// Whether what is found ends with a zero byte, not with a line.
     ends_with_zero: bool,
+}
+
+/// What a name is to be.
+struct WantedName {
+    /// Patterns of which it fits one.
+    patterns: Vec<String>,
+    /// Whether capitals are as small letters.
+    any_case: bool,
 }
 
 impl FileCall<'_> {
@@ -29,13 +35,13 @@ impl FileCall<'_> {
         while let Some(word) = words.next() {
             match *word {
                 "-name" | "-iname" => {
-                    wanted.any_case = *word == "-iname";
+                    let any_case = *word == "-iname";
                     let Some(pattern) = words.next() else {
                         self.refuse(&Refused(format!("{word} needs a pattern behind it")));
                         return Ok(u8::MAX);
                     };
                     match expand_braces(pattern) {
-                        Ok(names) => wanted.names = Some(names),
+                        Ok(patterns) => wanted.names.push(WantedName { patterns, any_case }),
                         Err(error) => {
                             self.refuse(&Refused(error.to_string()));
                             return Ok(u8::MAX);
@@ -90,11 +96,14 @@ impl FileCall<'_> {
 
 impl Wanted {
     fn takes(&self, path: &Path) -> bool {
-        let Some(patterns) = &self.names else { return true };
         let name = path.file_name().unwrap_or_default();
-        patterns.iter().any(|pattern| match self.any_case {
-            true => fits(pattern.to_lowercase().as_bytes(), name.to_string_lossy().to_lowercase().as_bytes()),
-            false => fits(pattern.as_bytes(), name.as_bytes()),
+        self.names.iter().all(|wanted| {
+            wanted.patterns.iter().any(|pattern| match wanted.any_case {
+                true => {
+                    fits(pattern.to_lowercase().as_bytes(), name.to_string_lossy().to_lowercase().as_bytes())
+                }
+                false => fits(pattern.as_bytes(), name.as_bytes()),
+            })
         })
     }
 }

@@ -18,7 +18,7 @@ mod wildcards;
 use super::StreamError;
 use super::lists::expand_braces;
 use super::options::read;
-use super::places::{DefaultSystem, FileNames};
+use super::places::{DefaultSystem, FileNames, scheme_of};
 use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
@@ -251,7 +251,9 @@ impl<'a> FileCall<'a> {
             match self.named_or_new(name) {
                 Ok(paths) => {
                     for path in paths {
-                        if let Err(refused) = work(name, &path)? {
+                        let fits = if self.name == "mkdir" { Ok(()) } else { refuse_no_folder(name, &path) };
+                        let done = fits.map_or_else(|refused| Ok(Err(refused)), |()| work(name, &path));
+                        if let Err(refused) = done? {
                             self.refuse(&refused);
                         }
                     }
@@ -269,17 +271,19 @@ impl<'a> FileCall<'a> {
         if !found.is_empty() {
             return Ok(found);
         }
+        let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
+        let path = self.places.local(&literal).map_err(|error| Refused(error.to_string()))?;
+        if self.name == "mkdir" {
+            return Ok(vec![path]);
+        }
         // Folders that are there from the beginning where somebody has set up a cluster.
-        let path = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
-        let is_given = self.places.home().starts_with(&path) && path.starts_with(self.places.root());
-        if is_given && self.name != "mkdir" {
+        if self.places.home().starts_with(&path) && path.starts_with(self.places.root()) {
             return io_refused(name, fs::create_dir_all(&path)).map(|()| vec![path]);
         }
-        if self.name != "mkdir" && is_folders_name(name) {
+        if is_folders_name(name) {
             return Err(Refused(format!("`{name}': {NOT_FOUND}")));
         }
-        let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
-        self.places.local(&literal).map(|path| vec![path]).map_err(|error| Refused(error.to_string()))
+        Ok(vec![path])
     }
 
     /// The same, where it can be one file only.
@@ -294,33 +298,52 @@ impl<'a> FileCall<'a> {
     /// The files that a name stands for, each once, in the order of their names; there may be none. A name that is a file's
     /// own and a pattern that others fit is refused: neither of both is surely meant, and some commands remove.
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
+        let names = expand_braces(name).map_err(|error| Refused(error.to_string()))?;
+        if names == [name] {
+            return self.found_as(name);
+        }
         let mut all = Vec::new();
-        for name in expand_braces(name).map_err(|error| Refused(error.to_string()))? {
-            let path = self.places.local(&name).map_err(|error| Refused(error.to_string()))?;
-            let readable = |found: Result<Vec<PathBuf>, Unreadable>| {
-                found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))
-            };
-            if !has_wildcards(name.as_bytes()) {
-                all.extend(readable(there(path).map(Vec::from_iter))?);
-                continue;
-            }
-            let pattern = self.places.pattern(&name).map_err(|error| Refused(error.to_string()))?;
-            let found = readable(glob(&pattern))?;
-            // What escapes signs is no name of a file as it stands.
-            if name.contains('\\') || path.symlink_metadata().is_err() {
-                all.extend(found);
-            } else if found.iter().all(|found| *found == path) {
-                all.push(path);
-            } else {
-                return Err(Refused(format!(
-                    "`{name}': there is a file of that name, and there are others that fit it as a pattern; write a \\ \
-                     before each sign that stands for itself, or a pattern that is no file's name"
-                )));
-            }
+        for name in &names {
+            all.extend(self.found_as(name)?);
         }
         all.sort_unstable();
         all.dedup();
-        Ok(all)
+        self.own_or_found(name, all)
+    }
+
+    /// The same of a name without braces that mean anything.
+    fn found_as(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
+        let path = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
+        let readable = |found: Result<Vec<PathBuf>, Unreadable>| {
+            found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))
+        };
+        if !has_wildcards(name.as_bytes()) {
+            return readable(there(path).map(Vec::from_iter));
+        }
+        let pattern = self.places.pattern(name).map_err(|error| Refused(error.to_string()))?;
+        let mut found = readable(glob(&pattern))?;
+        found.sort_unstable();
+        found.dedup();
+        self.own_or_found(name, found)
+    }
+
+    /// What was found by a pattern, or the file whose own name the pattern is, if others do not fit it.
+    fn own_or_found(&self, name: &str, found: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refused> {
+        let own = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
+        // What escapes signs is no name of a file as it stands, nor is one whose pattern `..` takes back, or a machine's name.
+        let is_in_own = |part: &&str| own.components().any(|component| component.as_os_str() == *part);
+        let mut patterns =
+            name.split('/').filter(|part| part.contains(['{', '}']) || has_wildcards(part.as_bytes()));
+        if name.contains('\\') || !patterns.all(|part| is_in_own(&part)) || own.symlink_metadata().is_err() {
+            return Ok(found);
+        }
+        if found.iter().all(|found| *found == own) {
+            return Ok(vec![own]);
+        }
+        Err(Refused(format!(
+            "`{name}': there is a file of that name, and there are others that fit it as a pattern; write a \\ before each \
+             sign that stands for itself, or a pattern that is no file's name"
+        )))
     }
 
     /// The same, of which there must be one.
@@ -440,7 +463,10 @@ fn literal_name(name: &str) -> Option<String> {
         _ => return None,
     }
     let parts = name.split('/').map(|part| String::from_utf8(only_name(part.as_bytes())?).ok());
-    parts.collect::<Option<Vec<_>>>().map(|parts| parts.join("/"))
+    let literal = parts.collect::<Option<Vec<_>>>()?.join("/");
+    // An escaped colon makes no scheme.
+    let is_scheme = scheme_of(name).is_none() && scheme_of(&literal).is_some();
+    Some(if is_scheme { format!("./{literal}") } else { literal })
 }
 
 fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {

@@ -162,7 +162,7 @@ fn copy_goes_on_behind_what_cannot_be_copied_and_a_move_leaves_the_source() {
 }
 
 /// A folder on another disk than the sandbox, in memory; `None`, which it says, where there is none.
-fn other_disk(sandbox: &Sandbox) -> Option<tempfile::TempDir> {
+pub fn other_disk(sandbox: &Sandbox) -> Option<tempfile::TempDir> {
     let disk = |path: &Path| fs::metadata(path).unwrap().dev();
     let folder = tempfile::tempdir_in("/dev/shm").ok();
     let other = folder.filter(|folder| disk(folder.path()) != disk(&sandbox.path("")));
@@ -173,7 +173,7 @@ fn other_disk(sandbox: &Sandbox) -> Option<tempfile::TempDir> {
 }
 
 #[test]
-fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_moved() {
+fn copy_or_move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_copied() {
     let sandbox = Sandbox::new();
     let Some(disk) = other_disk(&sandbox) else { return };
     install(&sandbox);
@@ -193,19 +193,21 @@ fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_m
     let (inner, outer) = (make("a/sub/p", "precious"), make("a/other/o", "o"));
     link(outer.strip_suffix("/o").unwrap(), "a/sub");
     let a = disk.path().join("a").to_str().unwrap().to_owned();
-    refused(
-        &sandbox,
-        &["-moveFromLocal", "-f", &a, "/"],
-        "is a link, and a folder is not copied to where one leads",
-    );
+    refused(&sandbox, &["-put", "-f", &a, "/"], "is a link, and a folder is not copied to where one leads");
+    refused(&sandbox, &["-moveFromLocal", "-f", &a, "/"], "Directory is not empty");
     assert_eq!([&inner, &outer].map(|path| fs::read_to_string(path).unwrap()), ["precious", "o"]);
     // A file, where another one of the same source is.
     make("b/x", "X");
     let y = make("b/y", "Y");
     link(&y, "b/x");
     let b = disk.path().join("b").to_str().unwrap().to_owned();
-    run(&sandbox, &["-moveFromLocal", "-f", &b, "/"]);
-    assert_eq!((read("b/x"), read("b/y"), Path::new(&b).exists()), ("X".into(), "Y".into(), false));
+    refused(&sandbox, &["-moveFromLocal", "-f", &b, "/"], "Directory is not empty");
+    assert_eq!(fs::read_to_string(&y).unwrap(), "Y");
+    run(&sandbox, &["-put", "-f", &b, "/"]);
+    assert_eq!(
+        (read("b/x"), read("b/y"), fs::read_to_string(&y).unwrap()),
+        ("X".into(), "Y".into(), "Y".into())
+    );
     // A file with two names, of which one goes first.
     let one = make("h/one", "1");
     fs::hard_link(&one, disk.path().join("h/two")).unwrap();
@@ -221,7 +223,8 @@ fn move_to_another_disk_loses_nothing_when_links_in_the_target_lead_to_what_is_m
     let x = make("c/x", "X");
     link("/dev/null", "c/x");
     let c = disk.path().join("c").to_str().unwrap().to_owned();
-    refused(&sandbox, &["-moveFromLocal", "-f", &c, "/"], "is a pipe, a socket or a device");
+    refused(&sandbox, &["-put", "-f", &c, "/"], "is a pipe, a socket or a device");
+    refused(&sandbox, &["-moveFromLocal", "-f", &c, "/"], "Directory is not empty");
     assert_eq!(fs::read_to_string(&x).unwrap(), "X");
     // And a copy beside its source.
     sandbox.write("hdfs/s/x", "X");

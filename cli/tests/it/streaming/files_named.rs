@@ -1,5 +1,6 @@
 //! Which files a name means to `hadoop fs`: the same to every verb, and none that is not surely meant.
 
+use super::files_kept::other_disk;
 use super::hadoop::{call, install, well};
 use crate::support::Sandbox;
 use crate::support::sandbox::Finished;
@@ -167,13 +168,128 @@ fn name_that_is_a_files_own_and_a_pattern_of_others_is_refused() {
         ends(&sandbox, &["-mv", name, "/t"], 1, "and there are others that fit it as a pattern");
     }
     assert_eq!(run(&sandbox, &["-cat", r"/d/a\*", r"/e/x\[1\]"]), "d/a*e/x[1]");
+    // Braces are a pattern, too.
+    for name in ["g/v{1,2}", "g/v1", "g/w{}", "g/w", "h/only{1,2}", "g/a{/x", "g/b}/x", "g/a/x"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    for name in ["/g/v{1,2}", "/g/w{}"] {
+        for words in [&["-rm", name][..], &["-cat", name], &["-mv", name, "/t"]] {
+            ends(&sandbox, words, 1, "and there are others that fit it as a pattern");
+        }
+    }
+    assert_eq!(run(&sandbox, &["-cat", r"/g/v\{1,2\}", "/g/{a,b}/x"]), "g/v{1,2}g/a/x");
     // Where nothing else fits, only one thing can be meant.
-    assert_eq!(run(&sandbox, &["-cat", "/f/y[1]", "/f/z*"]), "f/y[1]f/z*");
+    assert_eq!(run(&sandbox, &["-cat", "/f/y[1]", "/f/z*", "/h/only{1,2}"]), "f/y[1]f/z*h/only{1,2}");
+    // Nothing is a name of which `..` takes the pattern back.
+    for name in ["/g/{}/../v1", "hdfs://{}/g/v1", "file://{}/g", "/g/{}/.."] {
+        ends(&sandbox, &["-rm", "-r", name], 1, "");
+        assert!(sandbox.path("hdfs/g/v1").exists(), "{name}");
+    }
     assert_eq!(run(&sandbox, &["-rm", "/d/??"]), "Deleted hdfs:///d/a*\nDeleted hdfs:///d/ab\n");
     // A shell has expanded what stands for files of this machine.
     let (one, _) = (sandbox.write("l/x[1]", "one"), sandbox.write("l/x1", "other"));
     run(&sandbox, &["-put", &one, "/put"]);
     assert_eq!(run(&sandbox, &["-cat", "/put"]), "one");
+}
+
+#[test]
+fn escaped_colon_makes_no_scheme_and_a_machine_before_a_path_is_never_passed_over() {
+    let sandbox = Sandbox::new();
+    let new = sandbox.write("new", "new");
+    let own = sandbox.write("own/x", "own");
+    sandbox.write("hdfs/a", "a");
+    sandbox.write("hdfs/user/me/hdfs:/a", "of a folder");
+    assert_eq!(run(&sandbox, &["-cat", r"hdfs\:/a"]), "of a folder");
+    run(&sandbox, &["-put", "-f", &new, r"hdfs\:/a"]);
+    assert_eq!(run(&sandbox, &["-cat", r"hdfs\:/a", "/a"]), "newa");
+    run(&sandbox, &["-mkdir", "-p", r"file\:/tmp"]);
+    assert!(sandbox.path("hdfs/user/me/file:/tmp").is_dir());
+    run(&sandbox, &["-touchz", r"\hdfs:/b"]);
+    assert!(sandbox.path("hdfs/user/me/hdfs:/b").is_file());
+    // Most often a slash is missing, and all is one folder further up.
+    let hosted = format!("file://logs{own}");
+    let below = format!("file://logs{}/*", sandbox.path("own").display());
+    for words in
+        [&["-rm", &hosted][..], &["-rm", "-r", &below], &["-mv", "/a", &hosted], &["-get", "/a", &hosted]]
+    {
+        let said = call(&sandbox, "hadoop", &[&["fs"], words].concat()).finish();
+        assert_ne!(said.status.code(), Some(0), "{words:?}");
+        said.expect_words(&["Wrong FS", "`logs' is where the name of a machine stands"]);
+        assert_eq!(fs::read_to_string(&own).unwrap(), "own");
+    }
+    assert_eq!(run(&sandbox, &["-cat", &format!("file://localhost{own}"), "/a"]), "owna");
+    // What braces leave nothing of is no place either.
+    for name in ["{}/..", "{}/../../..", "/user/{}/../.."] {
+        ends(&sandbox, &["-put", &new, name], 1, NOT_FOUND);
+    }
+    assert!(!sandbox.path("hdfs/new").exists() && !sandbox.path("hdfs/user/me/new").exists());
+}
+
+#[test]
+fn source_that_another_one_would_overwrite_or_that_has_no_name_is_never_lost() {
+    let sandbox = Sandbox::new();
+    for name in ["new/d/old", "t/d/old", "t/a", "x/a"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    sandbox.write("from/same", "new");
+    sandbox.write("from/s/x", "x");
+    sandbox.write("hdfs/t/same", "old");
+    fs::create_dir_all(sandbox.path("hdfs/y")).unwrap();
+    symlink(sandbox.path("hdfs/t/a"), sandbox.path("hdfs/y/l")).unwrap();
+    let (old, lost) = (format!("file://{}", sandbox.path("hdfs/t/d/old").display()), "before its turn");
+    let other = sandbox.path("hdfs/new/d").display().to_string();
+    for words in [
+        &["-cp", "-f", "/new/d", "/t/d/*", "/t"][..],
+        &["-mv", "-f", "/new/d", "/t/d/old", "/t"],
+        &["-put", "-f", &other, &old, "/t"],
+        &["-cp", "-f", "/x/a", "/y/l", "/t"],
+        &["-cp", "-f", "/y/l", "/x/a", "/t"],
+    ] {
+        let is_safe = words[2] == "/y/l";
+        match is_safe {
+            true => drop(run(&sandbox, words)),
+            false => drop(ends(&sandbox, words, 1, lost)),
+        }
+        assert_eq!(run(&sandbox, &["-cat", "/t/d/old"]), "t/d/old", "{words:?}");
+        assert_eq!(run(&sandbox, &["-cat", "/t/a"]), if is_safe { "x/a" } else { "t/a" }, "{words:?}");
+    }
+    // The folder above the working one has the name that it is called by.
+    let put = call(&sandbox, "hadoop", &["fs", "-put", "-f", "..", "/t"]);
+    put.within(sandbox.path("from/s")).finish().expect_code(0);
+    assert_eq!(run(&sandbox, &["-cat", "/t/same", "/t/from/same", "/t/from/s/x"]), "oldnewx");
+    ends(&sandbox, &["-put", "/", "/t"], 1, "has no name of its own");
+}
+
+#[test]
+fn folder_that_moves_to_another_disk_is_never_mixed_with_one_that_is_there() {
+    let sandbox = Sandbox::new();
+    let Some(disk) = other_disk(&sandbox) else { return };
+    let other = sandbox.path("hdfs/disk");
+    for name in ["d/x", "d/z"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    symlink(disk.path(), other).unwrap();
+    fs::create_dir(disk.path().join("d")).unwrap();
+    fs::write(disk.path().join("d/x"), "old").unwrap();
+    ends(&sandbox, &["-mv", "-f", "/d", "/disk"], 1, "Directory is not empty");
+    assert_eq!(run(&sandbox, &["-cat", "/d/x", "/d/z", "/disk/d/x"]), "d/xd/zold");
+    run(&sandbox, &["-rm", "/disk/d/x"]);
+    run(&sandbox, &["-mv", "-f", "/d", "/disk"]);
+    assert_eq!(run(&sandbox, &["-cat", "/disk/d/*"]), "d/xd/z");
+    assert!(!sandbox.path("hdfs/d").exists());
+}
+
+#[test]
+fn find_lists_what_all_of_its_patterns_fit() {
+    let sandbox = Sandbox::new();
+    for name in ["d/a.log", "d/b.log", "d/A.txt"] {
+        sandbox.write(&format!("hdfs/{name}"), "");
+    }
+    for and in [&["-and"][..], &["-a"], &[]] {
+        let words = [&["-find", "/d", "-name", "a*"], and, &["-iname", "*.LOG"]].concat();
+        assert_eq!(run(&sandbox, &words), "hdfs:///d/a.log\n");
+    }
+    assert_eq!(run(&sandbox, &["-find", "/d", "-iname", "a*", "-name", "*.txt"]), "hdfs:///d/A.txt\n");
 }
 
 #[test]
@@ -209,6 +325,16 @@ fn signs_that_nobody_sees_are_part_of_names() {
 #[test]
 fn target_that_can_be_a_folder_only_never_becomes_a_file() {
     let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("hdfs")).unwrap();
+    symlink("nothing", sandbox.path("hdfs/dangling")).unwrap();
+    sandbox.write("hdfs/is-file", "");
+    for name in ["/dangling/", "/dangling/.", "/is-file/", "/is-file/."] {
+        for verb in ["-touchz", "-touch"] {
+            let said = if name.starts_with("/d") { NOT_FOUND } else { "Is not a directory" };
+            ends(&sandbox, &[verb, name], 1, said);
+        }
+    }
+    assert!(!sandbox.path("hdfs/nothing").exists());
     let new = sandbox.write("new", "new");
     sandbox.write("hdfs/a", "a");
     sandbox.write("hdfs/f", "f");

@@ -160,16 +160,25 @@ fn pairs_are_copied_where_the_file_may_not_be_relied_on() {
 }
 
 #[test]
-fn short_pairs_stay_in_their_file_only_where_there_is_no_memory_for_them() {
+fn short_pairs_are_copied_where_many_lie_in_files_already_and_there_is_memory_for_them() {
     let lines: String = (0..6000_u64).map(|number| format!("{:099}\n", number * 7919 % 6000)).collect();
     // Room for what is kept about all pairs, and for the pairs of no map.
     let little = Means { budget_bytes: 150_000, ..Means::PLENTY };
-    let [ample, little] = [Means::PLENTY, little].map(|means| setup_of(lines.as_bytes(), means, 1 << 30, 1));
-    let (copied, left) = (ample.maps(), little.maps());
-    let memory = |output: &MapOutput| matches!(output.segment(0), Some(SegmentData::Memory(_)));
-    let in_file = |output: &MapOutput| matches!(output.segment(0), Some(SegmentData::InFile(_)));
-    assert!(1 < copied.len() && copied.iter().all(memory) && left.iter().all(in_file));
-    assert_eq!(ample.parts(&copied).unwrap(), little.parts(&left).unwrap());
+    let gibibyte = 1 << 30;
+    let run = |means, already: usize| {
+        let setup = setup_of(lines.as_bytes(), means, 2 * gibibyte, 1);
+        let relied_on = setup.bench.settings.kept_in_files.try_reserve(already).unwrap();
+        let maps = setup.maps();
+        let in_file =
+            maps.iter().filter(|map| matches!(map.segment(0), Some(SegmentData::InFile(_)))).count();
+        drop(relied_on);
+        (maps.len(), in_file, setup.parts(&maps).unwrap())
+    };
+    let (count, none_copied, expected) = run(Means::PLENTY, 0);
+    assert!(count == 3 && none_copied == 3);
+    assert_eq!(run(Means::PLENTY, gibibyte), (3, 0, expected.clone()));
+    assert_eq!(run(Means::PLENTY, gibibyte - 300_000), (3, 1, expected.clone()));
+    assert_eq!(run(little, gibibyte), (3, 3, expected));
 }
 
 #[test]

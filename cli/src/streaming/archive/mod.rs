@@ -1,17 +1,21 @@
 //! Archives that tasks find unpacked in their working directory: tar, plain or gzipped, and zip (jar).
 //!
 //! Unpacked where the job is submitted, once, into a folder of its own: nothing in an archive leads out of it, neither a
-//! name nor a link on its way. One of which anything is lost is refused. How archives are written is the business of two
+//! name nor a link on its way. One of which anything is lost, or may be, is refused. How archives are written is the business of two
 //! libraries; where what is in them may go is decided here. Not here: owners, times and devices, which commands have no
 //! use for.
 
+mod headers;
+
 use flate2::read::MultiGzDecoder;
+use gristmill_worker::input::FilePath;
+use headers::watched;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use tar::EntryType;
 use zip::ZipArchive;
@@ -35,12 +39,17 @@ const DIRECTORY_HEADER: usize = 46;
 /// Bytes that are unpacked at once.
 const COPIED_BYTES: usize = 64 << 10;
 
-/// Extended headers of files of which only some pieces are in the archive.
-const SPARSE: &[u8] = b"GNU.sparse.";
-
-/// What a mode says of a link, and the bits that say what is there.
+/// What a mode says of a link and of a file, and the bits that say what is there.
 const MODE_OF_LINK: u32 = 0o120_000;
+const MODE_OF_FILE: u32 = 0o100_000;
 const KIND_BITS: u32 = 0o170_000;
+
+/// What stands before the content of a file in a zip archive, without its name, bytes; where in it the length of that is.
+const LOCAL_HEADER: usize = 30;
+const LENGTH_OF_LOCAL_NAME: usize = 26;
+
+/// The end of a zip archive without files, bytes.
+const ZIP_END: u64 = 22;
 
 /// Why an archive cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
@@ -49,14 +58,32 @@ pub enum ArchiveError {
     Kind,
     #[error("it cannot be read as what its name says: {0}")]
     Damaged(io::Error),
+    #[error("it is no file")]
+    NoFile,
     #[error("`{0}` in it leads out of it")]
-    Outside(String),
+    Outside(FilePath),
     #[error("`{0}` in it is neither a file nor a folder nor a link, or a file with holes")]
-    Special(String),
+    Special(FilePath),
+    #[error("`{0}` in it cannot be made here: {1}")]
+    Entry(FilePath, io::Error),
     #[error("it holds more than {BYTES_MAX} bytes or {ENTRIES_MAX} files")]
     TooLarge,
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+impl ArchiveError {
+    /// The same, of an entry of this name.
+    fn of_entry(self, name: &Path) -> Self {
+        match self {
+            Self::Io(error) => Self::Entry(name.into(), error),
+            other => other,
+        }
+    }
+
+    fn damaged(why: &'static str) -> Self {
+        Self::Damaged(io::Error::new(io::ErrorKind::InvalidData, why))
+    }
 }
 
 /// Unpacks an archive into a folder, which is made.
@@ -64,6 +91,10 @@ pub enum ArchiveError {
 /// # Errors
 /// What is no archive or not a whole one, or one that leads out of the folder.
 pub fn unpack(archive: &Path, folder: &Path) -> Result<(), ArchiveError> {
+    // A pipe would be waited for.
+    if !fs::metadata(archive)?.is_file() {
+        return Err(ArchiveError::NoFile);
+    }
     fs::create_dir_all(folder)?;
     let name =
         archive.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -96,7 +127,7 @@ impl Unpacking<'_> {
         if ENTRIES_MAX < self.entries {
             return Err(ArchiveError::TooLarge);
         }
-        let outside = || ArchiveError::Outside(name.display().to_string());
+        let outside = || ArchiveError::Outside(name.into());
         let mut path = self.folder.to_owned();
         for component in name.components() {
             match component {
@@ -170,79 +201,127 @@ impl Unpacking<'_> {
 
     fn refuse_links_out(&self) -> Result<(), ArchiveError> {
         match self.links.iter().find(|link| leads_out(self.folder, link)) {
-            Some(link) => Err(ArchiveError::Outside(below(self.folder, link).display().to_string())),
+            Some(link) => Err(ArchiveError::Outside(below(self.folder, link).into())),
             None => Ok(()),
         }
     }
 
     fn tar(&mut self, tar: impl Read) -> Result<(), ArchiveError> {
+        let (tar, watch) = watched(tar);
         let mut archive = tar::Archive::new(tar);
+        // To the last byte: behind zeros there may be more, and what a packed file says of itself at its end is looked at
+        // there.
+        archive.set_ignore_zeros(true);
         for entry in archive.entries().map_err(ArchiveError::Damaged)? {
             let mut entry = entry.map_err(ArchiveError::Damaged)?;
-            let name = PathBuf::from(OsStr::from_bytes(&entry.path_bytes()));
-            let special = || ArchiveError::Special(name.display().to_string());
-            let mut headers = entry.pax_extensions().map_err(ArchiveError::Damaged)?.into_iter().flatten();
-            let has_holes =
-                headers.any(|header| header.is_ok_and(|header| header.key_bytes().starts_with(SPARSE)));
-            let target = entry.link_name_bytes().map(|target| OsStr::from_bytes(&target).to_owned());
+            let extended = watch.at_content().map_err(ArchiveError::Damaged)?;
+            let path = entry.path_bytes().into_owned();
+            let link = entry.link_name_bytes().map(|link| link.into_owned());
             let kind = entry.header().entry_type();
-            match (kind, target) {
-                (EntryType::XGlobalHeader, _) => {}
-                _ if has_holes => return Err(special()),
-                (EntryType::Directory, _) => self.folder(&name)?,
-                // So the oldest kind of tar has them.
-                (EntryType::Regular, _) if entry.path_bytes().ends_with(b"/") => self.folder(&name)?,
-                (EntryType::Symlink, Some(target)) => {
-                    let place = self.place(&name)?;
-                    self.link(place, &target)?;
-                }
-                (EntryType::Link, Some(target)) => {
-                    let place = self.place(&name)?;
-                    self.name_again(place, Path::new(&target))?;
-                }
-                (EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse, _) => {
-                    let place = self.place(&name)?;
-                    let mode = entry.header().mode().map_err(ArchiveError::Damaged)?;
-                    self.write(&place, mode, &mut entry)?;
-                }
-                _ => return Err(special()),
+            let is_misread = kind != EntryType::XGlobalHeader
+                && (extended.path.is_some_and(|found| found != path)
+                    || extended.link.is_some_and(|found| Some(found) != link));
+            if is_misread {
+                return Err(ArchiveError::damaged("an extended header has a name that cannot be read"));
             }
+            let name = Path::new(OsStr::from_bytes(&path));
+            if extended.has_holes {
+                return Err(ArchiveError::Special(name.into()));
+            }
+            let target = link.as_deref().map(OsStr::from_bytes);
+            self.tar_entry(kind, name, target, &mut entry).map_err(|error| error.of_entry(name))?;
+            io::copy(&mut entry, &mut io::sink()).map_err(ArchiveError::Damaged)?;
+            watch.at_end_of_content();
         }
-        // What a packed file says of itself at its end is looked at there.
-        let mut rest = archive.into_inner().take(BYTES_MAX);
-        io::copy(&mut rest, &mut io::sink()).map_err(ArchiveError::Damaged)?;
-        Ok(())
+        watch.at_end().map_err(ArchiveError::Damaged)
+    }
+
+    fn tar_entry(
+        &mut self,
+        kind: EntryType,
+        name: &Path,
+        target: Option<&OsStr>,
+        entry: &mut tar::Entry<'_, impl Read>,
+    ) -> Result<(), ArchiveError> {
+        let ends_as_folder = name.as_os_str().as_bytes().ends_with(b"/");
+        match (kind, target) {
+            (EntryType::XGlobalHeader, _) => Ok(()),
+            (EntryType::Directory, _) => self.folder(name),
+            // So the oldest kind of tar has them.
+            (EntryType::Regular, _) if ends_as_folder && entry.size() == 0 => self.folder(name),
+            (EntryType::Symlink, Some(target)) => {
+                let place = self.place(name)?;
+                self.link(place, target)
+            }
+            (EntryType::Link, Some(target)) => {
+                let place = self.place(name)?;
+                self.name_again(place, Path::new(target))
+            }
+            (EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse, _) if !ends_as_folder => {
+                let place = self.place(name)?;
+                let mode = entry.header().mode().map_err(ArchiveError::Damaged)?;
+                self.write(&place, mode, entry)
+            }
+            _ => Err(ArchiveError::Special(name.into())),
+        }
     }
 
     fn zip(&mut self, zip: File) -> Result<(), ArchiveError> {
+        let headers = zip.try_clone()?;
+        let length = zip.metadata()?.len();
         let mut archive = ZipArchive::new(io::BufReader::new(zip)).map_err(damaged)?;
         for number in 0..archive.len() {
             let mut entry = archive.by_index(number).map_err(damaged)?;
-            let name = PathBuf::from(OsStr::from_bytes(entry.name_raw()));
-            let mode = entry.unix_mode().unwrap_or(0o644);
-            if entry.name_raw().ends_with(b"/") {
-                self.folder(&name)?;
-                continue;
+            let name = entry.name_raw().to_owned();
+            if local_name(&headers, entry.header_start(), name.len()).map_err(ArchiveError::Damaged)? != name
+            {
+                return Err(ArchiveError::damaged(
+                    "a file has two names, in its directory and before its content",
+                ));
             }
-            let place = self.place(&name)?;
-            if mode & KIND_BITS == MODE_OF_LINK {
-                let mut target = Vec::new();
-                entry.take(LINK_BYTES_MAX).read_to_end(&mut target).map_err(ArchiveError::Damaged)?;
-                self.link(place, OsStr::from_bytes(&target))?;
-            } else {
-                self.write(&place, mode, &mut entry)?;
-            }
+            let name = Path::new(OsStr::from_bytes(&name));
+            self.zip_entry(name, &mut entry).map_err(|error| error.of_entry(name))?;
         }
+        let is_empty = archive.is_empty() && length != ZIP_END + archive.comment().len() as u64;
         // Programs that count the files in two bytes let all others behind them go unseen.
         let (count, begin) = (archive.len(), archive.central_directory_start());
-        match names_in_directory(archive.into_inner(), begin) {
-            Ok(listed) if listed == count => Ok(()),
-            Ok(_) => {
-                Err(ArchiveError::Damaged(io::Error::other("its directory has other files than it says")))
+        let listed = names_in_directory(archive.into_inner(), begin).map_err(ArchiveError::Damaged)?;
+        if is_empty || listed != count {
+            return Err(ArchiveError::damaged("its directory has other files than it says"));
+        }
+        Ok(())
+    }
+
+    fn zip_entry(
+        &mut self,
+        name: &Path,
+        entry: &mut zip::read::ZipFile<'_, impl Read>,
+    ) -> Result<(), ArchiveError> {
+        if entry.name_raw().ends_with(b"/") {
+            return self.folder(name);
+        }
+        let place = self.place(name)?;
+        let mode = entry.unix_mode().unwrap_or(MODE_OF_FILE | 0o644);
+        match mode & KIND_BITS {
+            MODE_OF_LINK => {
+                let mut target = Vec::new();
+                entry.take(LINK_BYTES_MAX).read_to_end(&mut target).map_err(ArchiveError::Damaged)?;
+                self.link(place, OsStr::from_bytes(&target))
             }
-            Err(error) => Err(ArchiveError::Damaged(error)),
+            0 | MODE_OF_FILE => self.write(&place, mode, entry),
+            _ => Err(ArchiveError::Special(name.into())),
         }
     }
+}
+
+/// The name that stands before the content of a file in a zip archive, where it is of this length.
+fn local_name(zip: &File, begin: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut header = [0; LOCAL_HEADER];
+    zip.read_exact_at(&mut header, begin)?;
+    let found = u16::from_le_bytes([header[LENGTH_OF_LOCAL_NAME], header[LENGTH_OF_LOCAL_NAME + 1]]);
+    let mut name = vec![0; usize::from(found).min(length + 1)];
+    zip.read_exact_at(&mut name, begin + LOCAL_HEADER as u64)?;
+    Ok(name)
 }
 
 /// How many different names the directory of a zip file has, whatever number it tells.
@@ -345,6 +424,11 @@ mod tests {
         Ok(folder)
     }
 
+    /// A tar file of these entries, with its end.
+    fn tar_of(entries: &[Vec<u8>]) -> Vec<u8> {
+        [entries.concat(), vec![0; 2 * TAR_BLOCK]].concat()
+    }
+
     #[test]
     fn tar_gives_files_folders_and_links_with_long_names() {
         use std::os::unix::fs::PermissionsExt;
@@ -355,9 +439,8 @@ mod tests {
             tar_entry("d/link", b'2', "../d/run", b""),
             tar_entry("././@LongLink", b'L', "", format!("{long}\0").as_bytes()),
             tar_entry("cut", b'0', "", b"long"),
-            vec![0; 2 * TAR_BLOCK],
         ];
-        let folder = unpacked("a.tar", &tar.concat()).unwrap();
+        let folder = unpacked("a.tar", &tar_of(&tar)).unwrap();
         let to = folder.path().join("to");
         assert_eq!(fs::read(to.join("d/run")).unwrap(), b"content");
         assert_eq!(fs::metadata(to.join("d/run")).unwrap().permissions().mode() & 0o700, 0o700);
@@ -379,7 +462,7 @@ mod tests {
             vec![tar_entry("l", b'2', "../x", b""), tar_entry("again", b'1', "l", b"")],
             vec![tar_entry("again", b'1', "../x", b"")],
         ] {
-            assert!(matches!(unpacked("a.tar", &tar.concat()), Err(ArchiveError::Outside(_))));
+            assert!(matches!(unpacked("a.tar", &tar_of(&tar)), Err(ArchiveError::Outside(_))));
         }
         assert!(matches!(unpacked("a.rar", b""), Err(ArchiveError::Kind)));
     }
@@ -393,12 +476,13 @@ mod tests {
                 bytes.len()
             );
         };
-        let mut tar = tar_entry("d", b'0', "", &[b'x'; 700]);
+        let mut tar = tar_of(&[tar_entry("d", b'0', "", &[b'x'; 700]), tar_entry("e", b'0', "", b"")]);
         assert!(unpacked("a.tar", &tar).is_ok());
-        refused("a.tar", &tar[..TAR_BLOCK + 700]);
-        refused("a.tar", &tar[..TAR_BLOCK + 699]);
+        (0..tar.len()).step_by(TAR_BLOCK / 4).for_each(|length| refused("a.tar", &tar[..length]));
+        refused("a.tar", &tar[..tar.len() - 1]);
+        refused("a.tar", &[&tar[..], b"more"].concat());
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(&[&tar[..], &[0; 2 * TAR_BLOCK]].concat()).unwrap();
+        packed.write_all(&tar).unwrap();
         let mut packed = packed.finish().unwrap();
         assert!(unpacked("a.tgz", &packed).is_ok());
         let end = packed.len() - 8;
@@ -433,6 +517,61 @@ mod tests {
     }
 
     #[test]
+    fn tar_is_read_to_its_end_also_behind_zeros() {
+        let [one, two] = ["one", "two"].map(|name| tar_entry(name, b'0', "", name.as_bytes()));
+        for zeros in [TAR_BLOCK, 2 * TAR_BLOCK, 20 * TAR_BLOCK] {
+            let folder = unpacked("a.tar", &tar_of(&[one.clone(), vec![0; zeros], two.clone()])).unwrap();
+            assert_eq!(fs::read(folder.path().join("to/two")).unwrap(), b"two", "{zeros}");
+        }
+        assert!(unpacked("a.tar", &tar_of(&[])).is_ok());
+        for (name, bytes) in [("a.tar", tar_of(&[vec![0; 9 << 20]])), ("a.tar", Vec::new())] {
+            assert!(matches!(unpacked(name, &bytes), Err(ArchiveError::Damaged(_))), "{}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn extended_headers_name_an_entry_or_are_refused() {
+        let long = "n".repeat(150);
+        let of = |records: &str| {
+            let header = tar_entry("h", b'x', "", records.as_bytes());
+            unpacked("a.tar", &tar_of(&[header, tar_entry("cut", b'0', "", b"x")]))
+        };
+        // A value may have any bytes in it; the library takes the end of a line for its end.
+        let (name, value) = (format!("160 path={long}\n"), "22 SCHILY.xattr.a=b\nc\n");
+        for records in [name.clone(), format!("{value}{name}")] {
+            let folder = of(&records).unwrap();
+            assert_eq!(fs::read(folder.path().join("to").join(&long)).unwrap(), b"x");
+        }
+        // Of another length, cut off, and behind two ends of lines, where the library stops.
+        let wrong = [
+            format!("960 path={long}\n"),
+            format!("160 path={long}"),
+            format!("21 SCHILY.xattr.a=\n\n\n{name}"),
+        ];
+        for wrong in wrong {
+            assert!(matches!(of(&wrong), Err(ArchiveError::Damaged(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn zip_with_two_names_for_a_file_or_files_that_it_does_not_count_is_refused() {
+        let zip = zipped(&["model.bin"]);
+        let names = zip.windows(9).enumerate().filter(|(_, name)| name == b"model.bin").map(|(at, _)| at);
+        let names: Vec<usize> = names.filter(|at| !zip[at - 3..].starts_with(b"of ")).collect();
+        assert_eq!(names.len(), 2);
+        for at in names {
+            let mut zip = zip.clone();
+            zip[at] = b'n';
+            assert!(matches!(unpacked("a.zip", &zip), Err(ArchiveError::Damaged(_))), "{at}");
+        }
+        let mut none = zip;
+        let at = none.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
+        (none[at + 8], none[at + 10]) = (0, 0);
+        assert!(matches!(unpacked("a.zip", &none), Err(ArchiveError::Damaged(_))));
+        assert!(unpacked("a.zip", &zipped(&[])).is_ok());
+    }
+
+    #[test]
     fn name_in_a_zip_that_ends_in_a_backslash_is_a_files() {
         let folder = unpacked("a.zip", &zipped(&["foo\\", "d/"])).unwrap();
         assert_eq!(fs::read(folder.path().join("to/foo\\")).unwrap(), b"of foo\\");
@@ -454,11 +593,11 @@ mod tests {
     #[test]
     fn what_only_tasks_could_miss_is_refused() {
         for kind in [b'3', b'4', b'6', b'M', b'V'] {
-            let tar = tar_entry("d", kind, "", b"");
+            let tar = tar_of(&[tar_entry("d", kind, "", b"")]);
             assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Special(_))), "{kind}");
         }
         let header = b"22 GNU.sparse.major=1\n";
-        let tar = [tar_entry("h", b'x', "", header), tar_entry("d", b'0', "", b"x")].concat();
+        let tar = tar_of(&[tar_entry("h", b'x', "", header), tar_entry("d", b'0', "", b"x")]);
         assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Special(_))));
     }
 
@@ -478,7 +617,7 @@ mod tests {
             tar_entry("folder/", b'5', "", b""),
             tar_entry("folder/z", b'0', "", b"z"),
         ];
-        let folder = unpacked("a.tar", &tar.concat()).unwrap();
+        let folder = unpacked("a.tar", &tar_of(&tar)).unwrap();
         for name in ["d/one", "two", "to-one", "again"] {
             assert_eq!(fs::read(folder.path().join("to").join(name)).unwrap(), b"x", "{name}");
         }

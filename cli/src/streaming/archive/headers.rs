@@ -1,0 +1,151 @@
+//! What a tar file says between the contents of its entries, seen as the library reads it: how much there is, where the
+//! archive ends, and what extended headers say. The library passes over records that it cannot read and takes all of a
+//! header into memory; an entry under a name that was cut, or 6 GB for an archive of 2 MB, would be the outcome.
+
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::rc::Rc;
+use tar::{EntryType, Header};
+
+/// What a tar file is written in, bytes.
+const BLOCK: usize = 512;
+
+/// Bytes between the contents of two entries, and behind the last one: headers, long names, zeros.
+const BETWEEN_BYTES_MAX: usize = 8 << 20;
+
+/// Zeros at the end of an archive, bytes.
+const END_BYTES: u64 = 2 * BLOCK as u64;
+
+/// Names of extended headers of files of which only some pieces are in the archive begin so.
+const SPARSE: &[u8] = b"GNU.sparse.";
+
+/// What was read of an archive.
+#[derive(Default)]
+struct Seen {
+    bytes: u64,
+    /// What lies behind the content of the last entry, while no other is read.
+    between: Option<Vec<u8>>,
+    /// Where the content of the last entry ends, with what fills its block.
+    content_end: u64,
+}
+
+/// An archive as it is read.
+pub(super) struct Watched<R> {
+    inner: R,
+    seen: Rc<RefCell<Seen>>,
+}
+
+/// Says what was seen.
+pub(super) struct Watch(Rc<RefCell<Seen>>);
+
+/// What the extended header of an entry says of it.
+#[derive(Default)]
+pub(super) struct Extended {
+    pub path: Option<Vec<u8>>,
+    pub link: Option<Vec<u8>>,
+    /// Whether the file has holes, as these headers describe them.
+    pub has_holes: bool,
+}
+
+/// Watches what is read of an archive, from before its first entry on.
+pub(super) fn watched<R: Read>(inner: R) -> (Watched<R>, Watch) {
+    let seen = Rc::new(RefCell::new(Seen { between: Some(Vec::new()), ..Seen::default() }));
+    (Watched { inner, seen: seen.clone() }, Watch(seen))
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let mut seen = self.seen.borrow_mut();
+        seen.bytes += count as u64;
+        if let Some(between) = &mut seen.between {
+            if BETWEEN_BYTES_MAX < between.len() + count {
+                let said = format!("more than {BETWEEN_BYTES_MAX} bytes of headers, names or zeros in a row");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, said));
+            }
+            between.extend_from_slice(&buffer[..count]);
+        }
+        Ok(count)
+    }
+}
+
+impl Watch {
+    /// The headers before the content of an entry are read: what the extended ones say.
+    ///
+    /// # Errors
+    /// One that is no list of records.
+    pub(super) fn at_content(&self) -> io::Result<Extended> {
+        let mut seen = self.0.borrow_mut();
+        let between = seen.between.take().unwrap_or_default();
+        let filled = (seen.content_end + between.len() as u64 - seen.bytes) as usize;
+        let mut rest = between.get(filled..).unwrap_or_default();
+        let mut extended = Extended::default();
+        while let Some((block, behind)) = rest.split_at_checked(BLOCK) {
+            let header = Header::from_byte_slice(block);
+            rest = behind;
+            let kind = header.entry_type();
+            if block.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            if !matches!(kind, EntryType::XHeader | EntryType::GNULongName | EntryType::GNULongLink) {
+                break;
+            }
+            let length = usize::try_from(header.entry_size()?).unwrap_or(usize::MAX);
+            let Some(content) = rest.get(..length) else { break };
+            if kind == EntryType::XHeader {
+                extended.read(content)?;
+            }
+            rest = rest.get(length.next_multiple_of(BLOCK)..).unwrap_or_default();
+        }
+        Ok(extended)
+    }
+
+    /// The content of an entry is read.
+    pub(super) fn at_end_of_content(&self) {
+        let mut seen = self.0.borrow_mut();
+        seen.content_end = seen.bytes.next_multiple_of(BLOCK as u64);
+        seen.between = Some(Vec::new());
+    }
+
+    /// All is read, zeros included.
+    ///
+    /// # Errors
+    /// An archive without the mark at its end: something may be cut off.
+    pub(super) fn at_end(&self) -> io::Result<()> {
+        let seen = self.0.borrow();
+        match seen.content_end + END_BYTES <= seen.bytes {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the two blocks of zeros at its end are missing: it is cut off",
+            )),
+        }
+    }
+}
+
+impl Extended {
+    /// Takes the records of a header, `LENGTH NAME=VALUE` and the end of a line each, length included.
+    fn read(&mut self, mut records: &[u8]) -> io::Result<()> {
+        while !records.is_empty() {
+            let (name, value, rest) = record(records)
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "an extended header is damaged"))?;
+            match name {
+                b"path" => self.path = Some(value.to_vec()),
+                b"linkpath" => self.link = Some(value.to_vec()),
+                _ => self.has_holes |= name.starts_with(SPARSE),
+            }
+            records = rest;
+        }
+        Ok(())
+    }
+}
+
+/// The first record, and what is behind it.
+fn record(records: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let digits = records.iter().position(|byte| *byte == b' ')?;
+    let length: usize = str::from_utf8(&records[..digits]).ok()?.parse().ok()?;
+    let (record, rest) = records.split_at_checked(length)?;
+    let text = record.get(digits + 1..)?.strip_suffix(b"\n")?;
+    let equals = text.iter().position(|byte| *byte == b'=')?;
+    Some((&text[..equals], &text[equals + 1..], rest))
+}
