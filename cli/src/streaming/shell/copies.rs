@@ -14,7 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// Links that a path may lead along, as the system has it.
+const LINKS_MAX: usize = 40;
 
 /// What stands for standard input.
 const STDIN: &str = "-";
@@ -73,7 +76,7 @@ impl FileCall<'_> {
             self.refuse(&Refused(format!("`{target}': {missing}")));
             return Ok(exit::FAILED);
         }
-        let goes = match self.places_of(all, &place) {
+        let goes = match self.places_of(all, &place, way) {
             Ok(goes) => goes,
             Err(refused) => {
                 self.refuse(&refused);
@@ -155,7 +158,12 @@ impl FileCall<'_> {
     ///
     /// # Errors
     /// A source without a name of its own, and two of which one would take the place of the other.
-    fn places_of(&self, sources: Vec<PathBuf>, target: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Refused> {
+    fn places_of(
+        &self,
+        sources: Vec<PathBuf>,
+        target: &Path,
+        way: CopyWay,
+    ) -> Result<Vec<(PathBuf, PathBuf)>, Refused> {
         let of = |source: PathBuf| {
             let to = place_of(&source, target).ok_or_else(|| {
                 Refused(format!("`{}': has no name of its own; name its place", self.uri(&source)))
@@ -173,27 +181,30 @@ impl FileCall<'_> {
             }
         }
         if self.has(&["f"]) {
-            self.refuse_overwritten(&goes)?;
+            self.refuse_overwritten(&goes, way)?;
         }
         Ok(goes)
     }
 
-    /// Refuses a source that lies where one before it goes, or in it, or around it: it would be another one when its turn
-    /// comes.
-    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)]) -> Result<(), Refused> {
-        let whole =
-            |(turn, (source, _)): (usize, &(PathBuf, PathBuf))| Some((fs::canonicalize(source).ok()?, turn));
-        let sources: BTreeSet<(PathBuf, usize)> = goes.iter().enumerate().filter_map(whole).collect();
+    /// Refuses a source that lies where one before it goes, or in it, or to which a link there leads: it would be another one
+    /// when its turn comes.
+    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)], way: CopyWay) -> Result<(), Refused> {
+        let mut sources = BTreeSet::new();
+        for (turn, (source, _)) in
+            goes.iter().enumerate().filter(|(_, (source, _))| source.as_os_str() != STDIN)
+        {
+            // A link that is moved is not followed itself.
+            let crossed = if way == CopyWay::Moved { crossed_to(source) } else { crossed_by(source) };
+            sources.extend(crossed.into_iter().map(|place| (place, turn)));
+        }
         for (turn, (source, place)) in goes.iter().enumerate() {
             let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
-            let place = folder.zip(place.file_name()).map(|(folder, name)| folder.join(name));
-            // What is new takes nothing away.
-            let Some(place) = place.filter(|place| fs::symlink_metadata(place).is_ok()) else { continue };
-            let at = |path: &Path| sources.range((path.to_owned(), 0)..);
-            let below = at(&place).take_while(|(other, _)| other.starts_with(&place));
-            let above = place.ancestors().skip(1);
-            let around = above.flat_map(|above| at(above).take_while(move |(other, _)| other == above));
-            if let Some((_, later)) = below.chain(around).find(|(_, other)| turn < *other) {
+            let at = folder.zip(place.file_name()).map(|(folder, name)| folder.join(name));
+            // What is new, or stays as it is, takes nothing away.
+            let is_written = fs::symlink_metadata(place).is_ok() && onto_itself(source, place).is_none();
+            let Some(at) = at.filter(|_| is_written) else { continue };
+            let mut below = sources.range((at.clone(), 0)..).take_while(|(other, _)| other.starts_with(&at));
+            if let Some((_, later)) = below.find(|(_, other)| turn < *other) {
                 let [one, other] = [source, &goes[*later].0].map(|path| self.uri(path));
                 return Err(Refused(format!(
                     "`{other}' would be overwritten by `{one}' before its turn; copy or move one of them by itself"
@@ -363,6 +374,43 @@ impl FileCall<'_> {
             }
         }
     }
+}
+
+/// Where a path leads, and each link on its way there, all by names without links.
+fn crossed_by(path: &Path) -> Vec<PathBuf> {
+    let Ok(path) = std::path::absolute(path) else { return Vec::new() };
+    let (mut crossed, mut links) = (Vec::new(), 0);
+    // Where one is, and what is still to go, the next part last.
+    let mut within = PathBuf::from("/");
+    let parts =
+        |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
+    let mut ahead = parts(&path);
+    while let Some(part) = ahead.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::Normal(name)) => within.push(name),
+            Some(Component::ParentDir) => _ = within.pop(),
+            Some(Component::RootDir) => within = PathBuf::from("/"),
+            _ => {}
+        }
+        if let Some(target) = fs::read_link(&within).ok().filter(|_| links < LINKS_MAX) {
+            links += 1;
+            crossed.push(within.clone());
+            within.pop();
+            ahead.extend(parts(&target));
+        }
+    }
+    crossed.push(within);
+    crossed
+}
+
+/// The same, where a link at the end is not followed.
+fn crossed_to(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return crossed_by(path) };
+    let mut crossed = crossed_by(folder);
+    if let Some(folder) = crossed.last_mut() {
+        folder.push(name);
+    }
+    crossed
 }
 
 /// Where a file or folder goes: into a folder that is there, or to that name. `None` if it has no name to have in there.

@@ -171,6 +171,10 @@ impl FileCall<'_> {
             // As on one disk: what is in both would be gone, and what is in one only no longer known from the other.
             return Err(Refused(format!("`{}': Directory is not empty", self.uri(target))));
         }
+        if !is_link(target) && target.is_dir() && source.is_dir() {
+            // It has its own rights, which are not those of what is moved.
+            io_refused(&self.uri(target), fs::remove_dir(target))?;
+        }
         let mut copy = TreeCopy::default();
         if self.copy_tree(source, target, &mut copy)? == Copied::InPart {
             return Err(Refused(format!("`{from}': not all of it could be copied, so it stays")));

@@ -331,10 +331,12 @@ impl<'a> FileCall<'a> {
     fn own_or_found(&self, name: &str, found: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refused> {
         let own = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
         // What escapes signs is no name of a file as it stands, nor is one whose pattern `..` takes back, or a machine's name.
-        let is_in_own = |part: &&str| own.components().any(|component| component.as_os_str() == *part);
-        let mut patterns =
-            name.split('/').filter(|part| part.contains(['{', '}']) || has_wildcards(part.as_bytes()));
-        if name.contains('\\') || !patterns.all(|part| is_in_own(&part)) || own.symlink_metadata().is_err() {
+        let path = scheme_of(name).map_or(name, |(_, rest)| rest);
+        let path = path.strip_prefix("//").map_or(path, |rest| rest.find('/').map_or("", |at| &rest[at..]));
+        let before = &name[..name.len() - path.len()];
+        let is_pattern = before.contains(['{', '}']) || has_wildcards(before.as_bytes());
+        let is_own = !is_pattern && !name.contains('\\') && path.split('/').all(|part| part != "..");
+        if !is_own || own.symlink_metadata().is_err() {
             return Ok(found);
         }
         if found.iter().all(|found| *found == own) {

@@ -78,12 +78,15 @@ impl FileCall<'_> {
         Ok(io_refused(name, removed))
     }
 
-    /// Refuses a name that ends in `.` or `..`, or stands for one that does: what it means depends on where one is.
+    /// Refuses a name that ends in `.` or `..`, as it was typed or as it is meant: what it means depends on where one is.
     pub(super) fn refuse_dots(&self, name: &str) -> Result<(), Refused> {
         let names = expand_braces(name).map_err(|error| Refused(error.to_string()))?;
-        let ends_so =
-            |name: &String| matches!(name.rsplit('/').find(|part| !part.is_empty()), Some("." | ".."));
-        if names.iter().any(ends_so) { Err(kept(name, "it ends in . or .. and")) } else { Ok(()) }
+        let ends_so = |name: &str| matches!(name.rsplit('/').find(|part| !part.is_empty()), Some("." | ".."));
+        if ends_so(name) || names.iter().any(|name| ends_so(name)) {
+            Err(kept(name, "it ends in . or .. and"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Refuses a place that is to stay. A link there is itself, not what it leads to.

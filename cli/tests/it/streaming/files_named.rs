@@ -261,6 +261,45 @@ fn source_that_another_one_would_overwrite_or_that_has_no_name_is_never_lost() {
 }
 
 #[test]
+fn source_to_which_a_link_leads_that_another_one_replaces_is_never_another_file() {
+    let sandbox = Sandbox::new();
+    let link = |to: &str, name: &str| symlink(to, sandbox.path("hdfs").join(name)).unwrap();
+    for name in ["w/old", "z/old", "z/f", "x/b", "t/c/f", "y/c/f", "s/v1", "live/v1", "d/a", "d/done/a"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    link("../z", "t/a");
+    link("../w", "x/a");
+    link("../z/f", "t/b");
+    link("../t/b", "y/l");
+    link("../t/c/f", "y/m");
+    let all = ["/w/old", "/z/old", "/z/f", "/t/a/old", "/t/b", "/t/c/f", "/y/l", "/y/m"];
+    let before = run(&sandbox, &[&["-cat"], &all[..]].concat());
+    for words in [
+        // The way to the second one leads through the place of the first.
+        &["-mv", "-f", "/x/a", "/t/a/old", "/t"][..],
+        &["-cp", "-f", "/x/b", "/y/l", "/t"],
+        &["-cp", "-f", "/y/c", "/y/m", "/t"],
+    ] {
+        ends(&sandbox, words, 1, "before its turn");
+        assert_eq!(run(&sandbox, &[&["-cat"], &all[..]].concat()), before, "{words:?}");
+    }
+    // A link that moves is itself, and a folder that holds its own place stays alone.
+    link("../live/v1", "s/z");
+    run(&sandbox, &["-mv", "-f", "/s/*", "/live"]);
+    assert_eq!(run(&sandbox, &["-cat", "/live/v1"]), "s/v1");
+    ends(&sandbox, &["-mv", "-f", "/d/*", "/d/done"], 1, "`hdfs:///d/done' to `hdfs:///d/done/done'");
+    assert_eq!(run(&sandbox, &["-cat", "/d/done/a"]), "d/a");
+    // Nothing is a name whose end is taken back.
+    sandbox.write("hdfs/{}/x", "");
+    for name in ["/{}/.", "/{}/{}/..", "/{}/{}/../"] {
+        ends(&sandbox, &["-rm", "-r", name], 1, "it ends in . or ..");
+    }
+    ends(&sandbox, &["-mv", "/{}/.", "/t"], 1, "it ends in . or ..");
+    ends(&sandbox, &["-mv", "/{}/{}/..", "/t"], 1, NOT_FOUND);
+    assert!(sandbox.path("hdfs/{}/x").exists());
+}
+
+#[test]
 fn folder_that_moves_to_another_disk_is_never_mixed_with_one_that_is_there() {
     let sandbox = Sandbox::new();
     let Some(disk) = other_disk(&sandbox) else { return };
@@ -274,7 +313,11 @@ fn folder_that_moves_to_another_disk_is_never_mixed_with_one_that_is_there() {
     ends(&sandbox, &["-mv", "-f", "/d", "/disk"], 1, "Directory is not empty");
     assert_eq!(run(&sandbox, &["-cat", "/d/x", "/d/z", "/disk/d/x"]), "d/xd/zold");
     run(&sandbox, &["-rm", "/disk/d/x"]);
+    for (path, mode) in [(sandbox.path("hdfs/d"), 0o700), (disk.path().join("d"), 0o777)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
     run(&sandbox, &["-mv", "-f", "/d", "/disk"]);
+    assert_eq!(fs::metadata(disk.path().join("d")).unwrap().mode() & 0o777, 0o700);
     assert_eq!(run(&sandbox, &["-cat", "/disk/d/*"]), "d/xd/z");
     assert!(!sandbox.path("hdfs/d").exists());
 }
