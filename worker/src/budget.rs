@@ -80,6 +80,23 @@ impl Budget {
     }
 }
 
+/// Input files on which map outputs may rely to stay near, in the page cache, in place of copies of sorted pairs.
+#[derive(Clone, Debug)]
+pub struct KeptInFiles {
+    /// Their bytes.
+    pub budget: Budget,
+    /// As many of short pairs are left in them though there is memory for copies.
+    pub short_bytes_max: usize,
+}
+
+impl KeptInFiles {
+    /// None: all pairs are copied.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { budget: Budget::new(0), short_bytes_max: 0 }
+    }
+}
+
 /// Bytes set aside; given back when dropped.
 #[derive(Debug)]
 pub struct Reservation {

@@ -58,6 +58,12 @@ impl WorkerSettings {
             narration: None,
         }
     }
+
+    /// Whether all bytes that others want of it are sent, because that is wanted or a slow network is played.
+    #[must_use]
+    pub fn sends_all(&self) -> bool {
+        self.shuffle == Shuffle::Http || self.nic_bytes_per_second.is_some()
+    }
 }
 
 /// How a worker gets segments.

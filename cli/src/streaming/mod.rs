@@ -8,6 +8,7 @@ mod forms;
 mod hadoop;
 mod job_commands;
 mod kept;
+mod links;
 mod lists;
 mod log;
 mod names;

@@ -599,6 +599,7 @@ impl TypedOptions {
 
 /// The name of a class without its package.
 fn simple_name(class: &str) -> &str {
+    let class = class.trim();
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 

@@ -39,7 +39,7 @@ impl DefaultSystem {
         };
         match scheme_of(name) {
             _ if name == "local" => Ok(Self::Local),
-            Some(("file", rest)) if machine_of(rest).is_none() => Ok(Self::Local),
+            Some(("file", rest)) if is_this(machine_and_path(rest).0) => Ok(Self::Local),
             Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
             None if is_machine(name) => Ok(Self::Hdfs),
             _ => Err(usage(format!("`{name}' is no file system here; there is hdfs://HOST/ and file:///"))),
@@ -111,18 +111,15 @@ impl FileNames {
                 }
             };
         };
-        // `//host` may stand in front of the path.
-        let path = rest.strip_prefix("//").map_or(rest, |rest| rest.find('/').map_or("/", |at| &rest[at..]));
+        let (machine, path) = machine_and_path(rest);
         match scheme {
             "hdfs" | "viewfs" => Ok(self.below_root(path)),
-            "file" => match machine_of(rest) {
-                None => Ok(Path::new(path).components().collect()),
-                // As likely a folder of which the first slash is missing.
-                Some(machine) => Err(usage(format!(
-                    "Wrong FS: {name}, expected: file:///: `{machine}' is where the name of a machine stands, and only \
-                     this one's files are read"
-                ))),
-            },
+            "file" if is_this(machine) => Ok(Path::new(path).components().collect()),
+            // As likely a folder of which the first slash is missing.
+            "file" => Err(usage(format!(
+                "Wrong FS: {name}, expected: file:///: `{machine}' is where the name of a machine stands, and only this \
+                 one's files are read"
+            ))),
             _ => Err(usage(format!(
                 "No FileSystem for scheme \"{scheme}\": {name} cannot be read here; there is hdfs: and file:"
             ))),
@@ -173,10 +170,23 @@ impl FileNames {
     }
 }
 
-/// The machine in what stands behind `file:`, unless that is this one.
-fn machine_of(rest: &str) -> Option<&str> {
-    let machine = rest.strip_prefix("//")?.split('/').next()?;
-    Some(machine).filter(|machine| !machine.is_empty() && !machine.eq_ignore_ascii_case("localhost"))
+/// The machine and the path in what stands behind a scheme; `//MACHINE` may stand in front of the path, or alone.
+fn machine_and_path(rest: &str) -> (&str, &str) {
+    let Some(rest) = rest.strip_prefix("//") else { return ("", rest) };
+    let (machine, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    (machine, if path.is_empty() { "/" } else { path })
+}
+
+/// Whether a machine behind `file:` is this one.
+fn is_this(machine: &str) -> bool {
+    machine.is_empty() || machine.eq_ignore_ascii_case("localhost")
+}
+
+/// The path in a name, if that is all of it that stands for files: no sign before it stands for others.
+pub fn path_of(name: &str) -> Option<&str> {
+    let Some((_, rest)) = scheme_of(name) else { return Some(name) };
+    let (machine, path) = machine_and_path(rest);
+    (!machine.contains(['{', '}']) && !has_wildcards(machine.as_bytes())).then_some(path)
 }
 
 /// The pattern that only this path fits.

@@ -5,7 +5,7 @@ use super::files::{self, JobFiles};
 use super::slots::{Destination, Failed};
 use crate::api::JobPlan;
 use crate::attempt::{SideInputs, SlowPart};
-use crate::budget::Budget;
+use crate::budget::KeptInFiles;
 use crate::clean::message as clean;
 use crate::collect::pair_bytes_max;
 use crate::folder::PlainName;
@@ -58,7 +58,7 @@ pub(super) struct JobMeans {
     /// What an attempt collects or merges.
     pub slot_bytes: usize,
     pub recycler: Recycler,
-    pub kept_in_files: Budget,
+    pub kept_in_files: KeptInFiles,
     /// Where attempts write down their pairs, if they do.
     pub narration: Option<Narration>,
 }

@@ -1,7 +1,7 @@
 //! What an attempt is given, besides what it is to work on.
 
 use super::{Progress, SideInputs};
-use crate::budget::Budget;
+use crate::budget::{Budget, KeptInFiles};
 use crate::input::InputLimits;
 use crate::narration::Narration;
 use crate::recycle::Recycler;
@@ -48,8 +48,8 @@ pub struct TaskSettings {
     pub compression: SpillCompression,
     /// Memory that tasks hand on.
     pub recycler: Recycler,
-    /// Bytes of input that map outputs may rely on to stay near, in the page cache, instead of copying them.
-    pub kept_in_files: Budget,
+    /// Input that map outputs may rely on instead of copying it.
+    pub kept_in_files: KeptInFiles,
     /// Where attempts write down their pairs, if somebody wants to read them.
     pub narration: Option<Narration>,
 }
@@ -72,7 +72,7 @@ impl TaskSettings {
             spill,
             compression: SpillCompression::default(),
             recycler: Recycler::default(),
-            kept_in_files: Budget::new(0),
+            kept_in_files: KeptInFiles::none(),
             narration: None,
         }
     }

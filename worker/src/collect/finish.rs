@@ -20,10 +20,6 @@ use std::sync::Arc;
 /// 500, 1.1 and 1.3 for 1000.
 const LEFT_PAIR_BYTES_MIN: usize = 256;
 
-/// Bytes of files that short pairs are left in at a time on one worker, though there is memory for them: up to there, a merge
-/// that reads them anywhere costs no more than to copy them into fresh memory.
-const SHORT_LEFT_BYTES_MAX: usize = 1 << 30;
-
 impl<K: Key, V: Value> Emitter<K, V> {
     #[cold]
     #[inline(never)]
@@ -117,10 +113,12 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 let bytes = if sorting.is_empty() { 0 } else { sorting.segment_bytes(partitions) };
                 let kept_in_files = &self.setting.kept_in_files;
                 let is_short = bytes < sorting.len().saturating_mul(LEFT_PAIR_BYTES_MIN);
-                let is_much = SHORT_LEFT_BYTES_MAX < kept_in_files.used_bytes().saturating_add(bytes);
+                let left_bytes = kept_in_files.budget.used_bytes().saturating_add(bytes);
+                let is_much = kept_in_files.short_bytes_max < left_bytes;
                 let memory = if is_short && is_much { budget.try_reserve(bytes) } else { None };
                 if memory.is_none() {
-                    let left = in_engine(&progress, || sorting.leave_in_file(&write, budget, kept_in_files));
+                    let left =
+                        in_engine(&progress, || sorting.leave_in_file(&write, budget, &kept_in_files.budget));
                     if let Some(output) = left {
                         self.setting.recycler.keep(sorting.take_memory());
                         return Ok(output);

@@ -2,7 +2,7 @@
 
 use super::{EmitTarget, Emitter, EmitterSetting, Partitioning};
 use crate::attempt::{Progress, TaskFailure, TaskResult};
-use crate::budget::Budget;
+use crate::budget::KeptInFiles;
 use crate::key::Key;
 use crate::recycle::Recycler;
 use crate::segment::{SegmentOrder, SpillCompression, SpillDirs, WriteSetting};
@@ -30,7 +30,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             fan_in_max: 2,
             progress: Arc::new(Progress::default()),
             recycler: Recycler::default(),
-            kept_in_files: Budget::new(0),
+            kept_in_files: KeptInFiles::none(),
         };
         Self::new(EmitTarget::Kept(Vec::new()), Partitioning::Hash, setting)
     }

@@ -15,7 +15,7 @@ pub(crate) mod table;
 mod window;
 
 use crate::attempt::{FailureKind, NamedCounts, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
-use crate::budget::Budget;
+use crate::budget::KeptInFiles;
 use crate::input::{Block, Record};
 use crate::key::Key;
 use crate::recycle::Recycler;
@@ -89,7 +89,7 @@ pub(crate) struct EmitterSetting {
     pub fan_in_max: usize,
     pub progress: Arc<Progress>,
     pub recycler: Recycler,
-    pub kept_in_files: Budget,
+    pub kept_in_files: KeptInFiles,
 }
 
 impl<K: Key, V: Value> Emitter<K, V> {

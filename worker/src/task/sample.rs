@@ -6,7 +6,7 @@
 use super::map::{no_such_input, partitioning};
 use crate::api::{Counters, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, TaskContext};
 use crate::attempt::{Progress, TaskFailure};
-use crate::budget::Budget;
+use crate::budget::KeptInFiles;
 use crate::collect::{EmitTarget, Emitter, EmitterSetting, KeySample};
 use crate::key::Key;
 use crate::recycle::Recycler;
@@ -58,7 +58,7 @@ pub(super) fn run<K: Key, V: Value>(
         compression: SpillCompression::None,
     };
     let (progress, recycler) = (Arc::new(Progress::default()), Recycler::default());
-    let kept_in_files = Budget::new(0);
+    let kept_in_files = KeptInFiles::none();
     let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler, kept_in_files };
     let mut emitter: Emitter<K, V> =
         Emitter::new(EmitTarget::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);

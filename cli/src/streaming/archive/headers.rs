@@ -132,9 +132,7 @@ impl Watch {
 impl Extended {
     /// The name of the entry, and where it leads, if that is said here.
     pub(super) fn names(&self) -> [Option<&[u8]>; 2] {
-        let [path, link] =
-            [0, 1].map(|which| self.long[which].as_deref().or(self.recorded[which].as_deref()));
-        [path, link]
+        [0, 1].map(|which| self.long[which].as_deref().or(self.recorded[which].as_deref()))
     }
 
     /// Bytes of its content, if its header says this of them.

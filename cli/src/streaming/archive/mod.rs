@@ -1,17 +1,18 @@
 //! Archives that tasks find unpacked in their working directory: tar, plain or gzipped, and zip (jar).
 //!
 //! Unpacked where the job is submitted, once, into a folder of its own: nothing in an archive leads out of it, neither a
-//! name nor a link on its way. One of which anything is lost, or may be, is refused. How archives are written is the business of two
-//! libraries; where what is in them may go is decided here. Not here: owners, times and devices, which commands have no
-//! use for.
+//! name nor a link on its way. One of which anything is lost, or may be, is refused. How archives are written is the
+//! business of two libraries; where what is in them may go is decided here. Not here: owners, times and devices, which
+//! commands have no use for.
 
 mod headers;
 
+use super::links::way;
 use flate2::read::MultiGzDecoder;
 use gristmill_worker::input::FilePath;
 use headers::watched;
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -30,9 +31,6 @@ const ENTRIES_MAX: usize = 1_000_000;
 
 /// The longest path that a link in a zip file leads along, bytes.
 const LINK_BYTES_MAX: u64 = 4096;
-
-/// Links that one may lead along, as the system has it.
-const LINKS_MAX: usize = 40;
 
 /// Folders and links that all links of an archive may lead along.
 const STEPS_MAX: usize = 5_000_000;
@@ -219,13 +217,16 @@ impl Unpacking<'_> {
         Ok(fs::hard_link(file, path)?)
     }
 
+    /// Refuses links that lead out, at their ends or on the way.
     fn refuse_links_out(&self) -> Result<(), ArchiveError> {
         let mut steps = 0;
-        for link in &self.links {
-            if leads_out(self.folder, link, &mut steps) {
-                return Err(ArchiveError::Outside(below(self.folder, link).into()));
+        for link in self.links.iter().map(|link| below(self.folder, link)) {
+            let way = way(self.folder, link, STEPS_MAX - steps);
+            steps += way.steps;
+            if way.end.is_none() {
+                return Err(ArchiveError::Outside(link.into()));
             }
-            if STEPS_MAX < steps {
+            if STEPS_MAX <= steps {
                 return Err(ArchiveError::LongWay);
             }
         }
@@ -408,41 +409,14 @@ fn below<'a>(folder: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(folder).unwrap_or(path)
 }
 
-/// Whether a link in a folder leads out of it, at its end or on the way, as the system would follow it. The steps of the way
-/// are counted, and it ends where they are too many.
-fn leads_out(folder: &Path, link: &Path, steps: &mut usize) -> bool {
-    let parts = |path: &Path| -> Vec<OsString> {
-        path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
-    };
-    // Where one is, and what is still to go, the next part last.
-    let (mut within, mut ahead) = (PathBuf::new(), parts(below(folder, link)));
-    let mut links = 0;
-    while let Some(part) = ahead.pop().filter(|_| *steps <= STEPS_MAX) {
-        *steps += 1;
-        match Path::new(&part).components().next() {
-            Some(Component::Normal(name)) => within.push(name),
-            Some(Component::ParentDir) if within.pop() => continue,
-            Some(Component::CurDir) | None => continue,
-            Some(_) => return true,
-        }
-        if let Ok(target) = fs::read_link(folder.join(&within)) {
-            links += 1;
-            if LINKS_MAX < links {
-                // Nobody follows it further.
-                return false;
-            }
-            within.pop();
-            ahead.extend(parts(&target));
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
+
+    /// Links of one way.
+    const LINKS: usize = 39;
 
     const TAR_BLOCK: usize = 512;
 
@@ -628,7 +602,7 @@ mod tests {
         let tar = tar_of(&[long, tar_entry("cut", b'0', "", b"")]);
         assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::LongName)));
         let mut entries = vec![tar_entry("d/", b'5', "", b"")];
-        for number in 0..LINKS_MAX - 1 {
+        for number in 0..LINKS {
             let way = format!("{}c{}", "d/../".repeat(700), number + 1);
             entries.push(tar_entry("h", b'K', "", way.as_bytes()));
             entries.push(tar_entry(&format!("c{number}"), b'2', "cut", b""));

@@ -7,6 +7,7 @@ use super::copying::{
 };
 use super::trees::entries;
 use super::{FileCall, NOT_FOUND, Refused, io_refused, refuse_no_folder};
+use crate::streaming::links::{Way, way};
 use crate::streaming::places::DefaultSystem;
 use gristmill_runtime::exit;
 use gristmill_worker::whole_file;
@@ -14,10 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::path::{Component, Path, PathBuf};
-
-/// Links that a path may lead along, as the system has it.
-const LINKS_MAX: usize = 40;
+use std::path::{Path, PathBuf};
 
 /// What stands for standard input.
 const STDIN: &str = "-";
@@ -188,14 +186,13 @@ impl FileCall<'_> {
 
     /// Refuses a source that lies where one before it goes, or in it, or to which a link there leads: it would be another one
     /// when its turn comes.
-    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)], way: CopyWay) -> Result<(), Refused> {
+    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)], copied: CopyWay) -> Result<(), Refused> {
         let mut sources = BTreeSet::new();
         for (turn, (source, _)) in
             goes.iter().enumerate().filter(|(_, (source, _))| source.as_os_str() != STDIN)
         {
             // A link that is moved is not followed itself.
-            let crossed = if way == CopyWay::Moved { crossed_to(source) } else { crossed_by(source) };
-            sources.extend(crossed.into_iter().map(|place| (place, turn)));
+            sources.extend(crossed(source, copied != CopyWay::Moved).into_iter().map(|place| (place, turn)));
         }
         for (turn, (source, place)) in goes.iter().enumerate() {
             let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
@@ -376,41 +373,18 @@ impl FileCall<'_> {
     }
 }
 
-/// Where a path leads, and each link on its way there, all by names without links.
-fn crossed_by(path: &Path) -> Vec<PathBuf> {
+/// Where a path leads, and each link on its way there, all by names without links; of a link at its end alone where that
+/// is not followed.
+fn crossed(path: &Path, follows: bool) -> Vec<PathBuf> {
     let Ok(path) = std::path::absolute(path) else { return Vec::new() };
-    let (mut crossed, mut links) = (Vec::new(), 0);
-    // Where one is, and what is still to go, the next part last.
-    let mut within = PathBuf::from("/");
-    let parts =
-        |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
-    let mut ahead = parts(&path);
-    while let Some(part) = ahead.pop() {
-        match Path::new(&part).components().next() {
-            Some(Component::Normal(name)) => within.push(name),
-            Some(Component::ParentDir) => _ = within.pop(),
-            Some(Component::RootDir) => within = PathBuf::from("/"),
-            _ => {}
-        }
-        if let Some(target) = fs::read_link(&within).ok().filter(|_| links < LINKS_MAX) {
-            links += 1;
-            crossed.push(within.clone());
-            within.pop();
-            ahead.extend(parts(&target));
-        }
-    }
-    crossed.push(within);
-    crossed
-}
-
-/// The same, where a link at the end is not followed.
-fn crossed_to(path: &Path) -> Vec<PathBuf> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return crossed_by(path) };
-    let mut crossed = crossed_by(folder);
-    if let Some(folder) = crossed.last_mut() {
-        folder.push(name);
-    }
-    crossed
+    let (folder, name) = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if !follows => (folder, Path::new(name)),
+        _ => (&*path, Path::new("")),
+    };
+    let root = Path::new("/");
+    let Way { links, end, .. } = way(root, folder, usize::MAX);
+    let end = end.map(|end| if name.as_os_str().is_empty() { end } else { end.join(name) });
+    links.into_iter().chain(end).map(|place| root.join(place)).collect()
 }
 
 /// Where a file or folder goes: into a folder that is there, or to that name. `None` if it has no name to have in there.

@@ -18,7 +18,7 @@ mod wildcards;
 use super::StreamError;
 use super::lists::expand_braces;
 use super::options::read;
-use super::places::{DefaultSystem, FileNames, scheme_of};
+use super::places::{DefaultSystem, FileNames, path_of, scheme_of};
 use crate::terminal::{stderr_line, stdout_line};
 use copies::CopyWay;
 use flags::{Flags, take_flags};
@@ -331,11 +331,8 @@ impl<'a> FileCall<'a> {
     fn own_or_found(&self, name: &str, found: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refused> {
         let own = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
         // What escapes signs is no name of a file as it stands, nor is one whose pattern `..` takes back, or a machine's name.
-        let path = scheme_of(name).map_or(name, |(_, rest)| rest);
-        let path = path.strip_prefix("//").map_or(path, |rest| rest.find('/').map_or("", |at| &rest[at..]));
-        let before = &name[..name.len() - path.len()];
-        let is_pattern = before.contains(['{', '}']) || has_wildcards(before.as_bytes());
-        let is_own = !is_pattern && !name.contains('\\') && path.split('/').all(|part| part != "..");
+        let is_plain = |path: &str| !path.contains('\\') && path.split('/').all(|part| part != "..");
+        let is_own = path_of(name).is_some_and(is_plain);
         if !is_own || own.symlink_metadata().is_err() {
             return Ok(found);
         }

@@ -5,7 +5,6 @@ use crate::agent::{WorkerConfig, chain};
 use crate::descriptors;
 use crate::http::Endpoint;
 use crate::protocol::{FailureClass, FetchRate, FetchedOutput, WorkerFrame};
-use crate::settings::Shuffle;
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};
 use crate::shuffle::meter::Meters;
 use crate::shuffle::pace::InPace;
@@ -34,9 +33,8 @@ impl Fetching {
             Some(rate) => (Some(InPace::start(rate)), config.fetch.clone().paced(rate.get())),
             None => (None, config.fetch.clone()),
         };
-        // On a network that is made slow all bytes have to travel.
-        let in_place = config.settings.shuffle == Shuffle::Auto && pace.is_none();
-        let fetcher = Fetcher { sees: if in_place { crate::machine::files_seen() } else { None }, ..fetcher };
+        let sees = if config.settings.sends_all() { None } else { crate::machine::files_seen() };
+        let fetcher = Fetcher { sees, ..fetcher };
         let (sender, results) = unbounded_channel();
         Self { plan: FetchPlan::new(limits), fetcher, pace, meters: Meters::default(), results, sender }
     }

@@ -19,7 +19,7 @@ use super::rejoin::{MasterDoor, MasterNews, MasterSide, Returned};
 use super::slots::{AttemptInput, Permit, SlotEvent, SlotSetting};
 use super::work::SlotWork;
 use super::{EndRequests, JobSource, WorkerConfig, WorkerExit};
-use crate::budget::Budget;
+use crate::budget::KeptInFiles;
 use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
@@ -62,7 +62,7 @@ struct SlotThreads {
 struct TaskMemory {
     recycler: Recycler,
     slot_bytes: usize,
-    kept_in_files: Budget,
+    kept_in_files: KeptInFiles,
 }
 
 pub(super) struct Agent {

@@ -11,7 +11,7 @@ use crate::agent::runners::{Runners, RunnersSetting};
 use crate::agent::slots::SlotSetting;
 use crate::agent::work::SlotWork;
 use crate::agent::{JobSource, WorkerConfig, WorkerError, slots};
-use crate::budget::{Budget, Shares};
+use crate::budget::{Budget, KeptInFiles, Shares};
 use crate::fault;
 use crate::http::limits::STALL_TIME;
 use crate::http::{Pool, Timeouts};
@@ -29,6 +29,10 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// One part in so many of the machine's memory: bytes of input files that map outputs of this worker may rely on to
 /// stay in the page cache, so that several workers of a machine leave it room for other things.
 const KEPT_IN_FILES_SHARE: u64 = 8;
+
+/// Bytes of short pairs that are left in input files where all are sent: copies would be sent again. Beyond that, so many
+/// places of large files miss the cache and the page tables that a copy in order is cheaper.
+const SENT_SHORT_BYTES_MAX: usize = 1 << 30;
 
 /// What a worker has once its master has greeted it.
 pub(in crate::agent) struct JoinedWorker {
@@ -85,7 +89,10 @@ impl Agent {
         let memory = TaskMemory {
             recycler: Recycler::default(),
             slot_bytes: shares.slot_bytes,
-            kept_in_files: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
+            kept_in_files: KeptInFiles {
+                budget: Budget::new((crate::machine_memory_bytes() / KEPT_IN_FILES_SHARE) as usize),
+                short_bytes_max: if settings.sends_all() { SENT_SHORT_BYTES_MAX } else { 0 },
+            },
         };
         let usual = fetch::timeouts(settings.nic_bytes_per_second);
         let fetch_timeouts = Timeouts { stall: fault::span("worker.stall", usual.stall), ..usual };

@@ -13,7 +13,7 @@ use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of, slot_progress};
 use crate::agent::publish::open_named;
 use crate::agent::slots::{Failed, catch_panic, failed, thread_cpu_ns};
 use crate::attempt::AttemptContext;
-use crate::budget::Budget;
+use crate::budget::{Budget, KeptInFiles};
 use crate::clean::message as clean;
 use crate::fault;
 use crate::folder::Folder;
@@ -143,7 +143,7 @@ impl RunningProgram {
             slot_bytes: terms.slot_bytes as usize,
             recycler: Recycler::default(),
             // What it puts out is its worker's to keep.
-            kept_in_files: Budget::new(0),
+            kept_in_files: KeptInFiles::none(),
             narration: None,
         };
         let shared = Arc::new(Shared { speaker, running: Mutex::default() });

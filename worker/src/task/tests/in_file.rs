@@ -4,7 +4,7 @@ use super::super::*;
 use super::runner::{Bench, JOB, Means};
 use crate::api::{Input, Mapper, Reducer};
 use crate::attempt::TaskResult;
-use crate::budget::Budget;
+use crate::budget::{Budget, KeptInFiles};
 use crate::collect::Emitter;
 use crate::input::list::LocalListing;
 use crate::input::plan::{SplitRules, plan_splits};
@@ -83,7 +83,8 @@ fn setup_of(lines: &[u8], means: Means, kept_bytes: usize, partitions: u32) -> S
     );
     let plan = JobPlan::map(input, || Lines).reduce(|| WriteKeys);
     let mut bench = Bench::new(means, partitions);
-    bench.settings.kept_in_files = Budget::new(kept_bytes);
+    let short_bytes_max = 1 << 30;
+    bench.settings.kept_in_files = KeptInFiles { budget: Budget::new(kept_bytes), short_bytes_max };
     Setup { bench, plan, splits: splits.unwrap(), path, _dir: dir }
 }
 
@@ -141,7 +142,10 @@ fn pairs_left_in_their_file_read_and_travel_like_copied_ones() {
     }
     assert_eq!(left.parts(&in_file).unwrap(), copied.parts(&in_memory).unwrap());
     drop((in_file, in_memory));
-    assert_eq!((left.bench.budget.used_bytes(), left.bench.settings.kept_in_files.used_bytes()), (0, 0));
+    assert_eq!(
+        (left.bench.budget.used_bytes(), left.bench.settings.kept_in_files.budget.used_bytes()),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -165,20 +169,22 @@ fn short_pairs_are_copied_where_many_lie_in_files_already_and_there_is_memory_fo
     // Room for what is kept about all pairs, and for the pairs of no map.
     let little = Means { budget_bytes: 150_000, ..Means::PLENTY };
     let gibibyte = 1 << 30;
-    let run = |means, already: usize| {
-        let setup = setup_of(lines.as_bytes(), means, 2 * gibibyte, 1);
-        let relied_on = setup.bench.settings.kept_in_files.try_reserve(already).unwrap();
+    let run = |means, already: usize, short_bytes_max: usize| {
+        let mut setup = setup_of(lines.as_bytes(), means, 2 * gibibyte, 1);
+        setup.bench.settings.kept_in_files.short_bytes_max = short_bytes_max;
+        let relied_on = setup.bench.settings.kept_in_files.budget.try_reserve(already).unwrap();
         let maps = setup.maps();
         let in_file =
             maps.iter().filter(|map| matches!(map.segment(0), Some(SegmentData::InFile(_)))).count();
         drop(relied_on);
         (maps.len(), in_file, setup.parts(&maps).unwrap())
     };
-    let (count, none_copied, expected) = run(Means::PLENTY, 0);
+    let (count, none_copied, expected) = run(Means::PLENTY, 0, gibibyte);
     assert!(count == 3 && none_copied == 3);
-    assert_eq!(run(Means::PLENTY, gibibyte), (3, 0, expected.clone()));
-    assert_eq!(run(Means::PLENTY, gibibyte - 300_000), (3, 1, expected.clone()));
-    assert_eq!(run(little, gibibyte), (3, 3, expected));
+    assert_eq!(run(Means::PLENTY, gibibyte, gibibyte), (3, 0, expected.clone()));
+    assert_eq!(run(Means::PLENTY, gibibyte - 300_000, gibibyte), (3, 1, expected.clone()));
+    assert_eq!(run(Means::PLENTY, 0, 0), (3, 0, expected.clone()));
+    assert_eq!(run(little, 0, 0), (3, 3, expected));
 }
 
 #[test]
