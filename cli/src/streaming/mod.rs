@@ -130,6 +130,14 @@ struct StreamingFlags {
     json: bool,
 }
 
+/// Whether `--NAME` is said of the cluster, and so not of the job.
+fn is_flag_of_the_cluster(name: &str) -> bool {
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE))
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(name))
+}
+
 /// Why a job did not come about or not succeed.
 #[derive(Debug)]
 pub struct StreamError {

@@ -7,7 +7,7 @@ use super::names::Properties;
 use super::places::{DefaultSystem, FileNames, scheme_of, user_of_environment};
 use super::readers;
 use super::steps::step;
-use super::{StreamError, code, forms};
+use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
 use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
@@ -122,7 +122,14 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
             })?;
             options.push((name, value));
         } else {
-            return Err(StreamError::new(code::FAILED, format!("Unrecognized option: {word}")));
+            let own = if is_flag_of_the_cluster(name) {
+                format!(
+                    ": a flag of `gristmill streaming`, which stands before all of Hadoop's options, or in {FLAGS_VARIABLE}"
+                )
+            } else {
+                String::new()
+            };
+            return Err(StreamError::new(code::FAILED, format!("Unrecognized option: {word}{own}")));
         }
     }
     options.sort_by_key(|(name, _)| match *name {
