@@ -148,13 +148,16 @@ mod tests {
     #[test]
     fn what_a_killed_master_was_writing_is_gone_once_the_next_one_has_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let left = [".draft-Ab3", "jobs"].map(|name| folder.path().join(name));
+        let left = [".gristmill-draft-Ab3", "jobs"].map(|name| folder.path().join(name));
         left.iter().for_each(|path| fs::write(path, "half").unwrap());
         let held = StateFolder::take(folder.path().to_owned()).unwrap();
         assert_eq!(left.map(|path| path.exists()), [false, true]);
-        fs::write(folder.path().join(".draft-Xy9"), "of the holder").unwrap();
+        fs::write(folder.path().join(".gristmill-draft-Xy9"), "of the holder").unwrap();
         assert!(StateFolder::take(folder.path().to_owned()).is_err());
-        assert!(folder.path().join(".draft-Xy9").exists(), "whoever does not get the folder removes nothing");
+        assert!(
+            folder.path().join(".gristmill-draft-Xy9").exists(),
+            "whoever does not get the folder removes nothing"
+        );
         drop(held);
     }
 }

@@ -4,12 +4,12 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// How the names of what is not whole yet begin.
-const DRAFT: &str = ".draft-";
+/// How the names of what is not whole yet begin, as nobody's own do.
+const DRAFT: &str = ".gristmill-draft-";
 
 /// What is promised of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,15 @@ pub fn create_new(
 ) -> io::Result<()> {
     draft(path, promise, write)?.persist_noclobber(path).map_err(|error| error.error)?;
     sync_name(path, promise)
+}
+
+/// Makes a link, in the place of a file or link that may be there.
+///
+/// # Errors
+/// What the file system says; then nothing has changed.
+pub fn replace_link(path: &Path, to: &Path) -> io::Result<()> {
+    let draft = named_as_draft().make_in(folder(path), |draft| symlink(to, draft))?;
+    Ok(draft.into_temp_path().persist(path)?)
 }
 
 /// Whether a name is that of a file that is not whole yet, or never became so as its writer was killed.
@@ -160,14 +169,18 @@ fn draft<E: From<io::Error>>(
         Promise::PrivateAndDurable | Promise::Private => 0o600,
         Promise::Durable | Promise::Plain => 0o666, // less what the umask takes
     };
-    let mut builder = tempfile::Builder::new();
-    let mut draft =
-        builder.prefix(DRAFT).permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
+    let mut draft = named_as_draft().permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
     write(draft.as_file_mut())?;
     if promise.is_durable() {
         draft.as_file().sync_all()?;
     }
     Ok(draft)
+}
+
+fn named_as_draft() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(DRAFT);
+    builder
 }
 
 /// Without this the loss of power could bring the old content back.
@@ -186,7 +199,6 @@ fn folder(path: &Path) -> &Path {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
 
     fn text(words: &str) -> impl FnOnce(&mut File) -> io::Result<()> {
         move |file| file.write_all(words.as_bytes())

@@ -288,7 +288,7 @@ mod tests {
     fn record_that_is_claimed_removes_what_an_up_that_was_killed_has_left() {
         let folder = tempfile::tempdir().unwrap();
         Record::claim(folder.path(), place()).unwrap().remove().unwrap();
-        let left = folder.path().join(RECORD_FOLDER).join(".draft-Ab3");
+        let left = folder.path().join(RECORD_FOLDER).join(".gristmill-draft-Ab3");
         fs::write(&left, "half").unwrap();
         let record = Record::claim(folder.path(), place()).unwrap();
         assert!(!left.exists());

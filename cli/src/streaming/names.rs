@@ -126,14 +126,19 @@ pub struct Properties(BTreeMap<String, String>);
 impl Properties {
     /// Sets a property under both of its names; a later one replaces an earlier one.
     pub fn set(&mut self, name: &str, value: &str) {
+        for name in Self::names_of(name) {
+            self.0.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// All names of the property that has this one.
+    pub fn names_of(name: &str) -> impl Iterator<Item = &str> {
         let other = ALIASES.iter().find_map(|(old, new)| match name {
             _ if name == *old => Some(*new),
             _ if name == *new => Some(*old),
             _ => None,
         });
-        for name in [Some(name), other, both_spellings(name)].into_iter().flatten() {
-            self.0.insert(name.to_owned(), value.to_owned());
-        }
+        [Some(name), other, both_spellings(name)].into_iter().flatten()
     }
 
     /// Puts the values of properties in the place of `${NAME}` in others, as Hadoop does when it reads them, and what

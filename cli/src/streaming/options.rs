@@ -14,7 +14,8 @@ use gristmill_runtime::streaming::{
 use gristmill_worker::input::list::named_by;
 use gristmill_worker::input::{Compression, FilePath};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Options with a value behind them.
@@ -49,6 +50,12 @@ const WITH_VALUE: [&str; 29] = [
     "tokenCacheFile",
     "numMapTasks",
 ];
+
+/// Bytes of a file of settings. Those of whole clusters have some hundred thousand.
+const CONFIGURATION_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes of a file's name.
+const NAME_BYTES_MAX: usize = 255;
 
 /// The property that says what a name without a scheme means.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
@@ -90,12 +97,14 @@ pub struct TypedOptions {
     pub variables: BTreeMap<String, String>,
     pub lazy_output: bool,
     pub help: bool,
+    /// Properties that a file of settings has said to be final.
+    finals: BTreeSet<String>,
     /// What is passed over, with the reason.
     pub remarks: Vec<String>,
 }
 
 /// Reads the words. Where several set one property, the last counts, but as in Hadoop none of a file of settings that is set
-/// outside it too, and `-fs` only where `-D` does not.
+/// outside it too, none of one that stands behind another that calls its own final, and `-fs` only where `-D` does not.
 ///
 /// # Errors
 /// A word that is no option, an option without its value.
@@ -221,20 +230,42 @@ impl TypedOptions {
     fn read_configuration(&mut self, name: &str) -> Result<(), StreamError> {
         let properties = configuration(name)
             .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {name}: {error}")))?;
-        properties.iter().for_each(|(name, value)| self.properties.set(name, value));
+        for Property { name, value, is_final } in properties {
+            if self.finals.contains(&name) {
+                self.remarks.push(format!("-conf: {name} is final, so that {value} does not count"));
+                continue;
+            }
+            self.properties.set(&name, &value);
+            if is_final {
+                self.finals.extend(Properties::names_of(&name).map(str::to_owned));
+            }
+        }
         Ok(())
     }
+}
+
+/// A property as a file of settings has it.
+struct Property {
+    name: String,
+    value: String,
+    /// No file that is read later changes it.
+    is_final: bool,
 }
 
 /// The properties of a configuration file of Hadoop, each with its value.
 ///
 /// # Errors
 /// A file that cannot be read, is no configuration, or includes others, which are not read.
-fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
+fn configuration(name: &str) -> io::Result<Vec<Property>> {
     let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let text = String::from_utf8(std::fs::read(path)?)
-        .map_err(|_| wrong("it is not written in UTF-8; convert it".to_owned()))?;
+    let mut bytes = Vec::new();
+    File::open(path)?.take(CONFIGURATION_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if CONFIGURATION_BYTES_MAX < bytes.len() as u64 {
+        return Err(wrong(format!("it has more than {CONFIGURATION_BYTES_MAX} bytes")));
+    }
+    let text =
+        String::from_utf8(bytes).map_err(|_| wrong("it is not written in UTF-8; convert it".to_owned()))?;
     let tree = roxmltree::Document::parse(&text).map_err(|error| wrong(error.to_string()))?;
     if !tree.root_element().has_tag_name("configuration") {
         return Err(wrong("it has no <configuration>".to_owned()));
@@ -256,7 +287,8 @@ fn configuration(name: &str) -> io::Result<Vec<(String, String)>> {
             text.or_else(|| property.attribute(tag).map(str::to_owned))
         };
         // A value may be a separator.
-        Some((inner("name")?.trim().to_owned(), inner("value")?))
+        let (name, value) = (inner("name")?.trim().to_owned(), inner("value")?);
+        Some(Property { name, value, is_final: inner("final").is_some_and(|word| word.trim() == "true") })
     });
     Ok(properties.collect())
 }
@@ -621,7 +653,10 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
     let path = place.local(path).map_err(|error| StreamError::new(code::FAILED, format!("{error:#}")))?;
     let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.is_empty()).map(str::to_owned).or(own).unwrap_or_default();
-    let is_plain = !name.is_empty() && !name.contains('/') && ![".", "..", "tmp"].contains(&&*name);
+    let is_plain = !name.is_empty()
+        && name.len() <= NAME_BYTES_MAX
+        && !name.contains('/')
+        && ![".", "..", "tmp"].contains(&&*name);
     if is_plain {
         return Ok((path, name));
     }
@@ -705,6 +740,7 @@ mod tests {
         let [one, two] = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
         [&one, &two].iter().for_each(|name| std::fs::write(name, "").unwrap());
         assert_eq!(refused(&format!("-files {one}#x,{two}#x")), code::CONFIGURATION);
+        assert_eq!(refused(&format!("-files {one}#{}", "x".repeat(NAME_BYTES_MAX + 1))), code::FAILED);
         let again = one
             .replace("/one", "/../x/one")
             .replace("/x/", &format!("/{}/", folder.path().file_name().unwrap().display()));
@@ -731,6 +767,18 @@ mod tests {
             ["mapreduce.job.reduces", "fs.defaultFS"].map(|name| properties.get(name).unwrap().to_owned())
         };
         assert_eq!(set(&conf), ["2", "file:///"]);
+        // What one file calls final no later one changes, under none of its names; who types it does.
+        let first = tempfile::NamedTempFile::new().unwrap();
+        let own =
+            "<property><name>mapreduce.job.reduces</name><value>5</value><final>true</final></property>";
+        std::fs::write(first.path(), format!("<configuration>{own}{reduces}</configuration>")).unwrap();
+        let both = format!("-conf {} {conf}", first.path().display());
+        assert_eq!(set(&both), ["5", "file:///"]);
+        assert_eq!(read(&words(&both)).unwrap().remarks.len(), 2);
+        assert_eq!(set(&format!("-numReduceTasks 3 {both}")), ["3", "file:///"]);
+        assert_eq!(set(&format!("{conf} {both}")), ["5", "file:///"]);
+        std::fs::write(first.path(), vec![b' '; CONFIGURATION_BYTES_MAX as usize + 1]).unwrap();
+        assert_eq!(read(&words(&both)).unwrap_err().code, code::CONFIGURATION);
         assert_eq!(set(&format!("-fs hdfs://a -numReduceTasks 3 {conf}")), ["3", "hdfs://a"]);
         assert_eq!(
             set(&format!("-D mapreduce.job.reduces=4 -D fs.defaultFS=hdfs://b {conf} -fs hdfs://a")),

@@ -216,11 +216,11 @@ mod tests {
         }
         let known = [None, Some("number 2".to_owned()), Some("number 3".to_owned()), None];
         assert_eq!(names(&archive), known);
-        fs::write(path.join(".draft-x"), "half").unwrap();
+        fs::write(path.join(".gristmill-draft-x"), "half").unwrap();
         fs::write(path.join("other"), "not ours").unwrap();
         let next = Archive::open(&path).unwrap();
         assert_eq!(names(&next), known);
-        assert!(!path.join(".draft-x").exists() && path.join("other").exists());
+        assert!(!path.join(".gristmill-draft-x").exists() && path.join("other").exists());
     }
 
     #[test]

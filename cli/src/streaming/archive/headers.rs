@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::rc::Rc;
 use tar::{EntryType, Header};
 
@@ -16,6 +17,14 @@ const BETWEEN_BYTES_MAX: usize = 8 << 20;
 
 /// Zeros at the end of an archive, bytes.
 const END_BYTES: u64 = 2 * BLOCK as u64;
+
+/// Where the size stands in a header, and of that what is left of a number of 64 bits when it is written in binary; where
+/// the kind of the header, its version and the folders of the name.
+const SIZE: Range<usize> = 124..136;
+const SIZE_ABOVE: Range<usize> = 125..128;
+const MAGIC: Range<usize> = 257..263;
+const VERSION: Range<usize> = 263..265;
+const PREFIX: Range<usize> = 345..500;
 
 /// Names of extended headers of files of which only some pieces are in the archive begin so.
 const SPARSE: &[u8] = b"GNU.sparse.";
@@ -95,7 +104,7 @@ impl Watch {
             }
             let length = usize::try_from(header.entry_size()?).unwrap_or(usize::MAX);
             let Some(content) = rest.get(..length) else { break };
-            let name = || Some(content.strip_suffix(b"\0").unwrap_or(content).to_vec());
+            let name = || content.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
             match kind {
                 EntryType::GNULongName => extended.long[0] = name(),
                 EntryType::GNULongLink => extended.long[1] = name(),
@@ -130,6 +139,29 @@ impl Watch {
 }
 
 impl Extended {
+    /// What the records of a header for all entries behind it say.
+    ///
+    /// # Errors
+    /// What is no list of records, or says something of these entries that the library does not heed.
+    pub(super) fn of_all(content: impl Read) -> io::Result<()> {
+        let mut records = Vec::new();
+        content.take(BETWEEN_BYTES_MAX as u64).read_to_end(&mut records)?;
+        let mut extended = Self::default();
+        extended.read(&records)?;
+        let says = extended.recorded.iter().any(Option::is_some) || extended.size.is_some();
+        if says || extended.has_holes {
+            let said = "a header says of all entries behind it what they are called, or how long they are";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, said));
+        }
+        Ok(())
+    }
+
+    /// Whether two headers give the entry different names, of which each program takes another.
+    pub(super) fn names_differ(&self) -> bool {
+        let pairs = self.long.iter().zip(&self.recorded);
+        pairs.into_iter().any(|(long, recorded)| long.is_some() && recorded.is_some() && long != recorded)
+    }
+
     /// The name of the entry, and where it leads, if that is said here.
     pub(super) fn names(&self) -> [Option<&[u8]>; 2] {
         [0, 1].map(|which| self.long[which].as_deref().or(self.recorded[which].as_deref()))
@@ -148,10 +180,7 @@ impl Extended {
             match name {
                 b"path" => self.recorded[0] = Some(value.to_vec()),
                 b"linkpath" => self.recorded[1] = Some(value.to_vec()),
-                b"size" => {
-                    let size = str::from_utf8(value).ok().and_then(|size| size.parse().ok());
-                    self.size = Some(size.ok_or_else(damaged)?);
-                }
+                b"size" => self.size = Some(number(value).ok_or_else(damaged)?),
                 _ => self.has_holes |= name.starts_with(SPARSE),
             }
             records = rest;
@@ -160,10 +189,33 @@ impl Extended {
     }
 }
 
+/// Refuses a header of which the library reads less than it says.
+///
+/// # Errors
+/// A size of more bytes than there are anywhere, and folders of a name in a header of a version that it does not know.
+pub(super) fn refuse_unread(header: &Header) -> io::Result<()> {
+    let bytes = header.as_bytes();
+    let is_too_long = bytes[SIZE][0] & 0x80 != 0
+        && (bytes[SIZE][0] != 0x80 || bytes[SIZE_ABOVE].iter().any(|byte| *byte != 0));
+    let is_cut = bytes[MAGIC] == *b"ustar\0" && bytes[VERSION] != *b"00" && bytes[PREFIX][0] != 0;
+    let why = match (is_too_long, is_cut) {
+        (true, _) => "an entry says that it has more bytes than there can be",
+        (_, true) => "an entry has a header of an unknown version",
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// A number in digits alone.
+fn number(digits: &[u8]) -> Option<u64> {
+    let digits = str::from_utf8(digits).ok()?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
 /// The first record, and what is behind it.
 fn record(records: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let digits = records.iter().position(|byte| *byte == b' ')?;
-    let length: usize = str::from_utf8(&records[..digits]).ok()?.parse().ok()?;
+    let length = usize::try_from(number(&records[..digits])?).ok()?;
     let (record, rest) = records.split_at_checked(length)?;
     let text = record.get(digits + 1..)?.strip_suffix(b"\n")?;
     let equals = text.iter().position(|byte| *byte == b'=')?;

@@ -10,7 +10,7 @@ mod headers;
 use super::links::way;
 use flate2::read::MultiGzDecoder;
 use gristmill_worker::input::FilePath;
-use headers::watched;
+use headers::{Extended, refuse_unread, watched};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -40,6 +40,9 @@ const DIRECTORY_HEADER: usize = 46;
 
 /// The longest name in an archive, as the system has it, bytes.
 const NAME_BYTES_MAX: usize = 4096;
+
+/// Folders in each other: of deeper ones not all can be opened at once, as whoever removes them does.
+const FOLDERS_MAX: usize = 256;
 
 /// Where the rights stand in the header of an entry of a tar file.
 const TAR_MODE: Range<usize> = 100..108;
@@ -77,7 +80,7 @@ pub enum ArchiveError {
     Special(FilePath),
     #[error("`{0}` in it cannot be made here: {1}")]
     Entry(FilePath, io::Error),
-    #[error("a name in it has more than {NAME_BYTES_MAX} bytes")]
+    #[error("a name in it has more than {NAME_BYTES_MAX} bytes or {FOLDERS_MAX} folders")]
     LongName,
     #[error("its links lead along more than {STEPS_MAX} folders in all")]
     LongWay,
@@ -142,7 +145,7 @@ impl Unpacking<'_> {
         if ENTRIES_MAX < self.entries {
             return Err(ArchiveError::TooLarge);
         }
-        if NAME_BYTES_MAX < name.as_os_str().len() {
+        if NAME_BYTES_MAX < name.as_os_str().len() || FOLDERS_MAX < name.components().count() {
             return Err(ArchiveError::LongName);
         }
         let outside = || ArchiveError::Outside(name.into());
@@ -243,6 +246,7 @@ impl Unpacking<'_> {
             let mut entry = entry.map_err(ArchiveError::Damaged)?;
             let extended = watch.at_content().map_err(ArchiveError::Damaged)?;
             let header = entry.header();
+            refuse_unread(header).map_err(ArchiveError::Damaged)?;
             let kind = header.entry_type();
             let (path, link) = (header.path_bytes(), header.link_name_bytes());
             let [long_path, long_link] = extended.names();
@@ -253,6 +257,9 @@ impl Unpacking<'_> {
             let is_lost = kind == EntryType::XGlobalHeader && (long_path.is_some() || long_link.is_some());
             if is_lost || (kind != EntryType::GNUSparse && size != entry.size()) {
                 return Err(ArchiveError::damaged("an extended header cannot be read"));
+            }
+            if extended.names_differ() {
+                return Err(ArchiveError::damaged("an entry has two names"));
             }
             if extended.has_holes {
                 return Err(ArchiveError::Special(name.into()));
@@ -278,7 +285,7 @@ impl Unpacking<'_> {
     ) -> Result<(), ArchiveError> {
         let ends_as_folder = name.as_os_str().as_bytes().ends_with(b"/");
         match (kind, target) {
-            (EntryType::XGlobalHeader, _) => Ok(()),
+            (EntryType::XGlobalHeader, _) => Extended::of_all(entry).map_err(ArchiveError::Damaged),
             (EntryType::Directory, _) => self.folder(name),
             // So the oldest kind of tar has them.
             (EntryType::Regular, _) if ends_as_folder && entry.size() == 0 => self.folder(name),
@@ -578,6 +585,8 @@ mod tests {
             format!("160 path={long}"),
             format!("{value}9 size=2\n"),
             "10 size=5x\n".to_owned(),
+            "10 size=+1\n".to_owned(),
+            "+9 path=x\n".to_owned(),
         ];
         for wrong in wrong {
             assert!(matches!(of(&wrong), Err(ArchiveError::Damaged(_))), "{wrong}");
@@ -590,6 +599,50 @@ mod tests {
         }
         let tar = tar_of(&[named(b'g', "8 c=abc\n"), named(b'x', &name), tar_entry("cut", b'0', "", b"x")]);
         assert!(unpacked("a.tar", &tar).unwrap().path().join("to").join(&long).exists());
+        // What is said of all entries, and two names of one, of which others read another; one name twice is one.
+        let entry = || tar_entry("cut", b'0', "", b"x");
+        for said in ["9 path=x\n", "13 linkpath=x\n", "9 size=1\n", "22 GNU.sparse.name=ab\n", "9 c=abc\n"] {
+            let tar = tar_of(&[named(b'g', said), entry()]);
+            assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::Damaged(_))), "{said}");
+        }
+        for other in ["another", &*long] {
+            let tar = tar_of(&[named(b'L', other), named(b'x', &name), entry()]);
+            assert_eq!(unpacked("a.tar", &tar).is_ok(), other == long);
+        }
+        // Zeros end a name.
+        let folder = unpacked("a.tar", &tar_of(&[named(b'L', "name\0\0\0rest"), entry()])).unwrap();
+        assert_eq!(fs::read(folder.path().join("to/name")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn headers_of_which_less_would_be_read_than_they_say_are_refused() {
+        let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut entry = tar_entry("f", b'0', "", b"one");
+            change(&mut entry);
+            entry[148..156].fill(b' ');
+            let sum: u32 = entry[..TAR_BLOCK].iter().map(|byte| u32::from(*byte)).sum();
+            entry[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+            unpacked("a.tar", &tar_of(&[entry]))
+        };
+        let with_prefix = |version: &[u8]| {
+            changed(&|entry| {
+                entry[257..265].copy_from_slice(&[b"ustar\0", version].concat());
+                entry[345] = b'p';
+            })
+        };
+        assert!(with_prefix(b"00").unwrap().path().join("to/p/f").exists());
+        for version in [b"\0\0", b"  "] {
+            assert!(matches!(with_prefix(version), Err(ArchiveError::Damaged(_))));
+        }
+        let of_size = |above: &[u8; 4]| {
+            changed(&|entry| {
+                entry[124..136].copy_from_slice(&[&above[..], &[0, 0, 0, 0, 0, 0, 0, 3]].concat())
+            })
+        };
+        assert!(of_size(&[0x80, 0, 0, 0]).is_ok());
+        for above in [[0x80, 0x7f, 0, 0], [0x80, 0, 0, 1], [0x81, 0, 0, 0], [0xff; 4]] {
+            assert!(matches!(of_size(&above), Err(ArchiveError::Damaged(_))), "{above:?}");
+        }
     }
 
     #[test]
@@ -601,6 +654,11 @@ mod tests {
         let long = tar_entry("h", b'L', "", "a/".repeat(NAME_BYTES_MAX).as_bytes());
         let tar = tar_of(&[long, tar_entry("cut", b'0', "", b"")]);
         assert!(matches!(unpacked("a.tar", &tar), Err(ArchiveError::LongName)));
+        for folders in [FOLDERS_MAX - 1, FOLDERS_MAX] {
+            let deep = tar_entry("h", b'L', "", format!("{}f", "a/".repeat(folders)).as_bytes());
+            let unpacked = unpacked("a.tar", &tar_of(&[deep, tar_entry("cut", b'0', "", b"")]));
+            assert_eq!(unpacked.is_ok(), folders < FOLDERS_MAX);
+        }
         let mut entries = vec![tar_entry("d/", b'5', "", b"")];
         for number in 0..LINKS {
             let way = format!("{}c{}", "d/../".repeat(700), number + 1);

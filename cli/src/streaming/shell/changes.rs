@@ -29,7 +29,7 @@ impl FileCall<'_> {
             return Ok(());
         }
         let set = || {
-            let rights = changed(found.permissions().mode() & 0o777, found.is_dir(), mode);
+            let rights = changed(found.permissions().mode() & 0o7777, found.is_dir(), mode);
             let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
             rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights)))
         };
@@ -51,11 +51,19 @@ impl FileCall<'_> {
     }
 }
 
-/// Rights after a change such as `755`, `u+x,go-w` or `a=rX`; `None` if it cannot be read.
+/// The bits of a folder by which what is made in it belongs to its owner or group. No mode of Hadoop names them.
+const SET_IDS: u32 = 0o6000;
+
+/// The bit of a folder by which only owners remove what is in it.
+const STICKY: u32 = 0o1000;
+
+/// Rights after a change such as `755`, `u+x,go-w`, `+t` or `a=rX`; `None` if it cannot be read. Digits are three, or four
+/// with one for the sticky bit.
 fn changed(mut rights: u32, is_folder: bool, mode: &str) -> Option<u32> {
-    if !mode.is_empty() && mode.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {
-        // What stands in front of nine bits, such as the sticky one, is not kept here.
-        return u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o1777).map(|mode| mode & 0o777);
+    if mode.bytes().all(|byte| byte.is_ascii_digit()) {
+        let digits = u32::from_str_radix(mode, 8).ok().filter(|digits| *digits <= 0o1777);
+        let kept = if is_folder { rights & SET_IDS } else { 0 };
+        return digits.filter(|_| (3..=4).contains(&mode.len())).map(|digits| kept | digits);
     }
     for change in mode.split(',') {
         let at = change.find(['+', '-', '='])?;
@@ -73,6 +81,10 @@ fn changed(mut rights: u32, is_folder: bool, mode: &str) -> Option<u32> {
         let mut bits = 0;
         for letter in what.chars() {
             bits |= match letter {
+                't' => {
+                    whom |= STICKY;
+                    STICKY
+                }
                 'r' => 0o444,
                 'w' => 0o222,
                 // Where somebody may already, and into folders.
@@ -104,7 +116,15 @@ mod tests {
             (0o777, "go-w,o-x", Some(0o754)),
             (0o000, "a=r", Some(0o444)),
             (0o640, "+x", Some(0o751)),
-            (0o777, "1777", Some(0o777)),
+            (0o777, "1777", Some(0o1777)),
+            (0o1777, "777", Some(0o777)),
+            (0o1777, "g-w", Some(0o1757)),
+            (0o755, "+t", Some(0o1755)),
+            (0o1777, "o=r", Some(0o1774)),
+            (0o1777, "o-wt", Some(0o775)),
+            (0o644, "7", None),
+            (0o644, "2755", None),
+            (0o644, "00755", None),
             (0o644, "888", None),
             (0o644, "u+z", None),
             (0o644, "", None),
@@ -112,5 +132,7 @@ mod tests {
             assert_eq!(changed(before, false, mode), after, "{mode}");
         }
         assert_eq!(changed(0o640, true, "u=rwX,go=X"), Some(0o711));
+        assert_eq!([0o2775, 0o4644].map(|before| changed(before, true, "750")), [Some(0o2750), Some(0o4750)]);
+        assert_eq!(changed(0o2775, true, "o-x"), Some(0o2774));
     }
 }

@@ -3,7 +3,7 @@
 //! Which files go where; how one goes is in `copying`. What is refused is refused before anything is written.
 
 use super::copying::{
-    Taken, TreeCopy, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
+    Taken, TreeCopy, holds_link, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
 };
 use super::trees::entries;
 use super::{FileCall, NOT_FOUND, Refused, io_refused, refuse_no_folder};
@@ -179,20 +179,38 @@ impl FileCall<'_> {
             }
         }
         if self.has(&["f"]) {
-            self.refuse_overwritten(&goes, way)?;
+            self.refuse_overwritten(&goes, target, way)?;
         }
         Ok(goes)
     }
 
     /// Refuses a source that lies where one before it goes, or in it, or to which a link there leads: it would be another one
-    /// when its turn comes.
-    fn refuse_overwritten(&self, goes: &[(PathBuf, PathBuf)], copied: CopyWay) -> Result<(), Refused> {
-        let mut sources = BTreeSet::new();
-        for (turn, (source, _)) in
-            goes.iter().enumerate().filter(|(_, (source, _))| source.as_os_str() != STDIN)
-        {
+    /// when its turn comes. So would the folder where all go.
+    fn refuse_overwritten(
+        &self,
+        goes: &[(PathBuf, PathBuf)],
+        target: &Path,
+        copied: CopyWay,
+    ) -> Result<(), Refused> {
+        // Each with the turn in which it counts last, and what of that turn it belongs to.
+        let mut needed = BTreeSet::new();
+        let mut need = |places: Vec<PathBuf>, turn: usize, path| {
+            needed.extend(places.into_iter().map(|place| (place, turn, path)));
+        };
+        for (turn, (source, place)) in goes.iter().enumerate() {
+            if target.is_dir() {
+                need(crossed(target, true), turn, target);
+            }
+            if source.as_os_str() == STDIN {
+                continue;
+            }
             // A link that is moved is not followed itself.
-            sources.extend(crossed(source, copied != CopyWay::Moved).into_iter().map(|place| (place, turn)));
+            need(crossed(source, copied != CopyWay::Moved), turn, source);
+            // What would go onto itself stays, as long as both of its names lead there.
+            if onto_itself(source, place).is_some() {
+                need(crossed(source, true), turn, source);
+                need(crossed(place, true), turn, place);
+            }
         }
         for (turn, (source, place)) in goes.iter().enumerate() {
             let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
@@ -200,9 +218,10 @@ impl FileCall<'_> {
             // What is new, or stays as it is, takes nothing away.
             let is_written = fs::symlink_metadata(place).is_ok() && onto_itself(source, place).is_none();
             let Some(at) = at.filter(|_| is_written) else { continue };
-            let mut below = sources.range((at.clone(), 0)..).take_while(|(other, _)| other.starts_with(&at));
-            if let Some((_, later)) = below.find(|(_, other)| turn < *other) {
-                let [one, other] = [source, &goes[*later].0].map(|path| self.uri(path));
+            let from = (at.clone(), 0, Path::new(""));
+            let mut below = needed.range(from..).take_while(|(other, ..)| other.starts_with(&at));
+            if let Some((_, _, other)) = below.find(|(_, other, _)| turn < *other) {
+                let [one, other] = [source, *other].map(|path| self.uri(path));
                 return Err(Refused(format!(
                     "`{other}' would be overwritten by `{one}' before its turn; copy or move one of them by itself"
                 )));
@@ -243,8 +262,7 @@ impl FileCall<'_> {
             return self.copy_tree(source, place, &mut TreeCopy::default()).map(drop);
         }
         self.refuse_kept(name, place)?;
-        let is_link = fs::symlink_metadata(source).is_ok_and(|found| found.is_symlink());
-        if is_link && way == CopyWay::Up {
+        if way == CopyWay::Up && holds_link(source) {
             // Where it goes to it would lead elsewhere.
             return self.copy_away(source, place);
         }

@@ -3,7 +3,7 @@
 //! A copy is there whole or not at all, and takes the place of another only where it may. Nothing is copied onto, into or
 //! behind itself, under whatever names it goes, at the top or below.
 
-use super::trees::Trail;
+use super::trees::{Trail, entries};
 use super::{FileCall, Refused, io_refused};
 use crate::terminal;
 use gristmill_worker::folder::id_of;
@@ -12,7 +12,7 @@ use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// What of a file's rights is copied: not that it runs as its owner.
@@ -45,6 +45,8 @@ pub(super) struct TreeCopy {
 enum CopiedName {
     File(CopiedStamp),
     Folder,
+    /// Where it led.
+    Link(PathBuf),
 }
 
 /// By which a file is known not to have changed, also when its time was set back.
@@ -83,6 +85,16 @@ fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
 
+/// Whether there is a link, or in what is there. What cannot be looked at may have one.
+pub(super) fn holds_link(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => {
+            entries(path).map_or(true, |below| below.iter().any(|path| holds_link(path)))
+        }
+        found => found.map_or(true, |found| found.is_symlink()),
+    }
+}
+
 impl FileCall<'_> {
     /// What becomes of files that are there.
     pub(super) fn taken(&self) -> Taken {
@@ -97,6 +109,12 @@ impl FileCall<'_> {
         copy: &mut TreeCopy,
     ) -> Result<Copied, Refused> {
         let from = self.uri(source);
+        if self.stays_link(source) {
+            let to = io_refused(&from, fs::read_link(source))?;
+            io_refused(&self.uri(target), write_link(target, self.taken(), &to))?;
+            copy.copied.push((source.to_owned(), CopiedName::Link(to)));
+            return Ok(Copied::Whole);
+        }
         let found = io_refused(&from, fs::metadata(source))?;
         if !found.is_dir() {
             // Only one that is named itself is somebody's who writes to it, or reads from it.
@@ -165,13 +183,19 @@ impl FileCall<'_> {
     /// Copies a file or folder, and if that is all of it, removes what was copied and has not changed since.
     pub(super) fn copy_away(&self, source: &Path, target: &Path) -> Result<(), Refused> {
         let from = self.uri(source);
-        refuse_special(&from, &io_refused(&from, fs::metadata(source))?)?;
+        let is_folder = if self.stays_link(source) {
+            false
+        } else {
+            let found = io_refused(&from, fs::metadata(source))?;
+            refuse_special(&from, &found)?;
+            found.is_dir()
+        };
         refuse_special_target(&self.uri(target), target)?;
         if !is_link(target) && fs::read_dir(target).is_ok_and(|mut below| below.next().is_some()) {
             // As on one disk: what is in both would be gone, and what is in one only no longer known from the other.
             return Err(Refused(format!("`{}': Directory is not empty", self.uri(target))));
         }
-        if !is_link(target) && target.is_dir() && source.is_dir() {
+        if !is_link(target) && target.is_dir() && is_folder {
             // It has its own rights, which are not those of what is moved.
             io_refused(&self.uri(target), fs::remove_dir(target))?;
         }
@@ -191,15 +215,23 @@ impl FileCall<'_> {
     fn remove_copied(&self, path: &Path, was: &CopiedName) -> Result<(), Refused> {
         let name = self.uri(path);
         let found = io_refused(&name, fs::symlink_metadata(path))?;
+        let is_same_link =
+            |to: &Path| found.is_symlink() && fs::read_link(path).is_ok_and(|leads| leads == to);
         let removed = match was {
-            _ if found.is_symlink() => fs::remove_file(path),
+            CopiedName::Link(to) if is_same_link(to) => fs::remove_file(path),
+            CopiedName::File(_) | CopiedName::Folder if found.is_symlink() => fs::remove_file(path),
             CopiedName::File(stamp) if stamp.is_that_of(&found) => fs::remove_file(path),
-            CopiedName::File(_) => {
+            CopiedName::File(_) | CopiedName::Link(_) => {
                 return Err(Refused(format!("`{name}': has changed since it was copied, so it stays")));
             }
             CopiedName::Folder => fs::remove_dir(path),
         };
         io_refused(&name, removed)
+    }
+
+    /// Whether this is a link that stays one: moved to another disk it is as on the same.
+    fn stays_link(&self, source: &Path) -> bool {
+        self.name == "mv" && is_link(source)
     }
 
     /// Gives a copy the times of another file, if it is to have them.
@@ -271,6 +303,13 @@ fn rename(source: &Path, target: &Path, taken: Taken) -> io::Result<()> {
         // A disk that cannot look and rename at once: whoever calls this has looked.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => fs::rename(source, target),
         renamed => Ok(renamed?),
+    }
+}
+
+fn write_link(target: &Path, taken: Taken, to: &Path) -> io::Result<()> {
+    match taken {
+        Taken::Replaced => whole_file::replace_link(target, to),
+        Taken::Kept => symlink(to, target),
     }
 }
 

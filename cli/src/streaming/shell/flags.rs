@@ -14,8 +14,8 @@ const FLAGS: [(&[&str], &[&str]); 17] = [
     (&["chmod", "chown", "chgrp"], &["R"]),
     (&["setrep"], &["R", "w"]),
     (&["test"], &["e", "d", "f", "z", "s", "r", "w"]),
-    (&["put", "copyFromLocal", "moveFromLocal"], &["f", "p", "l", "d"]),
-    (&["get", "copyToLocal"], &["f", "p", "ignoreCrc"]),
+    (&["put", "copyFromLocal", "moveFromLocal"], &["f", "p", "l", "d", "t=", "q="]),
+    (&["get", "copyToLocal"], &["f", "p", "ignoreCrc", "t=", "q="]),
     (&["cp"], &["f", "p", "d"]),
     (&["mv"], &["f"]),
     (&["expunge"], &["immediate"]),
@@ -51,10 +51,20 @@ pub(super) fn take_flags<'a>(
         (flags, words) = match rest {
             [value, rest @ ..] if has_value => ([flags, vec![(flag, value.as_str())]].concat(), rest),
             _ if known.contains(&flag) => ([flags, vec![(flag, "")]].concat(), rest),
+            // `-cp -ptopax`: of times, owner, permission and more the times are asked for.
+            _ if command == "cp" && is_choice(flag) => {
+                let times = flag.contains('t').then_some(("p", ""));
+                ([flags, Vec::from_iter(times)].concat(), rest)
+            }
             // `-chmod -w FILE`: a mode.
             _ if command == "chmod" => break,
             _ => return Err(word),
         };
     }
     Ok((flags, words))
+}
+
+/// Whether a flag says which of a file's properties are kept, `-p` and letters.
+fn is_choice(flag: &str) -> bool {
+    flag.strip_prefix('p').is_some_and(|letters| letters.chars().all(|letter| "topax".contains(letter)))
 }

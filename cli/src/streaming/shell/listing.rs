@@ -126,7 +126,8 @@ impl FileCall<'_> {
             Ok(metadata) => metadata,
             Err(refused) => return Ok(Err(refused)),
         };
-        let seconds = u64::try_from(metadata.mtime()).unwrap_or(0);
+        let [seconds, accessed] =
+            [metadata.mtime(), metadata.atime()].map(|seconds| u64::try_from(seconds).unwrap_or(0));
         let (size, block) = if metadata.is_dir() { (0, 0) } else { (metadata.len(), BLOCK_BYTES) };
         let mut text = String::new();
         let mut letters = format.chars();
@@ -145,6 +146,8 @@ impl FileCall<'_> {
                 Some('o') => text.push_str(&block.to_string()),
                 Some('r') => text.push(if metadata.is_dir() { '0' } else { '1' }),
                 Some('u') => text.push_str(self.places.user()),
+                Some('x') => text.push_str(&format!("{} {}", date(accessed), clock(accessed))),
+                Some('X') => text.push_str(&format!("{accessed}000")),
                 Some('y') => text.push_str(&format!("{} {}", date(seconds), clock(seconds))),
                 Some('Y') => text.push_str(&format!("{seconds}000")),
                 Some(other) => text.push(other),

@@ -41,7 +41,7 @@ Usage: hadoop fs [generic options]
   -appendToFile LOCAL... PATH   -cat PATH...   -chmod [-R] MODE PATH...   -chown|-chgrp [-R] OWNER PATH...
   -copyFromLocal, -put [-f] [-p] LOCAL... PATH   -moveFromLocal [-f] LOCAL... PATH
   -copyToLocal, -get [-f] [-p] PATH... LOCAL
-  -count [-h] PATH...   -cp [-f] [-p] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
+  -count [-h] PATH...   -cp [-f] [-p[topax]] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
   -find PATH... [-name|-iname PATTERN] [-print|-print0]   -getmerge [-nl] [-skip-empty-file] PATH... LOCAL
   -head PATH   -tail PATH
   -ls [-C] [-d] [-h] [-R] [-S] [-t] [-r] PATH...   -mkdir [-p] PATH...   -mv [-f] PATH... PATH
@@ -397,8 +397,9 @@ impl<'a> FileCall<'a> {
             ("w", _) => may(path, Access::WRITE_OK),
             ("d", Ok(found)) => found.is_dir(),
             ("f", Ok(found)) => found.is_file(),
-            ("z", Ok(found)) => found.len() == 0,
-            ("s", Ok(found)) => found.is_dir() || 0 < found.len(),
+            // A folder of Hadoop's has no bytes.
+            ("z", Ok(found)) => found.is_dir() || found.len() == 0,
+            ("s", Ok(found)) => !found.is_dir() && 0 < found.len(),
             _ => false,
         };
         let are = !self.flags.is_empty()
@@ -432,6 +433,7 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
             io::ErrorKind::NotFound => NOT_FOUND.to_owned(),
             io::ErrorKind::AlreadyExists => "File exists".to_owned(),
             io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+            io::ErrorKind::NotADirectory => "Is not a directory".to_owned(),
             io::ErrorKind::IsADirectory => "Is a directory".to_owned(),
             io::ErrorKind::DirectoryNotEmpty => "Directory is not empty".to_owned(),
             _ => error.to_string(),

@@ -247,7 +247,7 @@ fn what_comes_or_changes_while_a_folder_moves_to_another_disk_stays() {
     // Long enough to be met at.
     File::create(source.join("z")).unwrap().set_len(1 << 30).unwrap();
     let moving = fs_call(&sandbox, &["-moveFromLocal", source.to_str().unwrap(), "/"]).start();
-    let is_draft = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".draft-");
+    let is_draft = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".gristmill-draft-");
     let is_met = || {
         let target = sandbox.path("hdfs/d");
         target.join("b").exists() && fs::read_dir(target).unwrap().flatten().any(is_draft)
@@ -366,7 +366,9 @@ fn file_that_came_meanwhile_stays_when_a_put_without_force_ends() {
         let running = fs_call(&sandbox, &[words[0], source, &target_name]).stdin_file(&pipe).start();
         let is_begun = || {
             let names = fs::read_dir(sandbox.path("hdfs")).unwrap().flatten();
-            names.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".draft-"))
+            names
+                .into_iter()
+                .any(|entry| entry.file_name().to_string_lossy().starts_with(".gristmill-draft-"))
         };
         until("the draft of the copy", || is_begun().then_some(()));
         fs::write(&target, "kept\n").unwrap();
@@ -411,6 +413,12 @@ fn file_goes_and_its_content_stays_when_a_link_to_it_is_moved_from_this_machine(
     assert_eq!(fs::read(&there).unwrap(), b"content\n");
     assert!(fs::symlink_metadata(sandbox.path("folder/link")).is_err());
     assert!(sandbox.path("folder/file").exists());
+    // Also in a folder.
+    fs::create_dir(sandbox.path("folder/in")).unwrap();
+    symlink("../file", sandbox.path("folder/in/link")).unwrap();
+    run(&sandbox, &["-moveFromLocal", &sandbox.text("folder/in"), "/y"]);
+    assert_eq!(fs::read(sandbox.path("hdfs/y/link")).unwrap(), b"content\n");
+    assert!(!sandbox.path("folder/in").exists() && sandbox.path("folder/file").exists());
 }
 
 #[test]

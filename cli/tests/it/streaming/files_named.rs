@@ -283,6 +283,23 @@ fn source_to_which_a_link_leads_that_another_one_replaces_is_never_another_file(
         ends(&sandbox, words, 1, "before its turn");
         assert_eq!(run(&sandbox, &[&["-cat"], &all[..]].concat()), before, "{words:?}");
     }
+    // So does the way to the folder where all go, and to what would go onto itself but for the first one.
+    for name in ["a/b", "far/b", "q/y", "right/y"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    link(".", "t/self");
+    link("../far", "a/self");
+    link("../q", "a/z");
+    link(".", "t/z");
+    link("../t/z", "a/a2");
+    link("../right", "t/a2");
+    for words in
+        [&["-mv", "-f", "/a/self", "/a/b", "/t/self"][..], &["-mv", "-f", "/a/z", "/a/a2", "/t/a2/y", "/t"]]
+    {
+        ends(&sandbox, words, 1, "before its turn");
+        let left = run(&sandbox, &["-cat", "/a/b", "/far/b", "/q/y", "/right/y", "/t/a2/y", "/t/z/a2/y"]);
+        assert_eq!(left, "a/bfar/bq/yright/yright/yright/y", "{words:?}");
+    }
     // A link that moves is itself, and a folder that holds its own place stays alone.
     link("../live/v1", "s/z");
     run(&sandbox, &["-mv", "-f", "/s/*", "/live"]);
@@ -320,6 +337,37 @@ fn folder_that_moves_to_another_disk_is_never_mixed_with_one_that_is_there() {
     assert_eq!(fs::metadata(disk.path().join("d")).unwrap().mode() & 0o777, 0o700);
     assert_eq!(run(&sandbox, &["-cat", "/disk/d/*"]), "d/xd/z");
     assert!(!sandbox.path("hdfs/d").exists());
+}
+
+#[test]
+fn link_that_moves_stays_a_link_on_another_disk_too() {
+    let sandbox = Sandbox::new();
+    let Some(disk) = other_disk(&sandbox) else { return };
+    symlink(disk.path(), sandbox.path("disk")).unwrap();
+    for (name, text) in [("x/a", "new"), ("far/y", "far")] {
+        sandbox.write(&format!("hdfs/{name}"), text);
+    }
+    symlink(disk.path(), sandbox.path("hdfs/disk")).unwrap();
+    for (name, text) in [("a", "old"), ("file", "file")] {
+        fs::write(disk.path().join(name), text).unwrap();
+    }
+    let link = |to: &Path, name: &str| symlink(to, sandbox.path("hdfs").join(name)).unwrap();
+    let leads = |name: &str| fs::read_link(disk.path().join(name)).unwrap();
+    // To what another source has replaced before, to nothing, to a folder, and in a folder.
+    let old = disk.path().join("a");
+    link(&old, "l");
+    link(Path::new("nowhere"), "x/none");
+    link(Path::new("../far"), "x/far");
+    link(Path::new("../far"), "file");
+    run(&sandbox, &["-mv", "-f", "/x/a", "/l", "/disk"]);
+    assert_eq!((leads("l"), fs::read_to_string(&old).unwrap()), (old.clone(), "new".to_owned()));
+    ends(&sandbox, &["-mv", "/file", "/disk"], 1, "File exists");
+    run(&sandbox, &["-mv", "-f", "/file", "/disk"]);
+    assert_eq!(leads("file"), Path::new("../far"));
+    run(&sandbox, &["-mv", "/x", "/disk"]);
+    assert_eq!((leads("x/none"), leads("x/far")), ("nowhere".into(), "../far".into()));
+    assert_eq!(run(&sandbox, &["-ls", "-C", "/"]), "hdfs:///disk\nhdfs:///far\n");
+    assert_eq!(run(&sandbox, &["-cat", "/far/y"]), "far");
 }
 
 #[test]

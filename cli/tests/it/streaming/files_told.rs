@@ -88,14 +88,20 @@ fn links_are_named_when_they_lead_on_in_more_ways_than_anybody_waits_for() {
 #[test]
 fn draft_of_a_copy_that_was_killed_is_left_out_when_files_are_merged_or_named_by_a_star() {
     let sandbox = Sandbox::new();
-    sandbox.write("hdfs/d/.draft-aB3xYz", "half");
+    sandbox.write("hdfs/d/.gristmill-draft-aB3xYz", "half");
     sandbox.write("hdfs/d/.hidden", "hidden\n");
     sandbox.write("hdfs/d/part-0", "one\n");
+    // Not what somebody else calls so.
+    sandbox.write("hdfs/e/.draft-report", "1");
+    assert_eq!(run(&sandbox, &["-cat", "/e/*"]), "1");
     assert_eq!(run(&sandbox, &["-cat", "/d/*"]), "hidden\none\n");
-    ends(&sandbox, &["-cat", "/d/?d*"], 1, "No such file or directory");
+    ends(&sandbox, &["-cat", "/d/?g*"], 1, "No such file or directory");
     assert_eq!(run(&sandbox, &["-getmerge", "/d", &sandbox.text("merged")]), "");
     assert_eq!(fs::read(sandbox.path("merged")).unwrap(), b"hidden\none\n");
-    assert_eq!(run(&sandbox, &["-rm", "/d/.draft-*"]), "Deleted hdfs:///d/.draft-aB3xYz\n");
+    assert_eq!(
+        run(&sandbox, &["-rm", "/d/.gristmill-draft-*"]),
+        "Deleted hdfs:///d/.gristmill-draft-aB3xYz\n"
+    );
 }
 
 #[test]
@@ -150,6 +156,23 @@ fn times_and_rights_are_set_when_the_flags_of_touch_and_chmod_say_so() {
     assert_eq!((rights("hdfs/d"), rights("hdfs/d/x")), (0o700, 0o600));
     run(&sandbox, &["-chmod", "-w", "/d/x"]);
     assert_eq!(rights("hdfs/d/x"), 0o400);
+    // Who may remove what is in a folder, and to which group that belongs, stays unless it is said.
+    let folder = sandbox.path("hdfs/d");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o3777)).unwrap();
+    for (mode, is) in [("g-w", 0o3757), ("750", 0o2750), ("+t", 0o3750), ("1700", 0o3700)] {
+        run(&sandbox, &["-chmod", mode, "/d"]);
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, is, "{mode}");
+    }
+    ends(&sandbox, &["-chmod", "7", "/d"], 255, "mode '7' does not match");
+    // With the times, and without.
+    run(&sandbox, &["-touch", "-t", "20010203:040506", "/d/x"]);
+    assert_eq!(run(&sandbox, &["-stat", "%X %x", "/d/x"]), "981173106000 2001-02-03 04:05:06\n");
+    for (flag, is_kept) in [("-ptopax", true), ("-pax", false)] {
+        run(&sandbox, &["-cp", "-f", flag, "/d/x", "/d/y"]);
+        let copied = fs::metadata(sandbox.path("hdfs/d/y")).unwrap();
+        assert_eq!(copied.mtime() == 981_173_106, is_kept, "{flag}");
+    }
+    ends(&sandbox, &["-cp", "-pq", "/d/x", "/d/y"], 255, "-cp: Illegal option -pq");
 }
 
 #[test]
