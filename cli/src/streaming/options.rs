@@ -266,6 +266,11 @@ fn configuration(name: &str) -> io::Result<Vec<Property>> {
     }
     let text =
         String::from_utf8(bytes).map_err(|_| wrong("it is not written in UTF-8; convert it".to_owned()))?;
+    if let Some(other) = declared_encoding(&text).filter(|name| !name.eq_ignore_ascii_case("utf-8"))
+        && !text.is_ascii()
+    {
+        return Err(wrong(format!("it says that it is written in {other}; convert it to UTF-8")));
+    }
     let tree = roxmltree::Document::parse(&text).map_err(|error| wrong(error.to_string()))?;
     if !tree.root_element().has_tag_name("configuration") {
         return Err(wrong("it has no <configuration>".to_owned()));
@@ -291,6 +296,13 @@ fn configuration(name: &str) -> io::Result<Vec<Property>> {
         Some(Property { name, value, is_final: inner("final").is_some_and(|word| word.trim() == "true") })
     });
     Ok(properties.collect())
+}
+
+/// What the first line of a document of XML says that it is written in.
+fn declared_encoding(text: &str) -> Option<&str> {
+    let (head, _) = text.trim_start_matches('\u{feff}').strip_prefix("<?xml")?.split_once("?>")?;
+    let value = head.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
+    value.split(['"', '\'']).nth(1)
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -777,6 +789,17 @@ mod tests {
         assert_eq!(read(&words(&both)).unwrap().remarks.len(), 2);
         assert_eq!(set(&format!("-numReduceTasks 3 {both}")), ["3", "file:///"]);
         assert_eq!(set(&format!("{conf} {both}")), ["5", "file:///"]);
+        for (encoding, value, is_read) in
+            [("ISO-8859-1", "a", true), ("utf-8", "é", true), ("ISO-8859-1", "é", false)]
+        {
+            let text = format!(
+                "<?xml version='1.0' encoding = \"{encoding}\"?><configuration>{}</configuration>",
+                property("x", value)
+            );
+            std::fs::write(first.path(), text).unwrap();
+            let typed = read(&words(&format!("-conf {}", first.path().display())));
+            assert_eq!(typed.is_ok(), is_read, "{encoding} {value}");
+        }
         std::fs::write(first.path(), vec![b' '; CONFIGURATION_BYTES_MAX as usize + 1]).unwrap();
         assert_eq!(read(&words(&both)).unwrap_err().code, code::CONFIGURATION);
         assert_eq!(set(&format!("-fs hdfs://a -numReduceTasks 3 {conf}")), ["3", "hdfs://a"]);

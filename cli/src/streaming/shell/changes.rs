@@ -73,18 +73,16 @@ fn changed(mut rights: u32, is_folder: bool, mode: &str) -> Option<u32> {
             whom |= match letter {
                 'u' => 0o700,
                 'g' => 0o070,
-                'o' => 0o007,
-                'a' => 0o777,
+                // As in Hadoop and chmod, whoever speaks of others speaks of the sticky bit.
+                'o' => 0o007 | STICKY,
+                'a' => 0o777 | STICKY,
                 _ => return None,
             };
         }
         let mut bits = 0;
         for letter in what.chars() {
             bits |= match letter {
-                't' => {
-                    whom |= STICKY;
-                    STICKY
-                }
+                't' => STICKY,
                 'r' => 0o444,
                 'w' => 0o222,
                 // Where somebody may already, and into folders.
@@ -120,7 +118,12 @@ mod tests {
             (0o1777, "777", Some(0o777)),
             (0o1777, "g-w", Some(0o1757)),
             (0o755, "+t", Some(0o1755)),
-            (0o1777, "o=r", Some(0o1774)),
+            (0o1777, "o=r", Some(0o774)),
+            (0o1777, "g=r,u=rw", Some(0o1647)),
+            (0o1777, "=rwx", Some(0o777)),
+            (0o777, "u+t", Some(0o777)),
+            (0o1777, "ug-t", Some(0o1777)),
+            (0o777, "o=rxt", Some(0o1775)),
             (0o1777, "o-wt", Some(0o775)),
             (0o644, "7", None),
             (0o644, "2755", None),

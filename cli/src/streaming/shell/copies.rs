@@ -3,7 +3,7 @@
 //! Which files go where; how one goes is in `copying`. What is refused is refused before anything is written.
 
 use super::copying::{
-    Taken, TreeCopy, holds_link, is_same, onto_itself, refuse_special, refuse_special_target, write_whole,
+    Taken, TreeCopy, holds_link, is_same, refuse_special, refuse_special_target, write_whole,
 };
 use super::trees::entries;
 use super::{FileCall, NOT_FOUND, Refused, io_refused, refuse_no_folder};
@@ -192,31 +192,32 @@ impl FileCall<'_> {
         target: &Path,
         copied: CopyWay,
     ) -> Result<(), Refused> {
-        // Each with the turn in which it counts last, and what of that turn it belongs to.
-        let mut needed = BTreeSet::new();
-        let mut need = |places: Vec<PathBuf>, turn: usize, path| {
-            needed.extend(places.into_iter().map(|place| (place, turn, path)));
-        };
-        for (turn, (source, place)) in goes.iter().enumerate() {
-            if target.is_dir() {
-                need(crossed(target, true), turn, target);
-            }
-            if source.as_os_str() == STDIN {
-                continue;
-            }
+        // Paths whose ways must lead where they do, links at their ends followed or not, until their turn.
+        let mut paths: Vec<(&Path, bool, usize)> = Vec::new();
+        for (turn, (source, place)) in
+            goes.iter().enumerate().filter(|(_, (source, _))| source.as_os_str() != STDIN)
+        {
             // A link that is moved is not followed itself.
-            need(crossed(source, copied != CopyWay::Moved), turn, source);
+            paths.push((source, copied != CopyWay::Moved, turn));
             // What would go onto itself stays, as long as both of its names lead there.
-            if onto_itself(source, place).is_some() {
-                need(crossed(source, true), turn, source);
-                need(crossed(place, true), turn, place);
+            if self.onto_itself(source, place).is_some() {
+                paths.extend([(&**source, true, turn), (&**place, true, turn)]);
             }
         }
+        if target.is_dir() {
+            paths.push((target, true, goes.len().saturating_sub(1)));
+        }
+        let needed: BTreeSet<(PathBuf, usize, &Path)> = paths
+            .into_iter()
+            .flat_map(|(path, follows, turn)| {
+                crossed(path, follows).into_iter().map(move |place| (place, turn, path))
+            })
+            .collect();
         for (turn, (source, place)) in goes.iter().enumerate() {
             let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
             let at = folder.zip(place.file_name()).map(|(folder, name)| folder.join(name));
             // What is new, or stays as it is, takes nothing away.
-            let is_written = fs::symlink_metadata(place).is_ok() && onto_itself(source, place).is_none();
+            let is_written = fs::symlink_metadata(place).is_ok() && self.onto_itself(source, place).is_none();
             let Some(at) = at.filter(|_| is_written) else { continue };
             let from = (at.clone(), 0, Path::new(""));
             let mut below = needed.range(from..).take_while(|(other, ..)| other.starts_with(&at));
@@ -251,7 +252,7 @@ impl FileCall<'_> {
                 write_whole(place, self.taken(), |file| io::copy(&mut stdin, file).map(drop)),
             );
         }
-        if let Some(how) = onto_itself(source, place) {
+        if let Some(how) = self.onto_itself(source, place) {
             return Err(Refused(format!("`{}' to `{}': {how}", self.uri(source), self.uri(place))));
         }
         if !is_named {
@@ -317,7 +318,7 @@ impl FileCall<'_> {
                 }
             }
         }
-        if let Some(part) = whole.iter().find(|part| onto_itself(part, &place).is_some()) {
+        if let Some(part) = whole.iter().find(|part| self.onto_itself(part, &place).is_some()) {
             self.refuse(&Refused(format!("`{}' to `{target}': are identical", self.uri(part))));
             return Ok(exit::FAILED);
         }

@@ -15,8 +15,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// What of a file's rights is copied: not that it runs as its owner.
-const RIGHTS: u32 = 0o777;
+/// What of rights is copied: not that a file runs as its owner, but that owners alone remove what is in a folder.
+const RIGHTS: u32 = 0o1777;
 
 /// Whether a file takes the place of one that is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,6 +229,21 @@ impl FileCall<'_> {
         io_refused(&name, removed)
     }
 
+    /// Why a file or folder cannot go to a place, in Hadoop's words, if that is itself, or lies within it.
+    pub(super) fn onto_itself(&self, source: &Path, place: &Path) -> Option<&'static str> {
+        let whole = fs::metadata(source).ok()?;
+        if fs::metadata(place).is_ok_and(|there| is_same(&whole, &there)) {
+            return Some("are identical");
+        }
+        if self.stays_link(source) {
+            // Nothing of what it leads to goes anywhere.
+            return None;
+        }
+        let source = fs::canonicalize(source).ok()?;
+        let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok())?;
+        (whole.is_dir() && folder.starts_with(source)).then_some("is a subdirectory of itself")
+    }
+
     /// Whether this is a link that stays one: moved to another disk it is as on the same.
     fn stays_link(&self, source: &Path) -> bool {
         self.name == "mv" && is_link(source)
@@ -276,17 +291,6 @@ impl FileCall<'_> {
 
 pub(super) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     id_of(one) == id_of(other)
-}
-
-/// Why a file or folder cannot go to a place, in Hadoop's words, if that is itself, or lies within it.
-pub(super) fn onto_itself(source: &Path, place: &Path) -> Option<&'static str> {
-    let whole = fs::metadata(source).ok()?;
-    if fs::metadata(place).is_ok_and(|there| is_same(&whole, &there)) {
-        return Some("are identical");
-    }
-    let source = fs::canonicalize(source).ok()?;
-    let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok())?;
-    (whole.is_dir() && folder.starts_with(source)).then_some("is a subdirectory of itself")
 }
 
 /// Gives a new folder the rights of another one, and keeps what it has from the folder that it is in.

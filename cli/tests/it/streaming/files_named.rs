@@ -364,9 +364,19 @@ fn link_that_moves_stays_a_link_on_another_disk_too() {
     ends(&sandbox, &["-mv", "/file", "/disk"], 1, "File exists");
     run(&sandbox, &["-mv", "-f", "/file", "/disk"]);
     assert_eq!(leads("file"), Path::new("../far"));
+    fs::set_permissions(sandbox.path("hdfs/x"), fs::Permissions::from_mode(0o1777)).unwrap();
     run(&sandbox, &["-mv", "/x", "/disk"]);
+    assert_eq!(fs::metadata(disk.path().join("x")).unwrap().mode() & 0o7777, 0o1777);
     assert_eq!((leads("x/none"), leads("x/far")), ("nowhere".into(), "../far".into()));
     assert_eq!(run(&sandbox, &["-ls", "-C", "/"]), "hdfs:///disk\nhdfs:///far\n");
+    assert_eq!(run(&sandbox, &["-cat", "/far/y"]), "far");
+    // Also into a folder of the one that it leads to, but not onto what it leads to.
+    fs::create_dir(sandbox.path("hdfs/far/in")).unwrap();
+    link(Path::new("."), "far/self");
+    run(&sandbox, &["-mv", "/far/self", "/far/in"]);
+    assert_eq!(fs::read_link(sandbox.path("hdfs/far/in/self")).unwrap(), Path::new("."));
+    link(Path::new("y"), "far/l");
+    ends(&sandbox, &["-mv", "-f", "/far/l", "/far/y"], 1, "are identical");
     assert_eq!(run(&sandbox, &["-cat", "/far/y"]), "far");
 }
 
