@@ -636,7 +636,7 @@ mod tests {
         }
         let of_size = |above: &[u8; 4]| {
             changed(&|entry| {
-                entry[124..136].copy_from_slice(&[&above[..], &[0, 0, 0, 0, 0, 0, 0, 3]].concat())
+                entry[124..136].copy_from_slice(&[&above[..], &[0, 0, 0, 0, 0, 0, 0, 3]].concat());
             })
         };
         assert!(of_size(&[0x80, 0, 0, 0]).is_ok());
