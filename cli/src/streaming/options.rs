@@ -55,7 +55,7 @@ const WITH_VALUE: [&str; 29] = [
 const CONFIGURATION_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes of a file's name.
-const NAME_BYTES_MAX: usize = 255;
+const FILE_NAME_BYTES_MAX: usize = 255;
 
 /// The property that says what a name without a scheme means.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
@@ -227,12 +227,15 @@ impl TypedOptions {
     }
 
     /// Takes the properties of a configuration file of Hadoop.
-    fn read_configuration(&mut self, name: &str) -> Result<(), StreamError> {
-        let properties = configuration(name)
-            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {name}: {error}")))?;
+    fn read_configuration(&mut self, file: &str) -> Result<(), StreamError> {
+        let properties = configuration(file)
+            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {file}: {error}")))?;
         for Property { name, value, is_final } in properties {
             if self.finals.contains(&name) {
-                self.remarks.push(format!("-conf: {name} is final, so that {value} does not count"));
+                // Without the value, which may be a secret.
+                self.remarks.push(format!(
+                    "-conf {file}: {name} was called final before, so this value does not count"
+                ));
                 continue;
             }
             self.properties.set(&name, &value);
@@ -666,7 +669,7 @@ fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), Strea
     let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.is_empty()).map(str::to_owned).or(own).unwrap_or_default();
     let is_plain = !name.is_empty()
-        && name.len() <= NAME_BYTES_MAX
+        && name.len() <= FILE_NAME_BYTES_MAX
         && !name.contains('/')
         && ![".", "..", "tmp"].contains(&&*name);
     if is_plain {
@@ -752,7 +755,7 @@ mod tests {
         let [one, two] = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
         [&one, &two].iter().for_each(|name| std::fs::write(name, "").unwrap());
         assert_eq!(refused(&format!("-files {one}#x,{two}#x")), code::CONFIGURATION);
-        assert_eq!(refused(&format!("-files {one}#{}", "x".repeat(NAME_BYTES_MAX + 1))), code::FAILED);
+        assert_eq!(refused(&format!("-files {one}#{}", "x".repeat(FILE_NAME_BYTES_MAX + 1))), code::FAILED);
         let again = one
             .replace("/one", "/../x/one")
             .replace("/x/", &format!("/{}/", folder.path().file_name().unwrap().display()));

@@ -18,13 +18,14 @@ const BETWEEN_BYTES_MAX: usize = 8 << 20;
 /// Zeros at the end of an archive, bytes.
 const END_BYTES: u64 = 2 * BLOCK as u64;
 
-/// Where the size stands in a header, and of that what is left of a number of 64 bits when it is written in binary; where
-/// the kind of the header, its version and the folders of the name.
-const SIZE: Range<usize> = 124..136;
+/// Where a size begins in a header, by a mark if it is written in binary, and what of that is above 64 bits; where the kind
+/// of the header stands, its version, and the folders of the name.
+const SIZE: usize = 124;
 const SIZE_ABOVE: Range<usize> = 125..128;
+const BINARY: u8 = 0x80;
 const MAGIC: Range<usize> = 257..263;
 const VERSION: Range<usize> = 263..265;
-const PREFIX: Range<usize> = 345..500;
+const PREFIX: usize = 345;
 
 /// Names of extended headers of files of which only some pieces are in the archive begin so.
 const SPARSE: &[u8] = b"GNU.sparse.";
@@ -195,9 +196,9 @@ impl Extended {
 /// A size of more bytes than there are anywhere, and folders of a name in a header of a version that it does not know.
 pub(super) fn refuse_unread(header: &Header) -> io::Result<()> {
     let bytes = header.as_bytes();
-    let is_too_long = bytes[SIZE][0] & 0x80 != 0
-        && (bytes[SIZE][0] != 0x80 || bytes[SIZE_ABOVE].iter().any(|byte| *byte != 0));
-    let is_cut = bytes[MAGIC] == *b"ustar\0" && bytes[VERSION] != *b"00" && bytes[PREFIX][0] != 0;
+    let is_too_long = bytes[SIZE] & BINARY != 0
+        && (bytes[SIZE] != BINARY || bytes[SIZE_ABOVE].iter().any(|byte| *byte != 0));
+    let is_cut = bytes[MAGIC] == *b"ustar\0" && bytes[VERSION] != *b"00" && bytes[PREFIX] != 0;
     let why = match (is_too_long, is_cut) {
         (true, _) => "an entry says that it has more bytes than there can be",
         (_, true) => "an entry has a header of an unknown version",

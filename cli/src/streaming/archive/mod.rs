@@ -437,12 +437,17 @@ mod tests {
         header[156] = kind;
         header[157..157 + link.len()].copy_from_slice(link.as_bytes());
         header[257..265].copy_from_slice(b"ustar  \0");
-        header[148..156].fill(b' ');
-        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        sum_up(&mut header);
         header.extend_from_slice(content);
         header.resize(header.len().div_ceil(TAR_BLOCK) * TAR_BLOCK, 0);
         header
+    }
+
+    /// Writes the sum of a header into it.
+    fn sum_up(header: &mut [u8]) {
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
     }
 
     fn unpacked(name: &str, bytes: &[u8]) -> Result<tempfile::TempDir, ArchiveError> {
@@ -619,9 +624,7 @@ mod tests {
         let changed = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut entry = tar_entry("f", b'0', "", b"one");
             change(&mut entry);
-            entry[148..156].fill(b' ');
-            let sum: u32 = entry[..TAR_BLOCK].iter().map(|byte| u32::from(*byte)).sum();
-            entry[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+            sum_up(&mut entry[..TAR_BLOCK]);
             unpacked("a.tar", &tar_of(&[entry]))
         };
         let with_prefix = |version: &[u8]| {

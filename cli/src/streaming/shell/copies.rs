@@ -178,7 +178,7 @@ impl FileCall<'_> {
                 )));
             }
         }
-        if self.has(&["f"]) {
+        if self.has(&["f"]) && 1 < goes.len() {
             self.refuse_overwritten(&goes, target, way)?;
         }
         Ok(goes)
@@ -192,15 +192,18 @@ impl FileCall<'_> {
         target: &Path,
         copied: CopyWay,
     ) -> Result<(), Refused> {
+        let is_stdin = |source: &Path| source.as_os_str() == STDIN;
+        // What would go onto itself stays, as long as both of its names lead there.
+        let stays = |(source, place): &(PathBuf, PathBuf)| {
+            !is_stdin(source) && self.onto_itself(source, place).is_some()
+        };
+        let stays: Vec<bool> = goes.iter().map(stays).collect();
         // Paths whose ways must lead where they do, links at their ends followed or not, until their turn.
         let mut paths: Vec<(&Path, bool, usize)> = Vec::new();
-        for (turn, (source, place)) in
-            goes.iter().enumerate().filter(|(_, (source, _))| source.as_os_str() != STDIN)
-        {
+        for (turn, (source, place)) in goes.iter().enumerate().filter(|(_, (source, _))| !is_stdin(source)) {
             // A link that is moved is not followed itself.
             paths.push((source, copied != CopyWay::Moved, turn));
-            // What would go onto itself stays, as long as both of its names lead there.
-            if self.onto_itself(source, place).is_some() {
+            if stays[turn] {
                 paths.extend([(&**source, true, turn), (&**place, true, turn)]);
             }
         }
@@ -217,7 +220,7 @@ impl FileCall<'_> {
             let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
             let at = folder.zip(place.file_name()).map(|(folder, name)| folder.join(name));
             // What is new, or stays as it is, takes nothing away.
-            let is_written = fs::symlink_metadata(place).is_ok() && self.onto_itself(source, place).is_none();
+            let is_written = fs::symlink_metadata(place).is_ok() && !stays[turn];
             let Some(at) = at.filter(|_| is_written) else { continue };
             let from = (at.clone(), 0, Path::new(""));
             let mut below = needed.range(from..).take_while(|(other, ..)| other.starts_with(&at));
