@@ -42,8 +42,10 @@ impl fmt::Display for Side {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Column {
-    /// Counted from 1.
+    /// The column with this number for a name, or else at this place, counted from 1.
     Number(u32),
+    /// The column at this place, counted from 1, which is written `#1`.
+    Position(u32),
     /// As in the header.
     Name(String),
 }
@@ -54,10 +56,13 @@ impl Column {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse().ok().filter(|number| *number > 0).map(Column::Number);
-        }
-        Some(Column::Name(text.to_owned())).filter(|_| !text.is_empty())
+        let number = |digits: &str| {
+            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+            digits.parse().ok().filter(|_| is_plain)
+        };
+        let position = text.strip_prefix('#').and_then(number).map(Column::Position);
+        let column = position.or_else(|| number(text).map(Column::Number));
+        column.or_else(|| Some(Column::Name(text.to_owned())).filter(|_| !text.is_empty()))
     }
 }
 
@@ -65,6 +70,7 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Column::Number(number) => write!(f, "{number}"),
+            Column::Position(number) => write!(f, "#{number}"),
             Column::Name(name) => f.write_str(name),
         }
     }
@@ -72,7 +78,7 @@ impl fmt::Display for Column {
 
 /// A text that is not a pair of columns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a pair of columns: write left=right with names or numbers from 1")]
+#[error("{text:?} is not a pair of columns: write left=right with names, numbers from 1 or places as #1")]
 pub struct OnError {
     text: String,
 }
@@ -102,7 +108,7 @@ impl fmt::Display for OutputColumn {
 /// A text that is not a column of the output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a column of the output: write left.COLUMN or right.COLUMN with a name or a number from 1"
+    "{text:?} is not a column of the output: write left.COLUMN or right.COLUMN with a name, a number from 1 or a place as #1"
 )]
 pub struct OutputColumnError {
     text: String,
@@ -144,6 +150,8 @@ pub(super) struct Table {
     pub(super) width: usize,
     /// The header, if there is one.
     pub(super) names: Option<Vec<String>>,
+    /// The file with the first row.
+    pub(super) first_file: String,
     /// Files with the same columns in another order: the file, and where each column of the table lies in its rows.
     pub(super) orders: BTreeMap<String, Vec<usize>>,
     /// Bytes of all files.
@@ -189,6 +197,7 @@ pub(super) fn find(
         let path = input.paths.first().cloned().unwrap_or_default();
         return Err(PlanError::Input { path, reason: "it is empty and has no header row".to_owned() });
     }
+    let first_file = first_rows.first().map_or_else(String::new, |first| first.path.to_string());
     let columns = join.on.iter().map(|(left, right)| match side {
         Side::Left => left,
         Side::Right => right,
@@ -197,13 +206,21 @@ pub(super) fn find(
         place(column, &fields, header).map_err(|reason| PlanError::Parameter {
             parameter: "--on".to_owned(),
             value: column.to_string(),
-            reason: format!("{reason} in the {side} table"),
+            reason: in_table(&reason, side, &first_file),
         })
     });
     let keys = keys.collect::<Result<Vec<usize>, PlanError>>()?;
     // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
-    Ok((Table { keys, width, names: header.then_some(fields), orders: BTreeMap::new(), bytes }, first_rows))
+    let (names, orders) = (header.then_some(fields), BTreeMap::new());
+    Ok((Table { keys, width, names, first_file, orders, bytes }, first_rows))
+}
+
+/// What is wrong with a table, and the file whose first row shows it: a stray one may be listed before those of the table.
+fn in_table(reason: &str, side: Side, first_file: &str) -> String {
+    let by =
+        if first_file.is_empty() { String::new() } else { format!(", by the first row of {first_file}") };
+    format!("{reason} in the {side} table{by}")
 }
 
 /// The fields of a row as text.
@@ -283,7 +300,7 @@ pub(super) fn find_output(
         let place = match output.side {
             Side::Right if left_alone => Err("this type of join writes left rows alone".to_owned()),
             side => place(&output.column, &numbered, header)
-                .map_err(|reason| format!("{reason} in the {side} table")),
+                .map_err(|reason| in_table(&reason, side, &table.first_file)),
         };
         let refused = |reason| PlanError::Parameter {
             parameter: "--columns".to_owned(),
@@ -295,21 +312,23 @@ pub(super) fn find_output(
     found.collect::<Result<Vec<_>, PlanError>>().map(Some)
 }
 
-/// The place of `column` among the fields of the first row, or why there is none.
+/// The place of `column` among the fields of the first row, or why there is none. Names go before numbers.
 fn place(column: &Column, fields: &[String], header: bool) -> Result<usize, String> {
+    let name = column.to_string();
+    let mut places = (0..fields.len()).filter(|place| header && fields[*place] == name);
+    match (places.next(), places.next()) {
+        (Some(place), None) => return Ok(place),
+        (Some(_), Some(_)) => return Err("there are several columns of that name".to_owned()),
+        (None, _) => {}
+    }
     match column {
-        Column::Number(number) if fields.is_empty() || *number as usize <= fields.len() => {
-            Ok(*number as usize - 1)
+        Column::Number(number) | Column::Position(number) => {
+            let is_there = fields.is_empty() || *number as usize <= fields.len();
+            is_there
+                .then(|| *number as usize - 1)
+                .ok_or_else(|| format!("there are {} columns", fields.len()))
         }
-        Column::Number(_) => Err(format!("there are {} columns", fields.len())),
         Column::Name(_) if !header => Err("without a header, columns have no names".to_owned()),
-        Column::Name(name) => {
-            let mut places = (0..fields.len()).filter(|place| fields[*place] == *name);
-            match (places.next(), places.next()) {
-                (Some(place), None) => Ok(place),
-                (Some(_), Some(_)) => Err("there are several columns of that name".to_owned()),
-                (None, _) => Err(format!("there are only the columns {}", fields.join(", "))),
-            }
-        }
+        Column::Name(_) => Err(format!("there are only the columns {}", fields.join(", "))),
     }
 }

@@ -42,16 +42,16 @@ pub struct Join {
     /// Files of the right table, or directories of them
     #[arg(long, required = true, num_args = 1.., value_name = "F")]
     pub right: Vec<String>,
-    /// Which columns must agree: left=right, several with commas. A column is a
-    /// number from 1 or, with a header, a name; a single word stands for the same
-    /// column on both sides
+    /// Which columns must agree: left=right, several with commas. A column is,
+    /// with a header, a name, or else a number from 1; '#1' is a number also where
+    /// a column is called 1. A single word stands for the same column on both sides
     #[arg(long, required = true, value_delimiter = ',', value_parser = parse_on, value_name = "L=R")]
     pub on: Vec<(Column, Column)>,
     /// Which rows to write
     #[arg(long = "type", value_enum, value_name = "TYPE", default_value_t = JoinType::Inner)]
     pub join_type: JoinType,
     /// Only these columns, in this order: left.COLUMN or right.COLUMN, several
-    /// with commas; a column is a number from 1 or, with a header, a name
+    /// with commas; a column is written as in --on
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
     pub columns: Vec<OutputColumn>,

@@ -65,16 +65,34 @@ fn columns_are_found_by_name_and_by_number() {
 }
 
 #[test]
+fn column_called_by_a_number_goes_before_the_one_at_that_place_which_is_written_with_a_number_sign() {
+    let months = Tables { left: ("name,2,1", 9), right: ("0,07", 9) };
+    let left = |on: &str| places(&format!("--on {on} --header yes"), &months).unwrap().0[0];
+    let right = |on: &str| places(&format!("--on {on} --header yes"), &months).unwrap().1[0];
+    assert_eq!(["name=0", "1=0", "2=0", "3=0", "#1=0", "#2=0", "#3=0"].map(left), [0, 2, 1, 2, 0, 1, 2]);
+    assert_eq!(["1=0", "1=1", "1=#1", "1=07", "1=2"].map(right), [0, 0, 0, 1, 1]);
+    assert_eq!(places("--on 1=2 --header no", &months).unwrap(), (vec![0], vec![1]), "no names, only places");
+    assert_eq!(places("--on #3", &Tables { left: ("a,b,c", 9), right: ("", 9) }).unwrap().0, [2]);
+    assert!(
+        reason(places("--on 7=0 --header yes", &months)).contains("there are 3 columns in the left table")
+    );
+    let twice = Tables { left: ("1,1", 9), right: ("a", 9) };
+    assert!(reason(places("--on 1=a", &twice)).contains("several columns"));
+    let joined = prepare("--on name=0 --columns left.1,left.#1,right.07", &months).unwrap();
+    assert_eq!(joined.columns().unwrap(), ["1", "name", "07"]);
+}
+
+#[test]
 fn columns_that_do_not_exist_are_refused_with_those_that_do() {
     assert!(
         reason(places("--on id=id", &NAMED))
-            .ends_with("there are only the columns key, town in the right table")
+            .ends_with("there are only the columns key, town in the right table, by the first row of r0")
     );
-    assert!(reason(places("--on 1=3", &NAMED)).ends_with("there are 2 columns in the right table"));
+    assert!(reason(places("--on 1=3", &NAMED)).contains("there are 2 columns in the right table"));
     assert!(reason(places("--on id=key --header no", &NAMED)).contains("without a header"));
     let twice = Tables { left: ("a,a", 9), right: ("a", 9) };
     assert!(reason(places("--on a=a", &twice)).contains("several columns"));
-    for flags in ["--on =a", "--on a=", "--on 0=1", "--on a=b=", "--on ,"] {
+    for flags in ["--on =a", "--on a=", "--on =", "--on a=b=", "--on ,"] {
         // A name may hold `=` only on the right side, where it is part of the name.
         assert!(flags == "--on a=b=" || parse(flags).is_err(), "{flags}");
     }
@@ -94,7 +112,8 @@ fn columns_of_each_file_are_matched_by_name() {
 #[test]
 fn rows_of_a_file_with_its_columns_in_another_order_read_like_those_of_the_first() {
     let orders = [("other".to_owned(), vec![2, 0, 1])].into();
-    let table = columns::Table { keys: vec![0], width: 3, names: None, orders, bytes: 0 };
+    let first_file = String::new();
+    let table = columns::Table { keys: vec![0], width: 3, names: None, first_file, orders, bytes: 0 };
     let format = RecordFormat::Csv { delimiter: b',', header: false };
     for (selected, expected) in [(None, "1,a,x"), (Some(vec![1]), "a"), (Some(vec![2, 0]), "x,1")] {
         let mut reader = RowReader::new(&table, b',', selected);
@@ -209,7 +228,14 @@ fn a_broadcast_that_cannot_be_is_refused_with_the_reason() {
 
 fn reader(keys: &[usize], width: usize) -> RowReader {
     RowReader::new(
-        &columns::Table { keys: keys.to_vec(), width, names: None, orders: Default::default(), bytes: 0 },
+        &columns::Table {
+            keys: keys.to_vec(),
+            width,
+            names: None,
+            first_file: String::new(),
+            orders: Default::default(),
+            bytes: 0,
+        },
         b',',
         None,
     )
@@ -286,8 +312,14 @@ fn plain_rows_and_rows_read_one_by_one_have_the_same_keys_and_text() {
     let format = RecordFormat::Csv { delimiter: b',', header: false };
     let bytes = b"1,x,\n,y,2\n\n3,,z";
     for selected in [None, Some(vec![2, 0]), Some(vec![])] {
-        let table =
-            columns::Table { keys: vec![1], width: 3, names: None, orders: Default::default(), bytes: 0 };
+        let table = columns::Table {
+            keys: vec![1],
+            width: 3,
+            names: None,
+            first_file: String::new(),
+            orders: Default::default(),
+            bytes: 0,
+        };
         let mut reader = RowReader::new(&table, b',', selected);
         let block = Block::new(bytes, 0, format, &source);
         let key = reader.plain_key(&block).unwrap();
