@@ -305,6 +305,7 @@ fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
             exit::CLUSTER,
             Some("workers must reach this machine: see the addresses above, and the firewall"),
         ),
+        FailureCode::Store => (exit::CLUSTER, None),
         FailureCode::OutputGone => (exit::ENVIRONMENT, Some(HINT_OF_GONE)),
         FailureCode::Output | FailureCode::WorkersUnfit => {
             (exit::RESOURCES, Some("free some space, or choose other folders"))

@@ -76,6 +76,7 @@ fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
         | FailureCode::WorkersLost
         | FailureCode::WorkersUnfit
         | FailureCode::Unreachable
+        | FailureCode::Store
         | FailureCode::Other(_) => false,
     });
     let failed = trace.attempts.iter().filter(|record| came_to_nothing(record));

@@ -37,6 +37,8 @@ pub enum FailureCode {
     WorkersUnfit,
     /// The submitter, or a worker that has input files, could not be reached.
     Unreachable,
+    /// The store that has its input could not be reached, or did not send it.
+    Store,
     /// No worker is left.
     NoWorkers,
     /// The client that the job was attached to has gone.

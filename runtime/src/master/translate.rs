@@ -132,9 +132,15 @@ pub(crate) fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId
     Some((JobFailure { code, message: outcome.to_string(), detail: None }, task))
 }
 
-/// Says what the core does not know, which has fewer classes: what it was that failed again and again.
-pub(crate) fn refine(failure: &mut JobFailure, class: Option<FailureClass>) {
+/// Says what the core does not know, which has fewer classes: what it was that failed again and again. `stored` is true if
+/// its input is in a store.
+pub(crate) fn refine(failure: &mut JobFailure, class: Option<FailureClass>, stored: bool) {
     let (code, message) = match (&failure.code, class) {
+        (FailureCode::Unreachable, _) if stored => {
+            failure.code = FailureCode::Store;
+            failure.message = "the store could not be read".to_owned();
+            return;
+        }
         (FailureCode::OutputUnreadable, Some(FailureClass::Corrupt)) => {
             (FailureCode::OutputCorrupt, "was damaged each time it was read")
         }
@@ -175,8 +181,11 @@ mod tests {
             (Cause::UserCode { task }, FailureClass::Engine, FailureCode::UserCode),
         ] {
             let (mut failure, _) = job_failure(Outcome::Failed { cause }).unwrap();
-            refine(&mut failure, Some(class));
+            refine(&mut failure, Some(class), false);
             assert_eq!(failure.code, expected, "{cause} after {}", class.word());
         }
+        let (mut failure, _) = job_failure(Outcome::Failed { cause: Cause::Unreachable { task } }).unwrap();
+        refine(&mut failure, Some(FailureClass::Unreachable), true);
+        assert_eq!((failure.code, &*failure.message), (FailureCode::Store, "the store could not be read"));
     }
 }

@@ -42,19 +42,17 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
         };
     }
     let place = Prefix { bucket: &bucket, url: &url, below };
-    // A key may have a backslash of its own: without wildcards it is taken as it is.
-    let mut found = if url.key().contains(['*', '?', '[']) {
-        place.fitting()?
-    } else {
-        match place.itself()? {
-            Some(object) => vec![object],
-            None => {
-                let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
-                if listed.is_empty() {
-                    return Err(missing());
-                }
-                place.files(url.key(), &listed)?
+    let mut found = match place.itself()? {
+        // Also with wildcards in its name, as a file of this machine is.
+        Some(object) => vec![object],
+        // A key may have a backslash of its own: without wildcards it is taken as it is.
+        None if url.key().contains(['*', '?', '[']) => place.fitting()?,
+        None => {
+            let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
+            if listed.is_empty() {
+                return Err(missing());
             }
+            place.files(url.key(), &listed)?
         }
     };
     // Of one that is empty nothing is read, so nobody needs to know which one it is; as a table it is refused.

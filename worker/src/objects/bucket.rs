@@ -3,7 +3,7 @@
 //! Everything blocks. Conditions are those of the store: an object is created if there is none of that name, or replaced if it
 //! still is of a version, in one request, so of two writers one is told that it was too late.
 
-use super::classes::{MayBeDone, failure};
+use super::classes::{MayBeDone, UnreadEncoding, failure};
 use super::connect::reach;
 use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
@@ -15,7 +15,8 @@ use futures_util::stream::{self, StreamExt};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
-    GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutResult, UpdateVersion,
+    Attribute, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutResult,
+    UpdateVersion,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -277,6 +278,12 @@ impl ObjectBucket {
         let options = GetOptions::new().with_range(Some(range)).with_if_match(tag);
         io_thread::begin(async move {
             let got = store.get_opts(&path, options).await?;
+            if let Some(encoding) =
+                got.attributes.get(&Attribute::ContentEncoding).filter(|value| !is_read(value))
+            {
+                let source = Box::new(UnreadEncoding(encoding.to_string()));
+                return Err(object_store::Error::Generic { store: "encoding", source });
+            }
             let meta = got.meta.clone();
             let (mut stream, mut chunks) = (got.into_stream(), Vec::new());
             while let Some(chunk) = stream.next().await {
@@ -285,6 +292,12 @@ impl ObjectBucket {
             Ok((meta, chunks))
         })
     }
+}
+
+/// True if what a `Content-Encoding` stands for is known by the first bytes of the content, or is nothing.
+fn is_read(encodings: &str) -> bool {
+    let known = ["", "identity", "aws-chunked", "gzip", "x-gzip", "zstd"];
+    encodings.split(',').all(|encoding| known.iter().any(|known| encoding.trim().eq_ignore_ascii_case(known)))
 }
 
 /// What an object of a web server looks like, of whose name the server may say nothing before it sends some of it.

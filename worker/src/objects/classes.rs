@@ -84,6 +84,11 @@ impl StoreRefusal {
 #[error("no role")]
 struct NoRole;
 
+/// An object is encoded as nothing here decodes.
+#[derive(Debug, thiserror::Error)]
+#[error("content encoding {0:?}")]
+pub(super) struct UnreadEncoding(pub(super) String);
+
 /// What an error of the library was, of a request to this bucket.
 pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailure {
     let mut kind = None;
@@ -92,6 +97,9 @@ pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailur
     while let Some(cause) = next {
         if let Some(refusal) = cause.downcast_ref::<StoreRefusal>() {
             return refusal.failure(bucket);
+        }
+        if let Some(UnreadEncoding(encoding)) = cause.downcast_ref() {
+            return ObjectFailure::Encoding { encoding: encoding.clone() };
         }
         if cause.is::<NoRole>() {
             return ObjectFailure::NoCredentials;

@@ -110,6 +110,11 @@ pub enum ObjectFailure {
         "its server sends no ranges of files, which is how input is read; fetch it first and name the file"
     )]
     NoRanges,
+    /// An object that is sent in an encoding that is not decoded.
+    #[error(
+        "its Content-Encoding is {encoding:?}, and only gzip and zstd are decoded here; store it in one of these or without"
+    )]
+    Encoding { encoding: String },
     /// More objects than are listed.
     #[error("there are more than {limit} objects; name fewer at a time")]
     TooMany { limit: usize },

@@ -119,9 +119,10 @@ fn prefixes_and_wildcards_stand_for_the_objects_that_fit_and_nothing_that_is_hid
 #[test]
 fn keys_are_what_they_are_whatever_characters_they_have() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    for (number, name) in ["a b", "a%20b", "a+b", "a#b", "a&b=c;d", "\u{fc}~'()!", "a\\b", "a\"<b>", "s3:"]
-        .into_iter()
-        .enumerate()
+    for (number, name) in
+        ["a b", "a%20b", "a+b", "a#b", "a&b=c;d", "\u{fc}~'()!", "a\\b", "a\"<b>", "s3:", "[1] {x}.txt"]
+            .into_iter()
+            .enumerate()
     {
         let input = server.put(&format!("in/{number}/{name}"), format!("{number}\n"));
         let folder = url(&format!("in/{number}"));
@@ -186,13 +187,20 @@ fn side_table_and_tables_of_a_join_may_lie_in_a_store() {
 #[test]
 fn file_of_a_web_server_is_read_by_ranges_and_refused_where_it_comes_whole_alone() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    let input = server.put_web("web/text", &"to be or not to be\n".repeat(500));
+    let input = server.put_web("web/text", "to be or not to be\n".repeat(500));
     let flags = ["--split-size", "2000", "--reduces", "1", "--quiet"];
     let found = run(&sandbox, &server, [&["run", "wordcount", &*input], &flags[..]].concat()).expect_code(0);
     assert_eq!(found.stdout_text(), "be\t1000\nnot\t500\nor\t500\nto\t1000\n");
     let refused = |url: &str, code: i32, words: &[&str]| {
         run(&sandbox, &server, ["run", "wordcount", url]).expect_code(code).expect_words(words);
     };
+    let packed = oracle::shell("printf 'to be\\nto\\n' | gzip -c", &[]);
+    for encoding in ["gzip", "identity"] {
+        let input = server.put_web(&format!("web/as-{encoding}/text"), packed.clone());
+        let found = run(&sandbox, &server, ["run", "wordcount", &input, "--reduces", "1", "--quiet"]);
+        assert_eq!(found.expect_code(0).stdout_text(), "be\t1\nto\t2\n", "{encoding}");
+    }
+    refused(&server.put_web("web/as-br/text", "?"), 4, &["its Content-Encoding is \"br\"", "gzip and zstd"]);
     let whole = server.put_web("whole/text", "a");
     refused(&whole, 4, &["its server sends no ranges of files", "fetch it first"]);
     refused(&format!("{input}-not"), 4, &["does not exist"]);

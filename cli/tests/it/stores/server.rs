@@ -3,14 +3,16 @@
 //!
 //! Signatures are checked. Requests with a condition are answered one after another, since the folder behind looks and writes in
 //! two steps. Each [`Rule`] counts how often it was met, so that a test can prove that its fault has fired. Below `/web/` the gate is
-//! a web server instead, with ranges, and below `/whole/` one without.
+//! a web server instead, with ranges, and below `/whole/` one without; below `/web/as-gzip/` it names that `Content-Encoding`.
 
 use crate::support::{Sandbox, process};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
@@ -167,8 +169,8 @@ impl StoreServer {
     }
 
     /// Puts a file on the web server; answers its URL.
-    pub fn put_web(&self, path: &str, content: &str) -> String {
-        self.gate.files.lock().unwrap().insert(format!("/{path}"), Bytes::from(content.to_owned()));
+    pub fn put_web(&self, path: &str, content: impl Into<Vec<u8>>) -> String {
+        self.gate.files.lock().unwrap().insert(format!("/{path}"), Bytes::from(content.into()));
         format!("http://{}/{path}", self.address)
     }
 
@@ -349,6 +351,9 @@ fn web(gate: &Gate, asked: &Asked) -> Result<Answer, Error> {
     };
     let mut answer = answer(status, file.slice(from..until))?;
     answer.headers_mut().insert(ETAG, tag.parse()?);
+    if let Some((encoding, _)) = asked.path.strip_prefix("/web/as-").and_then(|path| path.split_once('/')) {
+        answer.headers_mut().insert(CONTENT_ENCODING, encoding.parse()?);
+    }
     if status == 206 {
         let range = format!("bytes {from}-{}/{}", until - 1, file.len());
         answer.headers_mut().insert(CONTENT_RANGE, range.parse()?);

@@ -18,6 +18,7 @@ use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
+use gristmill_worker::input::Place;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
@@ -134,6 +135,11 @@ impl JobEntry {
 
     pub(super) fn end(&mut self, now: Time, outcome: Outcome) {
         self.times.ended = Some(now);
+        let failure = translate::job_failure(outcome);
+        let of_map =
+            failure.as_ref().and_then(|(_, task)| self.submission.splits.get(task.as_ref()?.index as usize));
+        let mut pieces = of_map.into_iter().chain(&self.submission.side).flat_map(|split| &split.pieces);
+        let stored = pieces.any(|piece| piece.place == Place::Store);
         self.submission.splits = Vec::new();
         self.submission.side = Vec::new();
         self.submission.exact = None;
@@ -146,12 +152,12 @@ impl JobEntry {
             Outcome::Failed { .. } => JobState::Failed,
             Outcome::Cancelled => JobState::Cancelled,
         };
-        if let Some((mut failure, task)) = translate::job_failure(outcome)
+        if let Some((mut failure, task)) = failure
             && self.failures.of_job.is_none()
         {
             if let Some((class, words)) = task.and_then(|task| self.failures.last_by_task.get(&task)).cloned()
             {
-                translate::refine(&mut failure, class);
+                translate::refine(&mut failure, class, stored);
                 failure.detail = Some(words);
             }
             self.failures.of_job = Some(failure);
