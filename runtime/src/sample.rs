@@ -7,7 +7,7 @@
 
 use crate::cluster_view::ClusterView;
 use gristmill_worker::api::{JobPlan, SideInputs};
-use gristmill_worker::input::{Blocks, InputError, InputLimits, Piece, Split, open_split};
+use gristmill_worker::input::{Blocks, InputError, InputLimits, Piece, Split, open_split, recognized_whole};
 use gristmill_worker::record::{Block, RecordFormat, Source};
 use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points, sample_keys};
 use std::collections::BTreeSet;
@@ -50,6 +50,12 @@ pub(crate) fn cut_ranges(
     let through_bytes: u64 = through.map(|place| place.split.bytes()).sum();
     for Place { split, wanted } in &places {
         let input = split.input as usize;
+        // A file that only its first bytes show to be compressed is read from there.
+        let pieces = split.pieces.iter().cloned().map(|piece| match piece.offset {
+            0 => Ok(piece),
+            _ => recognized_whole(piece, split.format, &*files),
+        });
+        let split = &Split { pieces: pieces.collect::<Result<_, _>>()?, ..*split };
         let open = open_split(split, &*files, &limits);
         sample = if wanted.is_empty() {
             let mut first = FirstBlock { blocks: open, read: false };

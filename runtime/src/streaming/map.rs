@@ -13,15 +13,6 @@ use std::sync::Arc;
 /// The step of a command in names of its folder.
 const STEP: &str = "map";
 
-/// The mark by which some editors begin a file in UTF-8. As in Hadoop it is no part of the first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// What begins at this place of its file, without the mark by which the file may begin.
-fn without_mark(bytes: &[u8], offset: u64) -> &[u8] {
-    let marked = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| offset == 0);
-    marked.unwrap_or(bytes)
-}
-
 /// What maps with and without a reduce have in common: how input becomes what the mapper reads.
 struct StreamInput {
     job: Arc<StreamingJob>,
@@ -61,17 +52,18 @@ impl StreamInput {
     /// One record, or many of input without lines.
     fn bytes(&mut self, block: Block<'_>, sink: &mut dyn LineSink) -> TaskResult {
         if self.job.line_input != LineInput::TypedBytes {
-            if block.offset() == 0 && block.bytes() == BYTE_ORDER_MARK {
-                // A file with nothing but the mark has no line.
-                return Ok(());
-            }
             return match &mut self.command {
                 Some(command) if self.passes_lines && memchr::memchr(b'\r', block.bytes()).is_none() => {
-                    command.feed_block(without_mark(block.bytes(), block.offset()), sink)?;
+                    command.feed_block(block.bytes(), sink)?;
                     // The last line of a file may lack its end.
                     if block.bytes().ends_with(b"\n") { Ok(()) } else { command.feed(&[b"\n"], sink) }
                 }
-                _ => block.records().try_for_each(|record| self.record(record, sink)),
+                _ => {
+                    let mut after_mark = block.is_after_mark();
+                    block
+                        .records()
+                        .try_for_each(|record| self.record(record, std::mem::take(&mut after_mark), sink))
+                }
             };
         }
         let mut cutter = std::mem::replace(&mut self.cutter, PairCutter::new(PairForm::TypedBytes));
@@ -82,8 +74,9 @@ impl StreamInput {
         Ok(())
     }
 
-    /// One record, which holds several lines if there are returns within it.
-    fn record(&mut self, record: Record<'_>, sink: &mut dyn LineSink) -> TaskResult {
+    /// One record, which holds several lines if there are returns within it. As in Hadoop the key of a line after a byte
+    /// order mark is where the mark lies.
+    fn record(&mut self, record: Record<'_>, after_mark: bool, sink: &mut dyn LineSink) -> TaskResult {
         let bytes = record.bytes();
         if matches!(self.job.line_input, LineInput::Between(_)) {
             return self.between_marks(bytes, sink);
@@ -91,8 +84,8 @@ impl StreamInput {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\r', bytes).chain([bytes.len()]) {
-            let offset = record.offset() + begin as u64;
-            self.line(without_mark(&bytes[begin..end], offset), offset, sink)?;
+            let offset = if after_mark && begin == 0 { 0 } else { record.offset() + begin as u64 };
+            self.line(&bytes[begin..end], offset, sink)?;
             begin = end + 1;
         }
         Ok(())
@@ -276,7 +269,7 @@ impl Mapper for StreamMapper {
     }
 
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        self.with_sink(out, |input, sink| input.record(record, sink))
+        self.with_sink(out, |input, sink| input.record(record, false, sink))
     }
 
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
@@ -351,7 +344,7 @@ impl MapOnly for StreamMapOnly {
     }
 
     fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult {
-        self.with_sink(out, |input, sink| input.record(record, sink))
+        self.with_sink(out, |input, sink| input.record(record, false, sink))
     }
 
     fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {

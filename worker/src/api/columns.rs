@@ -8,9 +8,6 @@ use crate::text::csv_fields;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What spreadsheets put in front of the first column's name.
-const BYTE_ORDER_MARK: &str = "\u{feff}";
-
 /// Where some columns stand in the rows of a table, found by their names in its header where the job is submitted
 /// ([`Submitter::columns`](super::Submitter::columns)). It travels with the job's parameters.
 ///
@@ -125,9 +122,8 @@ fn text(field: Cow<'_, [u8]>) -> Cow<'_, str> {
 /// Where these names stand in a header, or why they do not.
 fn places_of(header: &[u8], delimiter: u8, names: &[&str]) -> Result<Vec<usize>, String> {
     let there: Vec<String> = csv_fields(header, delimiter).map(|name| text(name).into_owned()).collect();
-    let name_at = |at: usize| there[at].trim_start_matches(BYTE_ORDER_MARK);
     let place = |name: &&str| {
-        let mut places = (0..there.len()).filter(|at| name_at(*at) == *name);
+        let mut places = (0..there.len()).filter(|at| there[*at] == *name);
         match (places.next(), places.next()) {
             (Some(place), None) => Ok(place),
             (Some(_), Some(_)) => Err(format!("it has several columns `{name}`")),
@@ -158,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_found_by_name_wherever_they_stand_also_in_quotes_and_behind_a_byte_order_mark() {
-        let columns = find(&["\u{feff}id,\"full, name\",city"], &["city", "id", "full, name"]).unwrap();
+    fn columns_are_found_by_name_wherever_they_stand_also_in_quotes() {
+        let columns = find(&["id,\"full, name\",city"], &["city", "id", "full, name"]).unwrap();
         let row = fields(&columns, "7,\"Ada \"\"L\"\"\",Oslo,more").unwrap();
         assert_eq!(row, ["Oslo", "7", "Ada \"L\""]);
     }

@@ -43,11 +43,15 @@ pub enum InputError {
         /// What it is, with its article.
         kind: &'static str,
     },
-    /// A file whose size does not tell how much it holds, as those of `/proc`.
-    #[error("input {path} says that its size is 0 but has content; copy it and give the copy")]
+    /// A file whose size does not tell how much it holds, as those of `/proc` and `/sys`.
+    #[error("input {path} says that its size is {size} but has {held}; copy it and give the copy")]
     SizeUnknown {
         /// As the user named it.
         path: FilePath,
+        /// Its size by its file system, in bytes.
+        size: u64,
+        /// What was read of it.
+        held: &'static str,
     },
     /// Several paths are wrong.
     #[error("{} cannot be used as input:\n  {}", count(*.total), list(.first))]
@@ -158,6 +162,14 @@ pub enum InputError {
         /// Position of the quote, after decompression.
         offset: u64,
     },
+    /// A table whose rows end as those of old Macs do.
+    #[error(
+        "the rows of {path} end with carriage returns alone, and only line feeds end rows here; convert it: `tr '\\r' '\\n' < FILE > NEW`"
+    )]
+    CarriageReturns {
+        /// As the user named it.
+        path: FilePath,
+    },
     /// A record longer than the limit.
     #[error(
         "record of more than {limit} bytes at {path}:{offset}{} (the limit is --max-record)",
@@ -233,6 +245,40 @@ pub enum InputError {
         compressed: u64,
         /// Bytes that may come out for each that goes in.
         ratio_max: u32,
+    },
+    /// A file of another format than those that are read.
+    #[error("input {path} {verb} {content}, which is not read here; {advice}")]
+    Content {
+        /// As the user named it.
+        path: FilePath,
+        /// `is`, or `holds` of a compressed file.
+        verb: &'static str,
+        /// The format, with its article.
+        content: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A file that is read as a whole and was cut, because only its first bytes show its format.
+    #[error(
+        "input {path} is a {suffix} file by its first bytes, but was cut by its name; give it a name that ends in {suffix}"
+    )]
+    CutBeforeKnown {
+        /// As the user named it.
+        path: FilePath,
+        /// What names of such files end in.
+        suffix: &'static str,
+    },
+    /// A zstd file that needs more memory than is allowed.
+    #[error(
+        "compressed input {path} needs a window of {window} MiB (zstd --long), and {limit} MiB are allowed; pack it again without --long"
+    )]
+    Window {
+        /// As the user named it.
+        path: FilePath,
+        /// Size of the window in MiB, rounded up.
+        window: u64,
+        /// Allowed size in MiB.
+        limit: u64,
     },
     /// A file that holds a table by columns, or says so by its name, and cannot be decoded.
     #[error("{kind} input {path} is damaged, cut short, or no {kind} file")]

@@ -222,7 +222,7 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
         Err(error) => return Err(failed(error)),
     };
     if has_content && metadata.len() == 0 {
-        return Err(InputError::SizeUnknown { path: path.clone() });
+        return Err(InputError::SizeUnknown { path: path.clone(), size: 0, held: "content" });
     }
     Ok(FileStamp::of(&metadata))
 }

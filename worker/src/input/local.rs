@@ -222,7 +222,10 @@ fn read_whole(piece: &Piece, file: &File) -> Result<LocalFile, InputError> {
     // What else it has become says more than why that cannot be read.
     check_listed(piece, file)?;
     read.map_err(|source| InputError::from_io(&piece.name, source))?;
-    check_length(piece, bytes.len())?;
+    if (bytes.len() as u64) < piece.stamp.size {
+        // It is the one that was listed, and ends before its size.
+        return Err(ends_early(&piece.name, piece.stamp));
+    }
     Ok(LocalFile { contents: FileContents::Read(bytes), populated: 0, piece_end: 0 })
 }
 
@@ -231,6 +234,10 @@ fn check_listed(piece: &Piece, file: &File) -> Result<(), InputError> {
     let metadata = file.metadata().map_err(|source| InputError::from_io(&piece.name, source))?;
     refuse_special(&piece.name, &metadata)?;
     check_stamp(&piece.name, piece.stamp, &metadata)
+}
+
+fn ends_early(name: &FilePath, stamp: FileStamp) -> InputError {
+    InputError::SizeUnknown { path: name.clone(), size: stamp.size, held: "fewer bytes" }
 }
 
 /// Whether as many bytes came as were listed.
@@ -251,7 +258,8 @@ impl RangeRead for ReadFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
         self.file.read_exact_at(buffer, offset).map_err(|source| match source.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                InputError::Changed { path: self.place.name.clone(), was: self.place.stamp, now: None }
+                let changed = self.place.verify_unchanged();
+                changed.err().unwrap_or_else(|| ends_early(&self.place.name, self.place.stamp))
             }
             _ => InputError::from_io(&self.place.name, source),
         })

@@ -7,6 +7,7 @@ pub mod bad_records;
 mod blocks;
 mod border;
 mod compressed;
+mod content;
 mod error;
 mod glob;
 pub mod list;
@@ -28,6 +29,7 @@ mod window;
 
 pub use bad_records::{BadRecord, BadRecords, FileBadRecords};
 pub use blocks::{SplitBlocks, open_split};
+pub use content::recognized_whole;
 pub use error::InputError;
 pub use list::Input;
 pub use local::FilePlace;

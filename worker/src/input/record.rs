@@ -96,13 +96,15 @@ pub struct Block<'a> {
     pub(crate) mapping: Option<&'a Arc<MappedFile>>,
     /// Whether its rows are plain, if that is known.
     pub(crate) plain: Option<bool>,
+    /// Nothing but a byte order mark lies before it in its file.
+    pub(crate) after_mark: bool,
 }
 
 impl<'a> Block<'a> {
     /// For tests of mappers; the engine makes its own. `bytes` must hold whole records.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, format: RecordFormat, source: &'a Source) -> Self {
-        Self { bytes, offset, format, source, mapping: None, plain: None }
+        Self { bytes, offset, format, source, mapping: None, plain: None, after_mark: false }
     }
 
     /// The bytes of all records with their line ends.
@@ -115,6 +117,12 @@ impl<'a> Block<'a> {
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// True if nothing but a byte order mark lies before it in its file.
+    #[must_use]
+    pub fn is_after_mark(&self) -> bool {
+        self.after_mark
     }
 
     /// The file the block comes from.

@@ -106,7 +106,7 @@ impl FileStamp {
     }
 }
 
-/// How a file is compressed; decided by its name.
+/// How a file is compressed; decided by its name, or by its first bytes where the name does not say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Compression {
     /// Not at all.

@@ -7,6 +7,7 @@
 mod piece;
 mod sound;
 
+use super::content::recognized;
 use super::local::MappedFile;
 use super::record::{Block, Source};
 use super::{BadRecords, Blocks, FileAccess, InputError, InputLimits, OpenFile, Split};
@@ -87,11 +88,18 @@ impl SplitBlocks<'_> {
             OpenFile::Remote(_) => self.remote_bytes += piece.length,
         }
         self.source.path = piece.name.to_text();
+        let was_cut = piece.length < piece.stamp.size && !piece.is_decoded();
+        let (piece, file) = recognized(piece, self.split.format, file)?;
+        if was_cut && piece.is_decoded() {
+            let table = piece.table.as_ref().map(|table| table.kind.suffix());
+            let suffix = table.unwrap_or(piece.compression.suffix());
+            return Err(InputError::CutBeforeKnown { path: piece.name.clone(), suffix });
+        }
         self.mapping = match &file {
             OpenFile::Local(file) if !piece.is_decoded() => file.mapping().cloned(),
             _ => None,
         };
-        let mut piece = PieceBlocks::open(piece, self.split.format, file, &self.limits)?;
+        let mut piece = PieceBlocks::open(&piece, self.split.format, file, &self.limits)?;
         piece.bad = self.bad.clone();
         Ok(Some(piece))
     }
@@ -129,7 +137,11 @@ impl Blocks for SplitBlocks<'_> {
         let Some(found) = found? else { return Ok(None) };
         let current = self.current.as_mut().expect("the block was just found in it");
         let bytes = current.window.view(found.offset, found.length)?;
-        let mapping = self.mapping.as_ref();
-        Ok(Some(Block { mapping, ..Block::new(bytes, found.offset, self.split.format, &self.source) }))
+        let (mapping, after_mark) = (self.mapping.as_ref(), current.after_mark == Some(found.offset));
+        Ok(Some(Block {
+            mapping,
+            after_mark,
+            ..Block::new(bytes, found.offset, self.split.format, &self.source)
+        }))
     }
 }

@@ -1,15 +1,16 @@
 //! The blocks of one piece of a split.
 
-use crate::input::border::{first_record, unclosed_quote, whole_records};
+use crate::input::border::{QUOTE, first_record, unclosed_quote, whole_records};
 use crate::input::compressed::Decoded;
+use crate::input::content::{HEAD_BYTES, refuse_unpacked};
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
-use crate::input::tables::table_rows;
+use crate::input::tables::{is_by_rows, table_rows};
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
 use crate::input::{BadRecords, Compression, InputError, InputLimits, OpenFile, Piece};
 use memchr::memchr;
 
-/// The mark by which some editors begin a file in UTF-8; no part of a table.
+/// The mark by which some editors begin a file in UTF-8; no part of its text.
 pub(in crate::input) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes looked at first when a record does not end within its block.
@@ -36,8 +37,10 @@ pub(super) struct PieceBlocks {
     pub(super) end: u64,
     /// The piece may begin inside a record that belongs to the piece before.
     seek: bool,
-    /// The piece begins with its file.
-    file_begins: bool,
+    /// The piece starts with the first bytes of a text, which were not looked at, from a file compressed like this.
+    head: Option<Compression>,
+    /// Where the text starts after a byte order mark.
+    pub(super) after_mark: Option<u64>,
     /// The next record is a header.
     pub(super) header: bool,
     /// Records that were left out.
@@ -81,7 +84,12 @@ impl PieceBlocks {
             at,
             end: if piece.is_decoded() { u64::MAX } else { piece.end() },
             seek,
-            file_begins: piece.offset == 0,
+            head: match format {
+                RecordFormat::Fixed { .. } => None,
+                _ if 0 < piece.offset || piece.table.is_some() => None,
+                _ => Some(piece.compression),
+            },
+            after_mark: None,
             header: piece.offset == 0 && matches!(format, RecordFormat::Csv { header: true, .. }),
             bad: BadRecords::up_to(limits.bad_records_max),
         })
@@ -113,11 +121,36 @@ impl PieceBlocks {
             self.seek = false;
             self.seek_line()?;
         }
-        if self.file_begins && matches!(self.format, RecordFormat::Csv { .. }) {
-            self.file_begins = false;
-            if self.window.view(0, BYTE_ORDER_MARK.len())? == BYTE_ORDER_MARK {
-                self.at = BYTE_ORDER_MARK.len() as u64;
+        if let Some(compression) = self.head.take() {
+            let head = self.window.view(0, HEAD_BYTES)?;
+            if compression != Compression::None && is_by_rows(self.format) {
+                refuse_unpacked(&self.name, head)?;
             }
+            if head.starts_with(BYTE_ORDER_MARK) {
+                self.at = BYTE_ORDER_MARK.len() as u64;
+                self.after_mark = Some(self.at);
+                // The first record belongs to the piece with the mark, also where that ends within it.
+                self.end = self.end.max(self.at + 1);
+            }
+            if matches!(self.format, RecordFormat::Csv { .. }) {
+                self.refuse_carriage_returns()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a table whose rows end with carriage returns alone: it would be a single row.
+    fn refuse_carriage_returns(&mut self) -> Result<(), InputError> {
+        let bytes = self.window.view(self.at, self.block_bytes.max(REST_BYTES))?;
+        // One at the end of these bytes may be half of a line end.
+        let seen = &bytes[..bytes.len().saturating_sub(1)];
+        let mut quoted = false;
+        let mut is_row_end = |byte: &u8| {
+            quoted ^= *byte == QUOTE;
+            *byte == b'\r' && !quoted
+        };
+        if memchr(b'\n', bytes).is_none() && seen.iter().any(&mut is_row_end) {
+            return Err(InputError::CarriageReturns { path: self.name.clone() });
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 //! A file larger than a split is cut at multiples of the split size; smaller ones are packed, in order, into
 //! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
 //! map index. CSV files that are cut are read once, because only that tells where rows end: by several threads to
-//! learn whether there are quotes, and if there are, from the beginning to the end. All other files are not
-//! even opened. Parquet files are cut anywhere: of a table a piece has the row groups that begin in it.
+//! learn whether there are quotes, and if there are, from the beginning to the end. Of other files that are cut the
+//! first bytes are read, which show whether they can be; files that are not cut are not even opened. Parquet files are cut anywhere: of a table a piece has the row groups that begin in it.
 
 mod line_cuts;
 mod packing;
@@ -157,9 +157,16 @@ fn first_of(
     for piece in [head, whole] {
         let split = Split { input: 0, format, pieces: vec![piece] };
         let mut blocks = open_split(&split, access, limits);
-        while let Some(block) = blocks.next_block()? {
-            if let Some(record) = block.records().next() {
-                return Ok(Some(record.bytes().to_vec()));
+        loop {
+            match blocks.next_block() {
+                Ok(Some(block)) => {
+                    if let Some(record) = block.records().next() {
+                        return Ok(Some(record.bytes().to_vec()));
+                    }
+                }
+                // The whole file can be read.
+                Ok(None) | Err(InputError::CutBeforeKnown { .. }) => break,
+                Err(error) => return Err(error),
             }
         }
     }

@@ -3,10 +3,10 @@
 use super::line_cuts::line_cuts;
 use super::rows::{row_cuts, sound_row_cuts};
 use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
-use crate::input::InputError;
 use crate::input::record::RecordFormat;
 use crate::input::split::{Compression, Piece, Place, Split};
 use crate::input::tables::TableKind;
+use crate::input::{InputError, LocalFiles, recognized_whole};
 
 /// Cuts and packs the files of one input.
 pub(super) struct Packing<'a> {
@@ -28,6 +28,7 @@ impl Packing<'_> {
             return self.pack(file, bytes);
         }
         self.open_bytes = None;
+        let file = recognized_whole(file, self.format, &LocalFiles)?;
         let mut offset = 0;
         for end in self.cuts(&file)?.into_iter().chain([file.length]).filter(|&cut| cut <= file.length) {
             if offset < end {

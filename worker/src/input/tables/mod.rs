@@ -46,10 +46,10 @@ pub struct Table {
     pub columns: Vec<String>,
 }
 
-/// How a file holds a table; decided by its name.
+/// How a file holds a table; decided by its name or its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TableKind {
-    /// `.parquet`: Apache Parquet, compressed by snappy, gzip, zstd or lz4, or not at all.
+    /// `.parquet` or `.pq`: Apache Parquet, compressed by snappy, gzip, zstd or lz4, or not at all.
     Parquet,
     /// `.arrow` or `.feather`: a file of Apache Arrow's IPC format, compressed by lz4 or zstd, or not at all.
     Arrow,
@@ -77,7 +77,7 @@ impl TableKind {
     /// What the end of a file name says; upper or lower case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Option<Self> {
-        if path.has_suffix(".parquet") {
+        if path.has_suffix(".parquet") || path.has_suffix(".pq") {
             Some(Self::Parquet)
         } else if path.has_suffix(".arrow") || path.has_suffix(".feather") {
             Some(Self::Arrow)
@@ -96,7 +96,7 @@ impl TableKind {
 }
 
 /// Whether jobs that read in this format read tables by their rows.
-fn is_by_rows(format: RecordFormat) -> bool {
+pub(super) fn is_by_rows(format: RecordFormat) -> bool {
     matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. })
 }
 

@@ -1,6 +1,7 @@
 //! What reading input promises: files on disk and files of another process alike.
 
 mod compressed;
+mod content;
 mod listing;
 mod lost_pages;
 mod maps;

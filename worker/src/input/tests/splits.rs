@@ -276,13 +276,15 @@ proptest! {
         prop_assert_eq!(try_rows(&path, CSV, split_bytes, block_bytes), expected);
     }
 
-    /// A `\r` that is not before `\n` is literal, which that crate does when only `\n` ends a row.
+    /// A `\r` that is not before `\n` is literal, which that crate does when only `\n` ends a row. A table without any `\n`
+    /// is refused.
     #[test]
     fn csv_rows_with_lone_carriage_returns_equal_those_of_the_csv_crate(
         bytes in table(&["a", ",", "\"", "\"", "\n", "\rx", "\r,", "\r\"x", "\"\"", "\",\"", ",\""]),
         split_bytes in 1_u64..80,
         block_bytes in 1_usize..80,
     ) {
+        prop_assume!(bytes.contains(&b'\n'));
         let files = Files::new();
         let path = files.write("table", &bytes);
         let terminator = csv::Terminator::Any(b'\n');
