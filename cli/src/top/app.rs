@@ -76,7 +76,7 @@ pub(super) struct App {
 }
 
 impl App {
-    /// With a key of this name, such as `view-page@0`.
+    /// With a key of this name, such as `view-projector@0`.
     pub(super) fn new(token_name: &str, has_colours: bool) -> Self {
         let role = token_name.split(['-', '@']).next().unwrap_or_default();
         let only_looks = (role == "view").then(|| {

@@ -91,7 +91,7 @@ fn page_that_may_cancel_is_for_who_may_submit_and_cancels_by_post_and_not_for_fo
         format!("Bearer {}", token["token"].as_str().unwrap())
     };
     let (looks, cancels) = (bearer(&[]), bearer(&["--may-cancel"]));
-    assert!(cancels.starts_with("Bearer submit-page@0:"), "{cancels}");
+    assert!(cancels.starts_with("Bearer submit@admin@0:"), "{cancels}");
     let ask = |method: &str, path: &str, more: &[(&str, &str)]| {
         request(address, method, path, &[&[("Host", host.as_str())], more].concat()).status
     };

@@ -4,7 +4,10 @@ use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing};
 use crate::support::{Finished, Sandbox, process, until};
 use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 const FORBIDDEN: u16 = 403;
 const UNKNOWN: u16 = 401;
@@ -269,6 +272,44 @@ fn token_goes_to_a_new_file_or_a_terminal_only_unless_told() {
         let printed = sandbox.gristmill([&["token", "new", "view"], arguments].concat()).finish();
         let line = JoinLine::read(&String::from_utf8(printed.expect_code(0).stdout).unwrap());
         assert!(line.token.starts_with("view@0:") && line.key != standing.join.key);
+    }
+    standing.end();
+}
+
+#[test]
+fn request_whose_body_arrives_after_the_revocation_of_its_token_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let requests = [
+        ("POST", "tokens", r#"{"role":"admin"}"#),
+        ("POST", "tokens/rotate", r#"{"grace_seconds":0}"#),
+        ("PUT", "policy", r#"{"policy":"fair"}"#),
+    ];
+    for (number, (method, path, body)) in requests.into_iter().enumerate() {
+        let label = format!("x{number}");
+        let join = made(&sandbox, &label, &["admin", "--label", &label]);
+        let line = JoinLine::read(&std::fs::read_to_string(&join).unwrap());
+        let mut stream = TcpStream::connect(line.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let head = format!(
+            "{method} /api/v1/{path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+             Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+            line.address,
+            line.token,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // The master asks for the body once the head has passed.
+        let asked = "HTTP/1.1 100 Continue\r\n\r\n";
+        let mut answer = vec![0; asked.len()];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), asked);
+        sandbox.gristmill(["token", "revoke", &format!("admin-{label}@0")]).finish().expect_code(0);
+        stream.write_all(body.as_bytes()).unwrap();
+        answer.clear();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 401 ") && answer.contains("revoked"), "{path}: {answer}");
     }
     standing.end();
 }

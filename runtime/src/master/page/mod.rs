@@ -26,8 +26,6 @@ use tokio::time::Instant;
 const CODE_TIME: Duration = Duration::from_secs(600);
 /// Codes that wait at once; then the oldest of the token that asked for the most gives way.
 const CODES_MAX: usize = 64;
-/// Label of the token that lets in whoever asked with one of another role.
-const PAGE_LABEL: &str = "page";
 
 /// The route to which a page sends its code.
 pub(super) const ENTER_PATH: &str = "/page/enter";
@@ -70,7 +68,6 @@ struct WaitingCode {
     /// The name of the token that asked for it.
     key: String,
     role: Role,
-    label: Option<String>,
     until: Instant,
 }
 
@@ -79,19 +76,13 @@ struct WaitingCode {
 pub(super) struct PageCodes(Mutex<Vec<WaitingCode>>);
 
 impl PageCodes {
-    /// A code for whoever shows the token of this name, which may do what this role may: what the code opens ends with
-    /// that token, if that has the role itself.
+    /// A code for whoever shows the token of this name, which may do what this role may: the code, and what it opens, end
+    /// with that token.
     ///
     /// # Errors
     /// A system that gives no random numbers.
     pub(super) fn give(&self, key: &str, role: Role, now: Instant) -> Result<Secret, SecretError> {
         let code = Secret::generate()?;
-        let name = key.split_once('@').map_or(key, |(name, _)| name);
-        let label = match name.strip_prefix(role.word()) {
-            Some("") => None,
-            Some(rest) => Some(rest.strip_prefix('-').unwrap_or(PAGE_LABEL).to_owned()),
-            None => Some(PAGE_LABEL.to_owned()),
-        };
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|waiting| now < waiting.until);
         if CODES_MAX <= codes.len() {
@@ -100,13 +91,7 @@ impl PageCodes {
             let oldest = (0..codes.len()).rev().max_by_key(|&index| asked(&codes[index]));
             codes.remove(oldest.unwrap_or_default());
         }
-        codes.push(WaitingCode {
-            code: code.clone(),
-            key: key.to_owned(),
-            role,
-            label,
-            until: now + CODE_TIME,
-        });
+        codes.push(WaitingCode { code: code.clone(), key: key.to_owned(), role, until: now + CODE_TIME });
         Ok(code)
     }
 
@@ -120,9 +105,9 @@ impl PageCodes {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|waiting| now < waiting.until);
         let at = codes.iter().position(|waiting| waiting.code.matches(code))?;
-        let WaitingCode { role, label, .. } = codes.remove(at);
+        let WaitingCode { key, role, .. } = codes.remove(at);
         drop(codes);
-        Some(tokens.token(role, label.as_deref()).map(|token| token.to_text().to_string()))
+        Some(tokens.page_token(&key, role).map(|token| token.to_text().to_string()))
     }
 }
 
@@ -139,7 +124,7 @@ mod tests {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
         let first = codes.give("admin@0", Role::View, now).unwrap();
         let token = codes.take(&first.to_text(), &tokens, now).unwrap().unwrap();
-        assert!(token.starts_with("view-page@0:"), "{token}");
+        assert!(token.starts_with("view@admin@0:"), "{token}");
         assert!(codes.take(&first.to_text(), &tokens, now).is_none(), "it was used");
         let late = codes.give("admin@0", Role::View, now).unwrap();
         assert!(codes.take(&late.to_text(), &tokens, now + CODE_TIME).is_none());
@@ -147,18 +132,37 @@ mod tests {
     }
 
     #[test]
-    fn page_of_a_token_that_may_only_look_ends_with_that_token() {
-        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        for (key, name) in
-            [("view@0", "view@0:"), ("view-projector@0", "view-projector@0:"), ("submit-x@0", "view-page@0:")]
-        {
-            let code = codes.give(key, Role::View, now).unwrap();
-            let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
-            assert!(token.starts_with(name), "{token}");
+    fn code_and_token_of_a_page_end_with_the_token_that_asked_for_them() {
+        for rotates in [false, true] {
+            for (key, asker, role, name) in [
+                ("view@0", "view@0", Role::View, "view@0"),
+                ("view-projector@0", "view-projector@0", Role::View, "view-projector@0"),
+                ("submit-x@0", "submit-x@0", Role::View, "view@submit-x@0"),
+                ("admin-laptop@0", "admin-laptop@0", Role::Submit, "submit@admin-laptop@0"),
+                ("submit@admin-laptop@0", "admin-laptop@0", Role::View, "view@admin-laptop@0"),
+            ] {
+                let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+                let used = codes.give(key, role, now).unwrap();
+                let token = codes.take(&used.to_text(), &tokens, now).unwrap().unwrap();
+                assert_eq!(token.split_once(':').unwrap().0, name);
+                assert_eq!(tokens.find(name).unwrap().0, role);
+                let unused = codes.give(key, role, now).unwrap();
+                if rotates { tokens.rotate(Duration::ZERO) } else { tokens.revoke(asker) }.unwrap();
+                assert!(codes.take(&unused.to_text(), &tokens, now).unwrap().is_err(), "{key}");
+                assert!(tokens.find(name).is_none(), "{name}");
+            }
         }
-        let code = codes.give("view-projector@0", Role::View, now).unwrap();
-        tokens.revoke("view-projector@0").unwrap();
-        assert!(codes.take(&code.to_text(), &tokens, now).unwrap().is_err(), "it was revoked meanwhile");
+    }
+
+    #[test]
+    fn token_of_a_page_is_of_the_generation_of_the_token_that_asked() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        let code = codes.give("admin@0", Role::View, now).unwrap();
+        tokens.rotate(Duration::from_secs(3600)).unwrap();
+        let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
+        assert!(token.starts_with("view@admin@0:"), "{token}");
+        tokens.rotate(Duration::from_secs(3600)).unwrap();
+        assert!(tokens.find("view@admin@0").is_none(), "two generations ago");
     }
 
     #[test]
@@ -167,8 +171,8 @@ mod tests {
         for (key, name) in [
             ("submit@0", "submit@0:"),
             ("submit-ada@0", "submit-ada@0:"),
-            ("admin@0", "submit-page@0:"),
-            ("admin-laptop@0", "submit-page@0:"),
+            ("admin@0", "submit@admin@0:"),
+            ("admin-laptop@0", "submit@admin-laptop@0:"),
         ] {
             let code = codes.give(key, Role::Submit, now).unwrap();
             let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();

@@ -2,11 +2,10 @@
 //!
 //! Not here: keeping it over restarts (`master::history`).
 
-use super::{Answered, RouteRefusal, body, ok, parsed};
+use super::{Answered, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::EstimatorMemory;
 use crate::master::input::{MasterHandle, MasterInput};
 use hyper::StatusCode;
-use hyper::body::Incoming;
 use tokio::sync::oneshot;
 
 /// Longest memory that is taken, bytes: a thousand names of ordinary length take a fifth of it.
@@ -20,8 +19,8 @@ pub(super) async fn memory(handle: &MasterHandle) -> Answered {
     ok(&memory.await.ok_or_else(RouteRefusal::ending)?)
 }
 
-pub(super) async fn restore(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let memory: EstimatorMemory = parsed(&body(incoming, MEMORY_BYTES_MAX).await?)?;
+pub(super) async fn restore(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let memory: EstimatorMemory = parsed(&body(handle, sent, MEMORY_BYTES_MAX).await?)?;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Restore { memory, reply });
     let done = done.await.map_err(|_| RouteRefusal::ending())?;

@@ -2,7 +2,7 @@
 
 use super::super::address;
 use super::super::input::{Lease, MasterHandle, MasterInput};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
 pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> Answered {
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
     let key = key_of(&request);
-    let mut submission = parse(body(request.into_body(), SUBMISSION_BYTES_MAX).await?).await?;
+    let mut submission = parse(body(&handle, shown(request), SUBMISSION_BYTES_MAX).await?).await?;
     programs::check(&handle, &submission)?;
     submission.owner = handle.tokens.owner(&key.0);
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
@@ -68,10 +68,10 @@ async fn hold_output(submission: Submission) -> Result<Submission, RouteRefusal>
 /// Whoever submitted a job has lost the way to this master, or to the one before it, and follows the job again.
 pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> Answered {
     let key = key_of(&request);
-    let shown: JobAttended = parsed(&body(request.into_body(), BODY_BYTES_MAX).await?)?;
+    let attended: JobAttended = parsed(&body(&handle, shown(request), BODY_BYTES_MAX).await?)?;
     let refusal = |code, message| RouteRefusal::new(StatusCode::BAD_REQUEST, code, message);
     let wrong = |_| refusal(ErrorCode::Key, "the key is not a secret".to_owned());
-    let permit_key = shown.permit_key.parse().map_err(wrong)?;
+    let permit_key = attended.permit_key.parse().map_err(wrong)?;
     let (reply, attended) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Attend { key: permit_key, reply });
     let attended = attended.await.map_err(|_| RouteRefusal::ending())?;

@@ -121,18 +121,18 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
             programs::put(&handle, (sum, bytes), &key, request.into_body()).await
         }
         (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
-        (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, request.into_body()).await,
+        (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, shown(request)).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),
         (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request), Role::View),
         (&Method::POST, ["page", "submit"]) => page::code(&handle, &key_of(&request), Role::Submit),
         (&Method::GET, ["estimator"]) => estimator::memory(&handle).await,
-        (&Method::PUT, ["estimator"]) => estimator::restore(&handle, request.into_body()).await,
-        (&Method::PUT, ["policy"]) => change_policy(&handle, request.into_body()).await,
-        (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, request.into_body()).await,
+        (&Method::PUT, ["estimator"]) => estimator::restore(&handle, shown(request)).await,
+        (&Method::PUT, ["policy"]) => change_policy(&handle, shown(request)).await,
+        (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, shown(request)).await,
         (&Method::POST, ["workers", worker, "drain"]) => drain(&handle, worker).await,
-        (&Method::POST, ["tokens"]) => tokens::new_token(&handle, request.into_body()).await,
-        (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, request.into_body()).await,
-        (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, request.into_body()).await,
+        (&Method::POST, ["tokens"]) => tokens::new_token(&handle, shown(request)).await,
+        (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, shown(request)).await,
+        (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, shown(request)).await,
         (&Method::POST, ["shutdown"]) => {
             let _ = handle.shutdown.send(true);
             Ok(answer::status(StatusCode::NO_CONTENT))
@@ -339,8 +339,8 @@ async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
     }
 }
 
-async fn client_closed(handle: &MasterHandle, job: &str, incoming: Incoming) -> Answered {
-    let closed: OutputClosed = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+async fn client_closed(handle: &MasterHandle, job: &str, sent: ShownBody) -> Answered {
+    let closed: OutputClosed = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let job = find(handle, job, |state, _, job| state.watch(job).map(|_| job)).await?;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::ClientClosed { job, failed: closed.failed, reply });
@@ -387,8 +387,8 @@ fn task_name(text: &str) -> Option<TaskName> {
     digits.then(|| Some((kind, index.parse().ok()?)))?
 }
 
-async fn change_policy(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let change: PolicyChange = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+async fn change_policy(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let change: PolicyChange = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     for (what, name) in [("the policy", &change.policy), ("the placement", &change.placement)] {
         let checked = name.as_ref().map_or(Ok(()), |name| clean::check_name(what, name));
         checked.map_err(|error| {
@@ -402,14 +402,33 @@ async fn change_policy(handle: &MasterHandle, incoming: Incoming) -> Answered {
     master_status(handle).await
 }
 
-async fn body(body: Incoming, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
-    read_limited(body, bytes_max).await.map_err(|wrong| {
-        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
-    })
+/// The body of a request, and the key with which its head passed the gate.
+struct ShownBody {
+    incoming: Incoming,
+    key: ShownKey,
 }
 
-async fn worker_ended(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let end: WorkerEnded = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+fn shown(request: Request<Incoming>) -> ShownBody {
+    ShownBody { key: key_of(&request), incoming: request.into_body() }
+}
+
+/// Reads a body whole. The key is looked up again behind its last byte: a body can be held back until the key was revoked.
+async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
+    let body = read_limited(sent.incoming, bytes_max).await.map_err(|wrong| {
+        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
+    })?;
+    match handle.tokens.find(&sent.key.0) {
+        Some(_) => Ok(body),
+        None => Err(RouteRefusal::new(
+            StatusCode::UNAUTHORIZED,
+            ErrorCode::Token,
+            format!("{} was revoked before the request had arrived", sent.key.0),
+        )),
+    }
+}
+
+async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let end: WorkerEnded = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let unknown = || {
         let message = "no worker of that process id and host was started by whoever has that key";
         RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Process, message)

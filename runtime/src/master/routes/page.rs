@@ -2,11 +2,11 @@
 
 use super::super::input::MasterHandle;
 use super::super::page::ENTER_PATH;
-use super::{Answered, RouteRefusal, body, ok, parsed};
+use super::{Answered, RouteRefusal, ok, parsed};
 use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
 use crate::role::Role;
 use gristmill_worker::answer;
-use gristmill_worker::http::{Body, ShownKey};
+use gristmill_worker::http::{Body, ShownKey, read_limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
@@ -31,7 +31,10 @@ pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -
 }
 
 async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let EnterPage { code } = parsed(&body(incoming, ENTER_BYTES_MAX).await?)?;
+    let body = read_limited(incoming, ENTER_BYTES_MAX).await.map_err(|wrong| {
+        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
+    })?;
+    let EnterPage { code } = parsed(&body)?;
     let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
     let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
     let token = token.ok_or_else(|| {

@@ -2,15 +2,14 @@
 
 use super::super::input::MasterHandle;
 use super::super::tokens::{Tokens, TokensError};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, ok, parsed};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::{ErrorCode, MadeToken, NewToken, RevokeToken, RotateTokens};
 use gristmill_worker::answer;
 use hyper::StatusCode;
-use hyper::body::Incoming;
 use std::time::Duration;
 
-pub(super) async fn new_token(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let wanted: NewToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+pub(super) async fn new_token(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let wanted: NewToken = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let token =
         handle.tokens.token(wanted.role, wanted.label.as_deref()).map_err(|error| refused_token(&error))?;
     if let Some(quota) = wanted.quota {
@@ -20,13 +19,13 @@ pub(super) async fn new_token(handle: &MasterHandle, incoming: Incoming) -> Answ
     ok(&MadeToken { token: token.to_text().to_string() })
 }
 
-pub(super) async fn revoke_token(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let revoke: RevokeToken = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+pub(super) async fn revoke_token(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let revoke: RevokeToken = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     change_tokens(handle, move |tokens| tokens.revoke(&revoke.name)).await
 }
 
-pub(super) async fn rotate_tokens(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let rotate: RotateTokens = parsed(&body(incoming, BODY_BYTES_MAX).await?)?;
+pub(super) async fn rotate_tokens(handle: &MasterHandle, sent: ShownBody) -> Answered {
+    let rotate: RotateTokens = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     change_tokens(handle, move |tokens| tokens.rotate(Duration::from_secs(rotate.grace_seconds))).await
 }
 

@@ -26,6 +26,9 @@ pub enum TokensError {
     /// The name of a token to be made is revoked.
     #[error("{name} is revoked: choose another label, or make all tokens new with `gristmill token rotate`")]
     Revoked { name: String },
+    /// The token that asked for a page does not hold any more.
+    #[error("{name}, which asked for this page, is revoked or of an earlier generation")]
+    Ended { name: String },
     /// The token in the state folder, without which nobody could make others.
     #[error(
         "{name} is the token of whoever started the master: `gristmill token rotate` makes it and all others new"

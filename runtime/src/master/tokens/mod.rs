@@ -1,6 +1,7 @@
 //! The tokens of a cluster: what each may do, which are revoked, and of which generation they are.
 //!
-//! All are derived from the cluster's secret and their names, `ROLE[-LABEL]@GENERATION`, so none is kept. What is kept,
+//! All are derived from the cluster's secret and their names, `ROLE[-LABEL]@GENERATION`, or `ROLE@NAME` of a page that the
+//! token NAME asked for, so none is kept. What is kept,
 //! in the state folder, is the generation and the names that were revoked.
 //! Which role a route needs stands in `auth`.
 
@@ -133,11 +134,28 @@ impl Tokens {
             return Err(TokensError::Reserved { label: OWN_WORKERS });
         }
         let generation = self.kept().generation;
-        let name = TokenName { role, label: label.map(str::to_owned), generation }.to_string();
+        let name = TokenName { role, asker: None, label: label.map(str::to_owned), generation }.to_string();
         if self.kept().revoked.contains(&name) {
             return Err(TokensError::Revoked { name });
         }
         Ok(Token::of(&self.secret, &name)?)
+    }
+
+    /// The token of a page with this role, for which the token called `asker` has asked: the page's ends with that one, which
+    /// it is itself where it has that role.
+    ///
+    /// # Errors
+    /// [`TokensError::Ended`] if `asker` does not hold any more.
+    pub(super) fn page_token(&self, asker: &str, role: Role) -> Result<Token, TokensError> {
+        let asked: TokenName = asker.parse()?;
+        if self.find(asker).is_none() {
+            return Err(TokensError::Ended { name: asker.to_owned() });
+        }
+        let name = match asked.role == role {
+            true => asked,
+            false => TokenName { role, asker: asked.asker.or(Some(asked.role)), ..asked },
+        };
+        Ok(Token::of(&self.secret, &name.to_string())?)
     }
 
     /// From now on, jobs that the token of this role and label submits may take this together; nothing limited is no quota.
@@ -180,7 +198,8 @@ impl Tokens {
             Some(1) => since_1970() < kept.earlier_until,
             _ => false,
         };
-        if !holds || kept.revoked.contains(name) {
+        let asker_revoked = parsed.asker().is_some_and(|asker| kept.revoked.contains(&asker.to_string()));
+        if !holds || asker_revoked || kept.revoked.contains(name) {
             return None;
         }
         Some((parsed.role, Token::of(&self.secret, name).ok()?.secret().clone()))
@@ -202,7 +221,7 @@ impl Tokens {
         if kept.generation < parsed.generation {
             return Err(TokensError::Future { name: name.to_owned(), generation: kept.generation });
         }
-        let own = TokenName { role: Role::Admin, label: None, generation: kept.generation };
+        let own = TokenName { role: Role::Admin, asker: None, label: None, generation: kept.generation };
         if parsed == own {
             return Err(TokensError::Own { name: name.to_owned() });
         }
@@ -283,14 +302,16 @@ impl Tokens {
 /// A secret that cannot be used.
 pub fn work_token_of(folder: &Path, token: &Token) -> Result<Option<Token>, TokensError> {
     // One with a label can be revoked alone, and with it the workers that it starts.
-    let Ok(TokenName { role: Role::Admin, label: None, generation }) = token.name().parse() else {
+    let Ok(TokenName { role: Role::Admin, asker: None, label: None, generation }) = token.name().parse()
+    else {
         return Ok(None);
     };
     let Some(secret) = Secret::load(&folder.join(SECRET_FILE))? else { return Ok(None) };
     if Token::of(&secret, token.name())? != *token {
         return Ok(None);
     }
-    let name = TokenName { role: Role::Work, label: Some(OWN_WORKERS.to_owned()), generation };
+    let label = Some(OWN_WORKERS.to_owned());
+    let name = TokenName { role: Role::Work, asker: None, label, generation };
     Ok(Some(Token::of(&secret, &name.to_string())?))
 }
 

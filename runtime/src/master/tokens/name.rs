@@ -1,4 +1,4 @@
-//! Names of tokens: `ROLE[-LABEL]@GENERATION`.
+//! Names of tokens: `ROLE[-LABEL]@GENERATION`, and `ROLE@NAME` of a page that the token NAME has asked for.
 
 use super::TokensError;
 use crate::role::Role;
@@ -8,10 +8,12 @@ use std::str::FromStr;
 /// Longest label, bytes.
 pub(super) const LABEL_BYTES_MAX: usize = 32;
 
-/// The name of a token, `ROLE[-LABEL]@GENERATION`.
+/// The name of a token; label and generation are those of its asker if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName {
     pub(super) role: Role,
+    /// Role of the token that asked for a page with this one, which ends with it.
+    pub(super) asker: Option<Role>,
     pub(super) label: Option<String>,
     pub(super) generation: u32,
 }
@@ -19,6 +21,9 @@ pub(super) struct TokenName {
 impl fmt::Display for TokenName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.role.word())?;
+        if let Some(asker) = self.asker {
+            write!(f, "@{}", asker.word())?;
+        }
         if let Some(label) = &self.label {
             write!(f, "-{label}")?;
         }
@@ -31,17 +36,29 @@ impl FromStr for TokenName {
 
     fn from_str(text: &str) -> Result<Self, TokensError> {
         let wrong = || TokensError::Name { name: text.escape_debug().to_string() };
-        let (rest, generation) = text.split_once('@').ok_or_else(wrong)?;
-        let (role, label) = match rest.split_once('-') {
-            Some((role, label)) => (role, Some(label.to_owned())),
-            None => (rest, None),
-        };
         let roles = [Role::View, Role::Submit, Role::Work, Role::Admin];
-        let role = roles.into_iter().find(|known| known.word() == role).ok_or_else(wrong)?;
+        let role = |word: &str| roles.into_iter().find(|known| known.word() == word).ok_or_else(wrong);
+        let (rest, generation) = text.rsplit_once('@').ok_or_else(wrong)?;
+        let (page, rest) = rest.split_once('@').map_or((None, rest), |(page, rest)| (Some(page), rest));
+        let (own, label) = match rest.split_once('-') {
+            Some((own, label)) => (role(own)?, Some(label.to_owned())),
+            None => (role(rest)?, None),
+        };
         check_label(label.as_deref())?;
-        let name = TokenName { role, label, generation: generation.parse().map_err(|_| wrong())? };
+        let (role, asker) = match page {
+            Some(page) => (role(page)?, Some(own)),
+            None => (own, None),
+        };
+        let name = TokenName { role, asker, label, generation: generation.parse().map_err(|_| wrong())? };
         // One way of writing each: a revoked name has no second spelling.
         if name.to_string() == text { Ok(name) } else { Err(wrong()) }
+    }
+}
+
+impl TokenName {
+    /// The token that asked for the page that has this one.
+    pub(super) fn asker(&self) -> Option<TokenName> {
+        Some(TokenName { role: self.asker?, asker: None, ..self.clone() })
     }
 }
 
