@@ -150,6 +150,36 @@ fn spoilt_rows_are_left_out_named_and_counted_up_to_the_limit() {
 }
 
 #[test]
+fn spoilt_rows_of_either_table_are_left_out_once_whatever_the_strategy() {
+    let sandbox = Sandbox::new();
+    let (table, sound) = (spoilt(167, 60), spoilt(168, 400));
+    let held = sandbox.write("held.csv", &table.text);
+    let streamed = sandbox.write("streamed.csv", &sound.text);
+    let count = table.places.len() + sound.places.len();
+    let mut results = Vec::new();
+    for strategy in ["repartition", "broadcast"] {
+        let out = sandbox.text(strategy);
+        let tables = ["run", "join", "--left", &streamed, "--right", &held, "--on", "k=k", "--output", &out];
+        let shape = ["--strategy", strategy, "--workers", "3", "--split-size", "2KiB", "--json"];
+        let limit = ["--skip-bad-records", &count.to_string()];
+        let status = sandbox.run_well([&tables[..], &shape, &limit].concat()).json()["status"].clone();
+        assert_eq!(status["counters"]["bad records, left out"], count, "{strategy}");
+        let mut rows = oracle::whole(&sandbox.path(strategy))
+            .split(|byte| *byte == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>();
+        rows.sort();
+        results.push((rows, named(&sandbox, strategy)));
+        let fewer = ["--skip-bad-records", &(count - 1).to_string(), "--overwrite"];
+        sandbox
+            .run([&tables[..], &shape, &fewer].concat())
+            .expect_code(4)
+            .expect_words(&["bad records (--skip-bad-records)"]);
+    }
+    assert!(results[0] == results[1], "{:?} {:?}", results[0].1, results[1].1);
+}
+
+#[test]
 fn one_spoilt_row_more_than_the_limit_fails_the_job_and_names_it() {
     let stage = Stage::new(163);
     let (tables, out) = (stage.sandbox.text("spoilt"), stage.sandbox.text("out"));

@@ -93,9 +93,7 @@ impl RunningJob {
             narration: means.narration.clone(),
             ..TaskSettings::new(job, order.partitions, spill)
         };
-        // Every task sees all of a side input, so a bad record of one is not left out.
-        let whole = InputLimits { bad_records_max: 0, ..limits };
-        let side = SideInputs::new(order.side.clone(), files.clone(), whole);
+        let side = SideInputs::new(order.side.clone(), files.clone(), limits);
         let side = Arc::new(side.narrated(settings.narration.is_some()));
         Self { order, code, files, side, settings, destination: OnceLock::new(), named: Mutex::default() }
     }

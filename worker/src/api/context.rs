@@ -3,8 +3,8 @@
 //! What differs between two attempts at the same task ([`TaskContext::attempt`], [`TaskContext::folder`]) is for who
 //! starts something of its own beside the task, such as a process; output must not depend on it.
 
-use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskResult};
-use crate::input::{Block, Piece};
+use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskError, TaskResult};
+use crate::input::{Block, Piece, Record};
 use gristmill_scheduler::ids::{AttemptId, TaskId};
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -137,6 +137,24 @@ impl TaskContext {
         index: usize,
         build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
     ) -> TaskResult<Arc<T>> {
-        self.side.get_watched(index, self.progress.as_ref(), build)
+        self.side_refusing(index, |files, _| build(files))
+    }
+
+    /// As [`TaskContext::side`]; `build` may leave a record out by what it is given for that, if the job may leave out
+    /// bad records.
+    ///
+    /// # Errors
+    /// As [`TaskContext::side`], and one bad record more than the job may leave out.
+    pub fn side_refusing<T: Any + Send + Sync>(
+        &self,
+        index: usize,
+        build: impl FnOnce(&[Block<'_>], &dyn Fn(Record<'_>, TaskError) -> TaskResult) -> TaskResult<T>,
+    ) -> TaskResult<Arc<T>> {
+        let (built, bad) = self.side.get_watched(index, self.progress.as_ref(), build)?;
+        // All tasks use it, and the first one reports what was left out, so that it counts once.
+        if let Some(progress) = self.progress.as_ref().filter(|_| self.attempt.task.index == 0) {
+            progress.bad_records().leave_out_all(&bad.found())?;
+        }
+        Ok(built)
     }
 }

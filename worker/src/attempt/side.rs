@@ -2,9 +2,12 @@
 //!
 //! What a task builds of them is kept for the job's other tasks on this worker.
 
+use super::refusal::refuse_record;
 use super::{FailureKind, Progress, TaskError, TaskResult};
 use crate::clean;
-use crate::input::{Block, Blocks, FileAccess, InputError, InputLimits, Piece, Source, Split, open_split};
+use crate::input::{
+    BadRecords, Block, Blocks, FileAccess, InputError, InputLimits, Piece, Record, Source, Split, open_split,
+};
 use crate::narration::{ITEMS_MAX, KeptInputs, PieceTold, RecordNarrator, RecordTold, Told};
 use std::any::Any;
 use std::ops::Range;
@@ -23,10 +26,13 @@ pub struct SideInputs {
 
 struct SideInput {
     files: Split,
-    built: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    built: Mutex<Option<BuiltSide>>,
     /// Its records, for a person; nothing until it was read.
     told: OnceLock<KeptInputs>,
 }
+
+/// What was built of a side input, and the bad records that were left out.
+type BuiltSide = (Arc<dyn Any + Send + Sync>, BadRecords);
 
 impl SideInputs {
     /// Side inputs in the order of the plan, each with its whole files as
@@ -66,17 +72,17 @@ impl SideInputs {
         index: usize,
         build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
     ) -> TaskResult<Arc<T>> {
-        self.get_watched(index, None, build)
+        self.get_watched(index, None, |blocks, _| build(blocks)).map(|(built, _)| built)
     }
 
-    /// As [`SideInputs::get`]; whoever watches the attempt sees that it waits for others and for files, and that only
-    /// `build` is user code.
+    /// As [`SideInputs::get`], also with the bad records that were left out; whoever watches the attempt sees that it waits
+    /// for others and for files, and that only `build` is user code.
     pub(crate) fn get_watched<T: Any + Send + Sync>(
         &self,
         index: usize,
         progress: Option<&Arc<Progress>>,
-        build: impl FnOnce(&[Block<'_>]) -> TaskResult<T>,
-    ) -> TaskResult<Arc<T>> {
+        build: impl FnOnce(&[Block<'_>], &dyn Fn(Record<'_>, TaskError) -> TaskResult) -> TaskResult<T>,
+    ) -> TaskResult<(Arc<T>, BadRecords)> {
         let (Some(input), Some(access)) = (self.inputs.get(index), &self.access) else {
             let count = self.inputs.len();
             return Err(TaskError::config(format!(
@@ -86,24 +92,27 @@ impl SideInputs {
         // A `build` that panicked has stored nothing: the place is as good as new.
         let engine = progress.map(|progress| progress.engine());
         let mut built = input.built.lock().unwrap_or_else(PoisonError::into_inner);
-        let whole = match &*built {
+        let (whole, bad) = match &*built {
             Some(whole) => whole.clone(),
             None => {
-                let files = SideContents::read(&input.files, &**access, &self.limits).map_err(task_error)?;
+                let bad = BadRecords::up_to(self.limits.bad_records_max);
+                let read = SideContents::read(&input.files, &**access, &self.limits, &bad);
+                let files = read.map_err(task_error)?;
                 let blocks = files.blocks(&input.files);
                 if self.narrates {
                     input.told.get_or_init(|| told(&input.files, &blocks));
                 }
                 drop(engine);
-                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&blocks)?);
-                *built = Some(whole.clone());
-                whole
+                let refuse = |record: Record<'_>, error| refuse_record(&bad, record, error);
+                let whole: Arc<dyn Any + Send + Sync> = Arc::new(build(&blocks, &refuse)?);
+                built.insert((whole, bad)).clone()
             }
         };
-        whole.downcast::<T>().map_err(|_| {
+        let typed = whole.downcast::<T>().map_err(|_| {
             let wanted = std::any::type_name::<T>();
             TaskError::config(format!("side input {index} was built as another type than {wanted}"))
-        })
+        });
+        Ok((typed?, bad))
     }
 }
 
@@ -124,11 +133,16 @@ struct SideFile {
 }
 
 impl SideContents {
-    fn read(side: &Split, access: &dyn FileAccess, limits: &InputLimits) -> Result<Self, InputError> {
+    fn read(
+        side: &Split,
+        access: &dyn FileAccess,
+        limits: &InputLimits,
+        bad: &BadRecords,
+    ) -> Result<Self, InputError> {
         let mut contents = Self::default();
         for piece in &side.pieces {
             let file = Split { pieces: vec![piece.clone()], ..*side };
-            contents.read_file(&file, access, limits)?;
+            contents.read_file(&file, access, limits, bad)?;
         }
         Ok(contents)
     }
@@ -138,10 +152,11 @@ impl SideContents {
         file: &Split,
         access: &dyn FileAccess,
         limits: &InputLimits,
+        bad: &BadRecords,
     ) -> Result<(), InputError> {
         let begin = self.bytes.len();
         let mut first = None;
-        let mut blocks = open_split(file, access, limits);
+        let mut blocks = open_split(file, access, limits).leaving_out_into(bad);
         while let Some(block) = blocks.next_block()? {
             if SIDE_BYTES_MAX - self.bytes.len() <= block.bytes().len() {
                 let path = block.source().path.as_str().into();

@@ -73,6 +73,16 @@ impl BadRecords {
         Err(InputError::TooManyBadRecords { path: path_named(), offset, reason, max: self.max })
     }
 
+    /// Leaves out records that were found elsewhere.
+    ///
+    /// # Errors
+    /// As [`BadRecords::leave_out`].
+    pub(crate) fn leave_out_all(&self, files: &[FileBadRecords]) -> Result<(), InputError> {
+        files.iter().try_for_each(|file| {
+            file.records.iter().try_for_each(|bad| self.leave_out(&file.path, bad.offset, &bad.reason))
+        })
+    }
+
     /// Forgets all so far, where nobody wants to know them.
     pub(super) fn forget(&self) {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -68,7 +68,8 @@ impl Batch<'_> {
 impl MapOnly for BroadcastJoin {
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
         let (delimiter, reader) = (self.delimiter, &mut self.held_reader);
-        self.table = task.side(0, |files| HeldTable::build(files, delimiter, reader))?;
+        self.table =
+            task.side_refusing(0, |files, refuse| HeldTable::build(files, delimiter, reader, refuse))?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Places in an open-addressed index lead to rows that lie one after another, each with its key: two memory
 //! accesses for a lookup, and both can be begun before they are needed.
 
-use super::rows::{self, RowReader, bad};
+use super::rows::{self, RowReader};
 use gristmill_worker::memory::use_huge_pages;
 use gristmill_worker::prefetch::prefetch;
 use gristmill_worker::prelude::*;
@@ -49,8 +49,13 @@ pub(super) struct HeldTable {
 const AHEAD: usize = 16;
 
 impl HeldTable {
-    /// Reads the rows of all files, in order.
-    pub(super) fn build(files: &[Block<'_>], delimiter: u8, reader: &mut RowReader) -> TaskResult<Self> {
+    /// Reads the rows of all files, in order; `refuse` leaves bad ones out, or returns an error.
+    pub(super) fn build(
+        files: &[Block<'_>],
+        delimiter: u8,
+        reader: &mut RowReader,
+        refuse: &dyn Fn(Record<'_>, TaskError) -> TaskResult,
+    ) -> TaskResult<Self> {
         // The last row of a file may lack its line break.
         let rows = |file: &Block<'_>| memchr::memchr_iter(b'\n', file.bytes()).count() + 1;
         let count: usize = files.iter().map(rows).sum();
@@ -59,7 +64,7 @@ impl HeldTable {
         building.rows.reserve(bytes + count * (HEAD_BYTES + ALIGNMENT));
         use_huge_pages(&building.rows);
         for file in files {
-            building.add_file(file, delimiter, reader)?;
+            building.add_file(file, delimiter, reader, refuse)?;
         }
         Ok(building.into_table())
     }
@@ -73,11 +78,17 @@ struct Building {
 }
 
 impl Building {
-    fn add_file(&mut self, file: &Block<'_>, delimiter: u8, reader: &mut RowReader) -> TaskResult {
+    fn add_file(
+        &mut self,
+        file: &Block<'_>,
+        delimiter: u8,
+        reader: &mut RowReader,
+        refuse: &dyn Fn(Record<'_>, TaskError) -> TaskResult,
+    ) -> TaskResult {
         let Some(key) = reader.plain_key(file) else {
-            return file.records().try_for_each(|record| {
-                let row = reader.read(record).map_err(|error| bad(record, &error))?;
-                self.add(row.key, row.text)
+            return file.records().try_for_each(|record| match reader.read(record) {
+                Ok(row) => self.add(row.key, row.text),
+                Err(error) => refuse(record, error),
             });
         };
         let mut text = Vec::new();
@@ -90,8 +101,10 @@ impl Building {
                 }
                 text.extend_from_slice(piece);
             });
-            read.map_err(|error| bad(rows::record(row, file), &error))?;
-            self.add(row.field(key), &text)
+            match read {
+                Ok(()) => self.add(row.field(key), &text),
+                Err(error) => refuse(rows::record(row, file), error),
+            }
         })
     }
 

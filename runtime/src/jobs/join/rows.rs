@@ -177,13 +177,6 @@ pub(super) fn record<'a>(row: PlainRow<'a, '_>, block: &Block<'a>) -> Record<'a>
     Record::new(row.bytes(), block.offset() + within as u64, block.source())
 }
 
-/// What is wrong with a record of a table that is held as a whole, of which none is left out.
-#[cold]
-pub(super) fn bad(record: Record<'_>, error: &TaskError) -> TaskError {
-    let (offset, path) = (record.offset(), &record.source().path);
-    TaskError::input(format!("the record at byte {offset} of {path} is bad: {error}"))
-}
-
 /// Writes fields with quotes where they need them.
 fn write_fields<'a>(
     values: &[u8],

@@ -284,7 +284,7 @@ fn a_held_table_gives_the_partners_of_a_key_in_its_order() {
     let source = Source { path: "file".to_owned(), input: 0 };
     let format = RecordFormat::Csv { delimiter: b',', header: false };
     let files = [&b"a,1\nb,2\r\na,3"[..], b"a,4\n"].map(|bytes| Block::new(bytes, 0, format, &source));
-    let table = HeldTable::build(&files, b',', &mut reader(&[0], 2)).unwrap();
+    let table = HeldTable::build(&files, b',', &mut reader(&[0], 2), &|_, error| Err(error)).unwrap();
     assert_eq!(table.partners(b"a").collect::<Vec<_>>(), [b"a,1", b"a,3", b"a,4"]);
     assert_eq!(table.partners(b"b").collect::<Vec<_>>(), [b"b,2"]);
     assert_eq!(table.partners(b"c").count(), 0);
@@ -358,7 +358,7 @@ proptest! {
         let source = Source { path: "file".to_owned(), input: 0 };
         let format = RecordFormat::Csv { delimiter: b',', header: false };
         let file = Block::new(&bytes, 0, format, &source);
-        let table = HeldTable::build(&[file], b',', &mut reader(&[0], 2)).unwrap();
+        let table = HeldTable::build(&[file], b',', &mut reader(&[0], 2), &|_, error| Err(error)).unwrap();
         for key in (0..45).map(|key| format!("k{key}").into_bytes()) {
             let found: Vec<Vec<u8>> = table.partners(&key).map(<[u8]>::to_vec).collect();
             prop_assert_eq!(found, oracle.remove(&key).unwrap_or_default());

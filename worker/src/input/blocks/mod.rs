@@ -78,6 +78,11 @@ impl SplitBlocks<'_> {
         &self.bad
     }
 
+    /// The same blocks, whose bad records are collected there.
+    pub(crate) fn leaving_out_into(self, bad: &BadRecords) -> Self {
+        Self { bad: bad.clone(), ..self }
+    }
+
     /// Opens the next piece; `None` if there is none.
     fn open_next(&mut self) -> Result<Option<PieceBlocks>, InputError> {
         let Some(piece) = self.split.pieces.get(self.pieces_begun) else { return Ok(None) };
