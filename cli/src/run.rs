@@ -402,7 +402,7 @@ fn finish(
         }
         if print {
             value["output"] = serde_json::Value::Null;
-            value["result"] = json!(report.lines()?);
+            value["result"] = json!(report.json_lines()?);
         }
         stdout_line(&serde_json::to_string_pretty(&value)?)?;
     } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {

@@ -26,6 +26,10 @@ fn json_of_a_run_without_an_output_directory_has_the_result() {
     let report = sandbox.run_well(flags).json();
     assert_eq!(report["result"], serde_json::json!(["be\t2", "not\t1", "or\t1", "to\t2"]));
     assert!(report["output"].is_null());
+    sandbox.write("input", b"a\xe9 a\xe8 a\\xe9");
+    let bytes = |text: &str| serde_json::json!({"bytes": text});
+    let expected = serde_json::json!(["a\\xe9\t1", bytes("a\\xe8\\t1"), bytes("a\\xe9\\t1")]);
+    assert_eq!(sandbox.run_well(flags).json()["result"], expected, "words that are not UTF-8 stay two");
 }
 
 /// The first command of the README that runs a job, without what builds the program.

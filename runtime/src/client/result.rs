@@ -40,6 +40,21 @@ impl JobReport {
         self.read(|line| Some(line.to_owned()), || "text".to_owned())
     }
 
+    /// The lines as values of JSON: a line that is not UTF-8 is an object whose `bytes` are its text with `\\`, quotes, control
+    /// characters and bytes beyond ASCII escaped (`caf\\xe9`), so that no two lines become one.
+    ///
+    /// # Errors
+    /// A part that cannot be read.
+    pub fn json_lines(&self) -> Result<Vec<serde_json::Value>, ResultError> {
+        let value = |line: &[u8]| {
+            Some(match str::from_utf8(line) {
+                Ok(text) => text.into(),
+                Err(_) => serde_json::json!({ "bytes": line.escape_ascii().to_string() }),
+            })
+        };
+        read_bytes(self.parts(), value, || "text".to_owned())
+    }
+
     /// The lines of an output beside the main one, as [`JobReport::lines`]; none if no task wrote to it.
     ///
     /// # Errors
@@ -78,10 +93,19 @@ impl JobReport {
     }
 }
 
-/// Reads the lines of these files.
+/// Reads the lines of these files, bytes that are not UTF-8 replaced.
 fn read<T>(
     paths: Vec<PathBuf>,
     value: impl Fn(&str) -> Option<T>,
+    expected: impl Fn() -> String,
+) -> Result<Vec<T>, ResultError> {
+    read_bytes(paths, |line| value(&String::from_utf8_lossy(line)), expected)
+}
+
+/// Reads the lines of these files.
+fn read_bytes<T>(
+    paths: Vec<PathBuf>,
+    value: impl Fn(&[u8]) -> Option<T>,
     expected: impl Fn() -> String,
 ) -> Result<Vec<T>, ResultError> {
     let mut values = Vec::new();
@@ -90,11 +114,10 @@ fn read<T>(
         let part = BufReader::new(open_part(&path).map_err(failed)?);
         for (index, line) in part.split(b'\n').enumerate() {
             let line = line.map_err(failed)?;
-            let line = String::from_utf8_lossy(&line);
             values.push(value(&line).ok_or_else(|| ResultError::Line {
                 path: path.clone(),
                 number: index + 1,
-                line: line.clone().into_owned(),
+                line: String::from_utf8_lossy(&line).into_owned(),
                 expected: expected(),
             })?);
         }
