@@ -38,10 +38,9 @@ use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_runtime::streaming::{LineInput, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
-use gristmill_worker::input::list::named_by;
-use gristmill_worker::input::plan::FileCuts;
+use gristmill_worker::input::InputError;
+use gristmill_worker::input::plan::{FileCuts, SplitGoal};
 use gristmill_worker::input::wildcards::has_wildcards;
-use gristmill_worker::input::{FilePath, InputError};
 use gristmill_worker::output::PartFormat;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
@@ -76,12 +75,6 @@ const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
 
 /// Bytes of a block of Hadoop's file system, which bounds a split.
 const BLOCK_BYTES: u64 = 128 << 20;
-
-/// Bytes of a split where files are not to be cut: more than any file has.
-const WHOLE_FILE_BYTES: u64 = 1 << 60;
-
-/// Endings of names of files that Hadoop unpacks and that are not unpacked here: a command would be fed packed bytes.
-const PACKED: [&str; 5] = ["deflate", "snappy", "lz4", "lzo", "lzo_deflate"];
 
 /// Maps that Hadoop aims at unless told otherwise.
 const MAPS: u64 = 2;
@@ -289,16 +282,6 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
         let said = format!("Output directory {} already exists", places.uri(&job.output));
         return Err(StreamError::new(code::OUTPUT, said));
     }
-    let is_packed = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| PACKED.iter().any(|packed| ending.eq_ignore_ascii_case(packed)))
-    };
-    if let Some(packed) = input_files(&job.inputs).into_iter().find(is_packed) {
-        let said = format!(
-            "{}: only .gz, .bz2 and .zst are unpacked here; unpack it, or pack it anew",
-            places.uri(&packed)
-        );
-        return Err(StreamError::new(code::SUBMIT, said));
-    }
     match job.inputs.iter().find(|path| !path.exists() && !has_wildcards(path.as_os_str().as_bytes())) {
         Some(missing) => {
             let said = format!("Input path does not exist: {}", places.uri(missing));
@@ -335,44 +318,23 @@ fn job_options(
         options.attempts_max = u32::try_from(attempts.max(1)).unwrap_or(u32::MAX);
     }
     options.recursive = typed.truth("mapreduce.input.fileinputformat.input.dir.recursive")?.unwrap_or(false);
-    let least = typed.number("mapreduce.input.fileinputformat.split.minsize")?.unwrap_or(1).max(1);
-    let most = typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
-    let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS).max(1);
-    let length =
-        |path: &PathBuf| fs::metadata(path).ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
-    let goal = input_files(&job.inputs).iter().map(length).sum::<u64>() / maps;
-    options.split_bytes = match job.job.line_input {
-        // What lies between marks may lie on both sides of any cut.
-        LineInput::Between(_) => WHOLE_FILE_BYTES,
-        _ => least.max(goal.min(most)).max(1),
+    let bytes_min = typed.number("mapreduce.input.fileinputformat.split.minsize")?.unwrap_or(1);
+    let bytes_max =
+        typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
+    let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS);
+    let goal = match job.job.line_input {
+        // Marks may lie on both sides of any cut, and nothing says where another pair starts.
+        LineInput::Between(_) | LineInput::TypedBytes => None,
+        _ => Some(SplitGoal { maps, bytes_min, bytes_max }),
     };
+    options.split_bytes = u64::MAX;
     options.part_format = typed.compression()?.map(PartFormat::from);
     let lines = (job.job.line_input == LineInput::Numbered)
         .then(|| typed.number("mapreduce.input.lineinputformat.linespermap"))
         .transpose()?
         .map(|lines| lines.unwrap_or(1));
-    // The last split of a file may be a tenth longer than the others.
-    let last_bytes_max = Some(options.split_bytes.saturating_add(options.split_bytes / 10));
-    options.cuts = FileCuts { alone: true, last_bytes_max, lines };
-    if job.job.line_input == gristmill_runtime::streaming::LineInput::TypedBytes {
-        // Nothing in a file says where another pair begins.
-        options.split_bytes = u64::MAX;
-        options.cuts.last_bytes_max = None;
-    }
+    options.cuts = FileCuts { alone: true, goal, lines };
     Ok(options)
-}
-
-/// The files of these paths, one folder deep; what cannot be looked at is refused later.
-fn input_files(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let named = paths.iter().flat_map(|path| named_by(&FilePath::from(&**path)).unwrap_or_default());
-    let named = named.map(|path| path.to_path().to_owned());
-    let is_seen =
-        |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['_', '.']));
-    let of = |path: PathBuf| match fs::read_dir(&path) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(is_seen).collect(),
-        Err(_) => vec![path],
-    };
-    named.flat_map(of).collect()
 }
 
 /// Runs the job on the master of this join line, whose cluster is this process's own or not.

@@ -59,10 +59,11 @@ const UNREAD: [(usize, &[u8], &str, &str); 21] = [
 ];
 
 /// Compressed formats without a mark of their own, by the ends of names. They count where the bytes are not text.
-const UNMARKED: [(&str, &str); 5] = [
+const UNMARKED: [(&str, &str); 6] = [
     (".br", "a Brotli file"),
     (".snappy", "a snappy file"),
     (".deflate", "a zlib file"),
+    (".lz4", "an lz4 file of Hadoop"),
     (".lzo", "an lzo file"),
     (".lzo_deflate", "an lzo file"),
 ];

@@ -124,6 +124,20 @@ fn byte_order_mark_is_no_part_of_the_first_line() {
 }
 
 #[test]
+fn files_in_directories_count_for_the_number_of_maps_and_packed_ones_are_known_by_their_bytes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in/month=01/a", "some words\n".repeat(136));
+    sandbox.write("in/month=02/b", "x\n");
+    let recursive = ["-D", "mapreduce.input.fileinputformat.input.dir.recursive=true"];
+    let maps = ["-mapper", "cat", "-numReduceTasks", "0"];
+    stream(&sandbox, &[&recursive[..], &maps].concat()).expect_code(0);
+    assert_eq!(oracle::part_names(&sandbox.path("out")).len(), 3, "two of the one and one of the other");
+    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    sandbox.write("in/month=02/b.xz", b"\xFD7zXZ\0...");
+    stream(&sandbox, &[&recursive[..], &maps].concat()).expect_code(1).expect_words(&["b.xz is an xz file"]);
+}
+
+#[test]
 fn reducer_without_input_runs_and_what_it_writes_is_thrown_away() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "one\n");

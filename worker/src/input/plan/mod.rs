@@ -21,6 +21,9 @@ use packing::Packing;
 /// Splits a job may have.
 const SPLITS_MAX: usize = 1_000_000;
 
+/// Splits that an input is cut into by bytes, at most: a smaller size of splits is raised.
+const CUT_SPLITS_MAX: u64 = 100_000;
+
 /// How much a compressed file counts for when files are packed: text commonly shrinks to a quarter.
 const EXPANSION_TYPICAL: u64 = 4;
 
@@ -30,7 +33,8 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// How files are cut and packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitRules {
-    /// Bytes of a split, at least 1; larger only where a compressed file or a row of CSV needs it.
+    /// Bytes of a split, at least 1; larger only where a compressed file or a row of CSV needs it, or where the input would
+    /// fall into more than 100,000 splits.
     pub split_bytes: u64,
     /// Files packed into one split, at least 1.
     pub pieces_max: usize,
@@ -45,11 +49,23 @@ pub struct SplitRules {
 pub struct FileCuts {
     /// No two files share a split.
     pub alone: bool,
-    /// The last split of a file may have so many bytes; `None`: as many as the others.
-    pub last_bytes_max: Option<u64>,
+    /// The size of a split follows from the bytes of all files, and the last split of a file may be a tenth longer;
+    /// `None`: it is [`SplitRules::split_bytes`].
+    pub goal: Option<SplitGoal>,
     /// A split has so many lines, whatever their bytes, at least 1. Files are read for that where the job is submitted;
     /// those that are compressed, or lie on a worker or in a store, are not cut. `None`: bytes decide.
     pub lines: Option<u64>,
+}
+
+/// The size of splits as the number of them that is aimed at, and its limits, each in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SplitGoal {
+    /// Splits that are aimed at, at least 1.
+    pub maps: u64,
+    /// Smallest size, which counts more than the largest one.
+    pub bytes_min: u64,
+    /// Largest size.
+    pub bytes_max: u64,
 }
 
 impl Default for SplitRules {
@@ -69,9 +85,12 @@ pub fn plan_splits(
     rules: SplitRules,
 ) -> Result<Vec<Split>, InputError> {
     let pieces_max = if rules.cuts.alone { 1 } else { rules.pieces_max.max(1) };
-    let split_bytes = rules.split_bytes.max(1);
-    let rules = SplitRules { split_bytes, pieces_max, ..rules };
     let lists = list_all(inputs, listing, rules.leaving_out.is_some())?;
+    let total: u64 = lists.iter().flatten().map(|file| file.length).sum();
+    let aimed_at = |goal: SplitGoal| goal.bytes_min.max(goal.bytes_max.min(total / goal.maps.max(1)));
+    let split_bytes = rules.cuts.goal.map_or(rules.split_bytes, aimed_at);
+    let split_bytes = split_bytes.max(total.div_ceil(CUT_SPLITS_MAX)).max(1);
+    let rules = SplitRules { split_bytes, pieces_max, ..rules };
     refuse_without_header(inputs, &lists)?;
     let mut splits = Vec::new();
     for (index, (input, files)) in inputs.iter().zip(lists).enumerate() {

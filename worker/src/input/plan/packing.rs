@@ -24,7 +24,7 @@ impl Packing<'_> {
         let bytes = file.length.saturating_mul(expansion);
         let cuts = self.rules.cuts;
         let by_lines = cuts.lines.is_some() && self.format == RecordFormat::Lines;
-        if !by_lines && bytes <= cuts.last_bytes_max.unwrap_or(self.rules.split_bytes) {
+        if !by_lines && bytes <= self.last_bytes_max(self.rules.split_bytes) {
             return self.pack(file, bytes);
         }
         self.open_bytes = None;
@@ -63,6 +63,11 @@ impl Packing<'_> {
         Ok(())
     }
 
+    /// Bytes that the last split of a file may have, where others have `step`.
+    fn last_bytes_max(&self, step: u64) -> u64 {
+        if self.rules.cuts.goal.is_some() { step.saturating_add(step / 10) } else { step }
+    }
+
     /// Where a large file is cut, ascending.
     fn cuts(&self, file: &Piece) -> Result<Vec<u64>, InputError> {
         let step = match self.format {
@@ -99,7 +104,7 @@ impl Packing<'_> {
             }
         };
         // The last piece is never longer than what may be left over.
-        let left = self.rules.cuts.last_bytes_max.unwrap_or(step).max(step);
+        let left = self.last_bytes_max(step);
         let count = file.length.saturating_sub(left).div_ceil(step);
         if SPLITS_MAX as u64 <= count {
             return Err(InputError::TooManySplits { limit: SPLITS_MAX });

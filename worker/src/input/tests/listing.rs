@@ -190,7 +190,8 @@ fn files_that_stand_alone_are_cut_as_in_hadoop() {
     // A last piece of up to a tenth more is left as it is: 110 bytes are one split of 100, 111 are two.
     let paths = [("a", 1), ("b", 110), ("c", 111), ("d", 310)]
         .map(|(name, size)| files.write(name, "x".repeat(size)));
-    let cuts = FileCuts { alone: true, last_bytes_max: Some(110), lines: None };
+    let goal = Some(SplitGoal { maps: 1, bytes_min: 1, bytes_max: 100 });
+    let cuts = FileCuts { alone: true, goal, lines: None };
     let rules = SplitRules { split_bytes: 100, cuts, ..SplitRules::default() };
     let splits = plan_splits(&[input(&paths, RecordFormat::Lines)], &LocalListing, rules).unwrap();
     let lengths: Vec<Vec<u64>> =
@@ -199,10 +200,25 @@ fn files_that_stand_alone_are_cut_as_in_hadoop() {
 }
 
 #[test]
+fn split_has_a_smallest_size_whatever_is_asked_for() {
+    let files = Files::new();
+    let paths = [files.write("a", "x\n".repeat(150_000))];
+    for goal in [None, Some(SplitGoal { maps: 0, bytes_min: 0, bytes_max: 0 })] {
+        let rules = SplitRules {
+            split_bytes: 1,
+            cuts: FileCuts { goal, ..FileCuts::default() },
+            ..SplitRules::default()
+        };
+        let splits = plan_splits(&[input(&paths, RecordFormat::Lines)], &LocalListing, rules).unwrap();
+        assert_eq!((splits.len(), splits[0].bytes()), (100_000, 3), "{goal:?}");
+    }
+}
+
+#[test]
 fn files_are_cut_behind_so_many_lines_if_asked() {
     let files = Files::new();
     let paths = [files.write("a", "1\n22\n333\n4\n5"), files.write("b", "6\n7\n")];
-    let cuts = FileCuts { alone: true, last_bytes_max: None, lines: Some(2) };
+    let cuts = FileCuts { alone: true, goal: None, lines: Some(2) };
     let rules = SplitRules { cuts, ..SplitRules::default() };
     let splits = plan_splits(&[input(&paths, RecordFormat::Lines)], &LocalListing, rules).unwrap();
     let pieces: Vec<(u64, u64)> =

@@ -12,7 +12,7 @@ mod splits;
 mod tables;
 
 use super::list::{LocalListing, list_input};
-use super::plan::{FileCuts, SplitRules, plan_splits};
+use super::plan::{FileCuts, SplitGoal, SplitRules, plan_splits};
 use super::*;
 use crate::input::RecordFormat;
 use std::path::PathBuf;
