@@ -159,3 +159,19 @@ proptest! {
         prop_assert_eq!(read, written);
     }
 }
+
+/// A limit of the library; once it follows the rules, the first words are letters alone.
+#[test]
+fn words_by_unicode_keep_punctuation_a_joiner_and_an_emoji_as_the_library_does() {
+    for middle in ["'", ".", ":", "\u{b7}", ".\u{301}"] {
+        let text = format!("a{middle}\u{200d}\u{1f6d1} b");
+        assert_eq!(
+            unicode_words(&text).collect::<Vec<_>>(),
+            [text.strip_suffix(" b").unwrap(), "b"],
+            "{text:?}"
+        );
+    }
+    // With another letter in the place of the emoji, and without a joiner, the rules are kept.
+    assert_eq!(unicode_words("a.\u{200d}b").collect::<Vec<_>>(), ["a.\u{200d}b"]);
+    assert_eq!(unicode_words("a.\u{1f6d1}").collect::<Vec<_>>(), ["a"]);
+}

@@ -17,6 +17,9 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The words of a text by Unicode's rules (UAX 29): runs that hold a letter or a digit, without the
 /// punctuation around them.
+///
+/// The library departs from them in one place: a letter, punctuation that may stand within a word, a joiner (U+200D) and
+/// an emoji stay one word (`a.\u{200d}🛑`), where the rules end the word behind the letter.
 pub fn unicode_words(text: &str) -> impl Iterator<Item = &str> {
     unicode_segmentation::UnicodeSegmentation::unicode_words(text)
 }
