@@ -104,8 +104,9 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        self.master.send_signal(signal.SIGTERM)
-        for child in self.children:
+        # The master last: without it workers wait for the next one.
+        for child in reversed(self.children):
+            child.send_signal(signal.SIGTERM)
             child.wait(PATIENCE)
 
 

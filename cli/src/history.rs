@@ -100,10 +100,12 @@ fn listed(jobs: &[JobStatus]) -> String {
             job.ended_ns.map_or_else(|| "-".to_owned(), |_| Span(job.flow_ns()).to_string()),
             Bytes(job.totals.map_bytes_in).to_string(),
             job.totals.records_out.to_string(),
+            job.submitted_at.clone().unwrap_or_else(|| "-".to_owned()),
+            job.ended_at.clone().unwrap_or_else(|| "-".to_owned()),
             job.output.to_string(),
         ]
     });
-    table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "OUTPUT"], rows)
+    table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "SUBMITTED", "ENDED", "OUTPUT"], rows)
 }
 
 /// `gristmill trace JOB`.

@@ -202,11 +202,26 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
             job.weight.to_string(),
             job.priority.to_string(),
             deadline(job),
+            job.submitted_at.clone().unwrap_or_else(|| "-".to_owned()),
+            job.started_at.clone().unwrap_or_else(|| "-".to_owned()),
+            job.ended_at.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     });
     let header = [
-        "JOB", "NAME", "STATE", "MAPS", "REDUCES", "WAITING", "FLOW", "POOL", "WEIGHT", "PRIORITY",
+        "JOB",
+        "NAME",
+        "STATE",
+        "MAPS",
+        "REDUCES",
+        "WAITING",
+        "FLOW",
+        "POOL",
+        "WEIGHT",
+        "PRIORITY",
         "DEADLINE",
+        "SUBMITTED",
+        "STARTED",
+        "ENDED",
     ];
     stdout_line(&table(header, rows))?;
     Ok(exit::OK)

@@ -73,6 +73,7 @@ pub type SummaryLine = (&'static str, String);
 fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let mut lines = vec![("time", times(status))];
+    lines.extend(wall_times(status).map(|words| ("at", words)));
     lines.extend(deadline(status).map(|words| ("deadline", words)));
     if ended_badly(status) && totals.map_records_in == 0 {
         return lines;
@@ -210,6 +211,17 @@ fn times(status: &JobStatus) -> String {
         let _ = write!(text, ", reduce {reduce}");
     }
     text
+}
+
+/// When it came, began and ended by the clock on the wall.
+fn wall_times(status: &JobStatus) -> Option<String> {
+    let mut text = format!("submitted {}", status.submitted_at.as_ref()?);
+    for (what, at) in [("started", &status.started_at), ("ended", &status.ended_at)] {
+        if let Some(at) = at {
+            let _ = write!(text, ", {what} {at}");
+        }
+    }
+    Some(text)
 }
 
 /// Whether the deadline was met, and what was thought of it when the job arrived.

@@ -17,7 +17,7 @@ use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::submit::SubmitError;
 use gristmill_worker::agent::WorkerError;
 use gristmill_worker::api::PlanError;
-use gristmill_worker::descriptors::TooFewDescriptors;
+use gristmill_worker::descriptors::{TooFewDescriptors, are_used_up};
 use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileError, SecretError};
 use gristmill_worker::input::InputError;
 use gristmill_worker::objects::ObjectFault;
@@ -67,6 +67,9 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
             (exit::CLUSTER, Some("check the master's address, or start one with `gristmill master`"))
         }
         Some(_) => (exit::ENVIRONMENT, None),
+        None if is_environment(error) && is_by_lack_of_room(error) => {
+            (exit::RESOURCES, Some("free some space there, or name other directories"))
+        }
         None if is_environment(error) => (exit::ENVIRONMENT, None),
         None => (exit::FAILED, None),
     }
@@ -86,6 +89,11 @@ fn is_environment(error: &anyhow::Error) -> bool {
         || error.is::<std::io::Error>()
 }
 
+/// Whether that is a cause of an error.
+fn is_by_lack_of_room(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room))
+}
+
 /// Whether a disk has no more room, or none for this user or this file.
 fn is_out_of_room(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -102,7 +110,6 @@ fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
                 "start the master again in its state folder; a job that must outlive its client is one of `submit --detach`",
             ),
         ),
-        ClientError::NotTaken { .. } => (exit::CLUSTER, Some("submit it again")),
         ClientError::Job { status } => match &status.failure {
             Some(failure) => judge_failure(&failure.code),
             None => (exit::CANCELLED, None),
@@ -210,11 +217,15 @@ fn hint_of_input(error: &InputError) -> Option<&'static str> {
 const HINT_OF_GONE: &str = "run it again, and leave its output directory alone until it has ended (`gristmill cancel JOB` stops a job); workers on \
      other machines must see it under the same name";
 
+const HINT_OF_DESCRIPTORS: &str =
+    "raise the limit of open files there, as by `ulimit -n 4096` before the start, or run fewer jobs at once";
+
 const HINT_OF_MISSING: &str = "check the name; a path counts from the folder you are in, and worker-3:/path names a file on that worker";
 
 /// An output directory that cannot be claimed.
 fn judge_output(error: &OutputError) -> (u8, Option<&'static str>) {
     match error {
+        OutputError::Io { source, .. } if are_used_up(source) => (exit::RESOURCES, Some(HINT_OF_DESCRIPTORS)),
         OutputError::Io { source, .. } if is_out_of_room(source) => {
             (exit::RESOURCES, Some("free some space, or choose another directory"))
         }
@@ -339,7 +350,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Deadline
         | ErrorCode::Exact
         | ErrorCode::Spec => (exit::USAGE, None),
-        ErrorCode::Ending => (exit::CLUSTER, None),
+        ErrorCode::Ending | ErrorCode::JobForgotten => (exit::CLUSTER, None),
         ErrorCode::Quota => (
             exit::CANCELLED,
             Some("`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas"),
@@ -348,6 +359,7 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
             exit::ENVIRONMENT,
             Some("have the master started with --allow-ship, or submit with the executable that it runs"),
         ),
+        ErrorCode::Resources => (exit::RESOURCES, Some(HINT_OF_DESCRIPTORS)),
         ErrorCode::ProgramRoom => (
             exit::RESOURCES,
             Some(
@@ -362,7 +374,6 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         ErrorCode::Worker => (exit::USAGE, Some("`gristmill status` lists them")),
         ErrorCode::Route
         | ErrorCode::Body
-        | ErrorCode::JobForgotten
         | ErrorCode::JobPast
         | ErrorCode::Process
         | ErrorCode::Token

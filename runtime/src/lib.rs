@@ -34,6 +34,7 @@ pub mod submit;
 mod submitter;
 pub mod testing;
 pub mod verify_sort;
+pub mod wall_time;
 
 /// Everything a job needs, for `use gristmill::prelude::*`.
 ///

@@ -198,7 +198,10 @@ fn start_master(
     let runtime = runtime().map_err(failed("master"))?;
     let listener: TcpListener = runtime.block_on(Bind::loopback().listen()).map_err(failed("master"))?;
     let port = listener.local_addr().map_err(failed("master"))?.port();
-    let running = move || runtime.block_on(prepared.run(listener, stopping));
+    let requests = EndRequests { leave: stopping.clone(), end: stopping };
+    let running = move || {
+        runtime.block_on(prepared.run(listener, requests));
+    };
     let thread = std::thread::Builder::new().name("test-master".to_owned()).spawn(running);
     Ok((port, thread.map_err(failed("master"))?))
 }

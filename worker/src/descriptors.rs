@@ -113,7 +113,7 @@ impl Drop for KeptOpen {
 
 /// Whether this process, or its machine, had no descriptor left.
 #[must_use]
-pub(crate) fn are_used_up(error: &io::Error) -> bool {
+pub fn are_used_up(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 

@@ -67,7 +67,7 @@ pub async fn take_down(
 ) -> anyhow::Result<()> {
     if let Some(process) = record.master.clone().filter(|process| process.is_alive()) {
         wait_for_jobs(state, grace).await;
-        if !master::finish(&process).await {
+        if !master::finish(&process, state).await {
             return Err(PlaceError::MasterStays { pid: process.pid() }.into());
         }
     }
@@ -109,7 +109,7 @@ async fn wait_for_jobs(state: &Path, grace: Duration) {
     {
         let live = counted(u64::from(status.jobs_live), "live job", "live jobs");
         if end <= Instant::now() {
-            say!("{live} {} ended", noun(u64::from(status.jobs_live), "is", "are"));
+            say!("{live} {} abandoned", noun(u64::from(status.jobs_live), "is", "are"));
             return;
         }
         if !said {

@@ -67,7 +67,7 @@ pub async fn start(
             return Ok(line);
         }
         if end <= Instant::now() {
-            finish(&process).await;
+            finish(&process, state).await;
             return Err(PlaceError::MasterSlow { limit: START_MAX, log: path }.into());
         }
         sleep(LOOK_PAUSE).await;
@@ -81,9 +81,12 @@ pub fn line_of(path: &Path) -> Option<JoinLine> {
     text.parse().ok()
 }
 
-/// Ends a master in order, else at once; whether it is gone.
-pub async fn finish(process: &ProcessName) -> bool {
-    process.signal(Signal::TERM);
+/// Ends a master for good, with its jobs; one that does not answer by signals. Returns whether it is gone.
+pub async fn finish(process: &ProcessName, state: &Path) -> bool {
+    let asked = async { AsyncClient::new(&line_of(&state.join(JOIN_FILE))?).shut_down().await.ok() };
+    if tokio::time::timeout(KILLED_MAX, asked).await.ok().flatten().is_none() {
+        process.signal(Signal::TERM);
+    }
     let process = process.clone();
     let ended = tokio::task::spawn_blocking(move || {
         process.ends_within(END_MAX) || {

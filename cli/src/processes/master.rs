@@ -101,7 +101,7 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
     };
     let deciders = names.make(&registry).map_err(usage)?;
     let journal = journal(flags.journal.as_ref(), settings)?;
-    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Ends)?;
+    let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
     log_to(None, "info");
     let mut held = flags.take_state(settings)?;
     let tokens = Arc::new(Tokens::of_state(held.path())?);
@@ -126,9 +126,10 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         programs: flags.ship.limits()?.map(|limits| (state.join(PROGRAMS_FOLDER), limits)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
-    runtime.block_on(prepared.run(listener, requests.end));
-    // The secret stays, so that workers can come back; the address does not.
-    let _ = fs::remove_file(state.join(JOIN_FILE));
+    // The secret stays, so that workers can come back; the address only if the next master is waited for.
+    if !runtime.block_on(prepared.run(listener, requests)) {
+        let _ = fs::remove_file(state.join(JOIN_FILE));
+    }
     Ok(exit::OK)
 }
 
@@ -162,7 +163,7 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;
-    runtime.block_on(prepared.run(listener, requests.end));
+    runtime.block_on(prepared.run(listener, requests));
     // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
     remove_folders(&child.remove_at_end);
     Ok(exit::OK)

@@ -4,10 +4,10 @@
 //! Not here: other users' jobs, and single tasks, which nobody can end from outside.
 
 use super::kept::{KeptJob, KeptJobs, KeptState, KillOutcome, kill};
-use super::log::{clock, date};
 use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line, stdout_text};
 use gristmill_runtime::exit;
+use gristmill_runtime::wall_time::{clock, date};
 use std::fs;
 use std::path::PathBuf;
 

@@ -268,9 +268,10 @@ fn logs_show_what_user_code_wrote_attempt_by_attempt() {
         assert!(logs.contains(&format!("==> job-2/map-0.{attempt} on ")), "{logs}");
     }
     assert_eq!(logs.matches("this line is bad: bad").count(), 4, "{logs}");
-    master.signal(Signal::TERM);
-    master.finish().expect_code(0);
-    worker.finish();
+    for process in [worker, master] {
+        process.signal(Signal::TERM);
+        process.finish().expect_code(0);
+    }
 }
 
 #[test]
@@ -367,9 +368,10 @@ fn worker_waits_for_a_master_that_starts_later() {
         let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
         (status["workers"].as_array().unwrap().len() == 1).then_some(())
     });
-    master.signal(Signal::TERM);
-    master.finish().expect_code(0);
-    worker.finish();
+    for process in [worker, master] {
+        process.signal(Signal::TERM);
+        process.finish().expect_code(0);
+    }
 }
 
 #[test]

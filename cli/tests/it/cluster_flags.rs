@@ -268,9 +268,10 @@ fn workers_and_jobs_are_listed_with_what_they_were_made_to_be() {
     for words in ["reports", "PRIORITY", "-4", "90.00 s, met"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
-    master.signal(Signal::TERM);
-    master.finish().expect_code(0);
-    worker.finish();
+    for process in [worker, master] {
+        process.signal(Signal::TERM);
+        process.finish().expect_code(0);
+    }
 }
 
 #[test]

@@ -62,17 +62,29 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Kills the master; its workers live on.
-fn kill_master(standing: Standing<'_>) -> Vec<Running> {
+/// How a master ends that another comes in the place of: without notice, and as a service manager, a terminal and a person
+/// end it.
+const DEATHS: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::HUP, Signal::INT];
+
+/// Ends the master like this; its workers live on.
+fn end_master(standing: Standing<'_>, death: Signal) -> Vec<Running> {
     let Standing { master, workers, .. } = standing;
-    master.signal(Signal::KILL);
-    master.finish();
+    master.signal(death);
+    let ended = master.finish();
+    if matches!(death, Signal::TERM | Signal::INT) {
+        ended.expect_code(0);
+    }
     workers
 }
 
-/// Kills the master and starts another in its place, while its workers live on.
-fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>) -> Standing<'a> {
-    let workers = kill_master(standing);
+/// Kills the master; its workers live on.
+fn kill_master(standing: Standing<'_>) -> Vec<Running> {
+    end_master(standing, Signal::KILL)
+}
+
+/// Ends the master and starts another in its place, while its workers live on.
+fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>, death: Signal) -> Standing<'a> {
+    let workers = end_master(standing, death);
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     let standing = Standing::of(sandbox, master, workers, join);
@@ -88,41 +100,48 @@ fn assert_nothing_twice(status: &Value) {
 }
 
 #[test]
-fn job_goes_on_and_nothing_is_done_twice_when_its_master_is_killed_between_maps() {
-    let sandbox = Sandbox::new();
-    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
-    let standing = replace_master(&sandbox, standing);
-    assert_eq!(standing.job(&counting.job)["maps"]["done"], Counting::MAPS - 1, "known to the next master");
-    sandbox.go_on("map");
-    assert_nothing_twice(&counting.ends_well());
-    standing.end();
+fn job_goes_on_and_nothing_is_done_twice_however_its_master_ends_between_maps() {
+    for death in DEATHS {
+        let sandbox = Sandbox::new();
+        let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
+        let standing = replace_master(&sandbox, standing, death);
+        let done = &standing.job(&counting.job)["maps"]["done"];
+        assert_eq!(*done, Counting::MAPS - 1, "known to the next master after {death:?}");
+        sandbox.go_on("map");
+        assert_nothing_twice(&counting.ends_well());
+        standing.end();
+    }
 }
 
 #[test]
 fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
-    let sandbox = Sandbox::new();
-    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
-    let workers = kill_master(standing);
-    // It ends now, and its worker has nobody to tell.
-    sandbox.go_on("map");
-    let master = sandbox.gristmill(["master"]).start();
-    let join = await_join_line(&master);
-    let standing = Standing::of(&sandbox, master, workers, join);
-    assert_nothing_twice(&counting.ends_well());
-    standing.end();
+    for death in DEATHS {
+        let sandbox = Sandbox::new();
+        let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
+        let workers = end_master(standing, death);
+        // It ends now, and its worker has nobody to tell.
+        sandbox.go_on("map");
+        let master = sandbox.gristmill(["master"]).start();
+        let join = await_join_line(&master);
+        let standing = Standing::of(&sandbox, master, workers, join);
+        assert_nothing_twice(&counting.ends_well());
+        standing.end();
+    }
 }
 
 /// A worker stops at this place, the master is replaced, and the worker goes on.
 fn master_is_replaced_while_a_worker_is_at(place: &str) {
-    let sandbox = Sandbox::new();
-    let standing = Standing::start(&sandbox, 2);
-    sandbox.arm(place);
-    let counting = Counting::submit(&sandbox);
-    sandbox.stopped_at(place);
-    let standing = replace_master(&sandbox, standing);
-    sandbox.go_on(place);
-    assert_nothing_twice(&counting.ends_well());
-    standing.end();
+    for death in [Signal::KILL, Signal::TERM] {
+        let sandbox = Sandbox::new();
+        let standing = Standing::start(&sandbox, 2);
+        sandbox.arm(place);
+        let counting = Counting::submit(&sandbox);
+        sandbox.stopped_at(place);
+        let standing = replace_master(&sandbox, standing, death);
+        sandbox.go_on(place);
+        assert_nothing_twice(&counting.ends_well());
+        standing.end();
+    }
 }
 
 #[test]
@@ -228,7 +247,7 @@ fn job_that_was_done_is_told_as_done_and_not_run_again() {
     let standing = Standing::start(&sandbox, 1);
     let counting = Counting::submit(&sandbox);
     assert_nothing_twice(&counting.ends_well());
-    let standing = replace_master(&sandbox, standing);
+    let standing = replace_master(&sandbox, standing, Signal::KILL);
     assert_nothing_twice(&counting.ends_well());
     standing.end();
 }
@@ -328,20 +347,105 @@ fn attached_and_held(sandbox: &Sandbox) -> (Standing<'_>, Running, Vec<u8>) {
 }
 
 #[test]
-fn attached_submit_follows_its_job_to_the_end_when_the_master_is_killed_and_started_anew() {
+fn attached_submit_follows_its_job_to_the_end_when_the_master_ends_and_is_started_anew() {
+    for death in DEATHS {
+        let sandbox = Sandbox::new();
+        let (standing, submit, text) = attached_and_held(&sandbox);
+        let standing = replace_master(&sandbox, standing, death);
+        sandbox.go_on("map");
+        let said = submit.finish().expect_code(0);
+        said.expect_words(&["looking for it, or for the one that comes in its place"]);
+        assert_eq!(counts_of_parts(&parts(&sandbox.path("out"))), word_counts(&text));
+        assert_eq!(standing.job("job-1")["attempts"]["maps_rerun"], 0);
+        standing.end();
+    }
+}
+
+#[test]
+fn submission_whose_answer_is_lost_with_the_master_is_asked_again_and_taken_once() {
+    for (place, detach) in
+        [("submit.read", false), ("submit.read", true), ("submit.taken", false), ("submit.taken", true)]
+    {
+        let sandbox = Sandbox::new();
+        let Standing { master, workers, .. } = Standing::start(&sandbox, 1);
+        let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
+        sandbox.arm(place);
+        let arguments = ["submit", "wordcount", &input, "--reduces", "1", "--output", &output];
+        let flags: &[&str] = if detach { &["--detach"] } else { &[] };
+        let submit = sandbox.gristmill([&arguments[..], flags].concat()).start();
+        assert_eq!(sandbox.kill_at(place), master.pid());
+        master.finish();
+        let master = sandbox.gristmill(["master"]).start();
+        let join = await_join_line(&master);
+        submit.finish().expect_code(0).expect_words(&["is asked again for 60 s"]);
+        let standing = Standing::of(&sandbox, master, workers, join);
+        let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
+        assert_eq!(jobs.as_array().unwrap().len(), 1, "{place}, {detach}: {jobs}");
+        sandbox.gristmill(["wait", &jobs[0]["job"].to_string(), "--quiet"]).finish().expect_code(0);
+        assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+        standing.await_workers(1);
+        standing.end();
+    }
+}
+
+#[test]
+fn submission_waits_for_a_master_that_is_about_to_start_again() {
     let sandbox = Sandbox::new();
-    let (standing, submit, text) = attached_and_held(&sandbox);
-    let standing = replace_master(&sandbox, standing);
+    let workers = end_master(Standing::start(&sandbox, 1), Signal::TERM);
+    let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
+    let submit = sandbox.gristmill(["submit", "wordcount", &input, "--output", &output]).start();
+    until("a word that it waits", || submit.stderr().contains("is asked again for 60 s").then_some(()));
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    submit.finish().expect_code(0);
+    Standing::of(&sandbox, master, workers, join).end();
+}
+
+#[test]
+fn second_signal_abandons_jobs_and_says_how_many() {
+    let sandbox = Sandbox::new();
+    let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
+    let Standing { master, workers, .. } = standing;
+    master.signal(Signal::INT);
+    until("a word on the first signal", || {
+        master.stderr().contains("keeps 1 job for the next").then_some(())
+    });
+    master.signal(Signal::INT);
+    until("a word on the second", || {
+        master.stderr().contains("ends for good: 1 job abandoned").then_some(())
+    });
     sandbox.go_on("map");
-    let said = submit.finish().expect_code(0);
-    assert!(
-        said.stderr.contains("looking for it, or for the one that comes in its place"),
-        "{}",
-        said.stderr
-    );
-    assert_eq!(counts_of_parts(&parts(&sandbox.path("out"))), word_counts(&text));
-    assert_eq!(standing.job("job-1")["attempts"]["maps_rerun"], 0);
+    master.finish().expect_code(0);
+    workers.into_iter().for_each(|worker| drop(worker.finish().expect_code(0)));
+    assert!(!sandbox.path("out").exists() && !sandbox.path("state/join").exists());
+    let standing = Standing::start(&sandbox, 0);
+    sandbox.gristmill(["wait", &counting.job]).finish().expect_code(5).expect_words(&["was lost"]);
     standing.end();
+}
+
+#[test]
+fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order() {
+    for place in ["output.renamed", "output.all-renamed"] {
+        let sandbox = Sandbox::new();
+        let standing = Standing::start(&sandbox, 1);
+        sandbox.arm(place);
+        let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
+        let submit = sandbox.gristmill(["submit", "wordcount", &input, "--output", &output]).start();
+        assert_eq!(sandbox.kill_at(place), submit.pid());
+        submit.finish();
+        let standing = replace_master(&sandbox, standing, Signal::KILL);
+        assert_eq!(standing.job("job-1")["state"], "publishing");
+        let workers = end_master(standing, Signal::TERM);
+        // It is over by now: it counts from when the client was found to be away first.
+        sandbox.write("faults/master.client", "1");
+        let master = sandbox.gristmill(["master"]).start();
+        let join = await_join_line(&master);
+        sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
+        assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+        let standing = Standing::of(&sandbox, master, workers, join);
+        standing.await_workers(1);
+        standing.end();
+    }
 }
 
 #[test]

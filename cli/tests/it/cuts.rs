@@ -88,11 +88,11 @@ impl<'a> Hosts<'a> {
     }
 
     fn end(mut self) {
-        let master = self.processes.remove(0);
-        master.signal(Signal::TERM);
-        master.finish().expect_code(0);
-        for worker in self.processes {
-            worker.finish().expect_code(0);
+        // Workers first: they wait for the next master otherwise.
+        self.processes.reverse();
+        for process in self.processes {
+            process.signal(Signal::TERM);
+            process.finish().expect_code(0);
         }
         self.sandbox.assert_nothing_left();
     }

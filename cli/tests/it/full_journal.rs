@@ -83,3 +83,18 @@ fn master_whose_disk_is_full_acknowledges_and_orders_nothing_says_so_and_goes_on
     fs::remove_file(sandbox.path("state/join")).unwrap();
     standing.end();
 }
+
+#[test]
+fn master_whose_disk_is_full_at_its_start_ends_with_the_code_of_lacking_room() {
+    if !possible() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let state = sandbox.text("state");
+    fs::create_dir(&state).unwrap();
+    let mount = format!(
+        "mount -t tmpfs -o size=64k,mode=700 none '{state}' && dd if=/dev/zero of='{state}/x' bs=4k || true"
+    );
+    let refused = sandbox.prepared(&mount, &["master"]).finish();
+    refused.expect_code(7).expect_words(&["No space left on device", "free some space"]);
+}

@@ -172,3 +172,34 @@ fn what_stands_in_the_place_of_a_history_is_named_and_the_master_goes_on_and_end
 fn trace(sandbox: &Sandbox, job: &str) -> Value {
     serde_json::from_str(&sandbox.gristmill(["trace", job]).finish().expect_code(0).stdout_text()).unwrap()
 }
+
+#[test]
+fn jobs_have_times_on_the_wall_and_parameters_that_are_an_object_under_the_next_master_too() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
+    let look = || {
+        let job = sandbox.gristmill(["status", "job-1", "--json"]).finish().expect_code(0).json();
+        assert!(job["parameters"].is_object(), "{job}");
+        ["submitted_at", "started_at", "ended_at"].map(|name| job[name].as_str().unwrap().to_owned())
+    };
+    let times = look();
+    assert!(
+        times.is_sorted() && times.iter().all(|time| time.len() == 24 && time.ends_with('Z')),
+        "{times:?}"
+    );
+    let said = sandbox.gristmill(["status", "job-1"]).finish().expect_code(0).stdout_text();
+    assert!(
+        said.contains(&format!("submitted {}, started {}, ended {}", times[0], times[1], times[2])),
+        "{said}"
+    );
+    for command in ["jobs", "history"] {
+        let listed = sandbox.gristmill([command]).finish().expect_code(0).stdout_text();
+        assert!(listed.contains(&times[0]) && listed.contains(&times[2]), "{listed}");
+    }
+    standing.end();
+    let standing = Standing::start(&sandbox, 0);
+    assert_eq!(look(), times, "from the register");
+    standing.end();
+}

@@ -1,6 +1,7 @@
 //! Small limits of the operating system: of the address space and of open files.
 
-use crate::support::{Finished, Sandbox, oracle};
+use crate::support::standing::{Standing, await_join_line, start_worker};
+use crate::support::{Finished, Sandbox, oracle, until};
 use std::path::Path;
 
 /// Runs the program under a limit of the shell's `ulimit`, such as `-v 1000000`.
@@ -48,6 +49,32 @@ fn more_spilled_outputs_than_a_process_may_open_files_are_no_trouble() {
         oracle::whole(Path::new(&out)) == lines.concat().as_bytes(),
         "the output is not the sorted input"
     );
+}
+
+#[test]
+fn more_detached_jobs_wait_than_the_master_may_open_files_and_all_succeed() {
+    const JOBS: usize = 40;
+    let sandbox = Sandbox::new();
+    let words = ["-c", "ulimit -n 96 && exec \"$0\" master", env!("CARGO_BIN_EXE_gristmill")];
+    let master = sandbox.program(Path::new("sh"), words).start();
+    let join = await_join_line(&master);
+    let input = sandbox.write("text", "b a\na\n");
+    let opened = || std::fs::read_dir(format!("/proc/{}/fd", master.pid())).unwrap().count();
+    let before = opened();
+    for number in 0..JOBS {
+        let output = sandbox.text(&format!("out-{number}"));
+        let job = ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--output", &output];
+        sandbox.gristmill(job).finish().expect_code(0);
+    }
+    // Connections of the last clients may still be there.
+    until("no file open for a job that waits", || (opened() <= before + 2).then_some(()));
+    let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
+    for number in 0..JOBS {
+        sandbox.gristmill(["wait", &format!("job-{}", number + 1), "--quiet"]).finish().expect_code(0);
+        let left = oracle::names(&sandbox.path(&format!("out-{number}")));
+        assert_eq!(left, ["_SUCCESS", "part-00000"]);
+    }
+    standing.end();
 }
 
 #[test]

@@ -67,10 +67,10 @@ impl<'a> Lan<'a> {
     }
 
     fn end(self) {
-        self.master.signal(Signal::TERM);
-        self.master.finish().expect_code(0);
-        for worker in self.workers {
-            worker.finish().expect_code(0);
+        // Workers first: they wait for the next master otherwise.
+        for process in self.workers.into_iter().chain([self.master]) {
+            process.signal(Signal::TERM);
+            process.finish().expect_code(0);
         }
         self.sandbox.assert_nothing_left();
     }
@@ -99,9 +99,10 @@ fn join_line_of_a_master_that_listens_everywhere_is_one_that_another_host_can_us
         let status = asked.finish().expect_code(0).json();
         (status["workers"].as_array().unwrap().len() == 1).then_some(())
     });
-    master.signal(Signal::TERM);
-    master.finish().expect_code(0);
-    worker.finish().expect_code(0);
+    for process in [worker, master] {
+        process.signal(Signal::TERM);
+        process.finish().expect_code(0);
+    }
     sandbox.assert_nothing_left();
 }
 

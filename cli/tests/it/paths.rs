@@ -21,12 +21,15 @@ const PRIVATE: &str = "precious";
 fn submission(sandbox: &Sandbox, standing: &Standing<'_>, output: &str, probe: &str) -> Value {
     let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
     let key = &standing.join.key;
+    // Another one for each output: a submission with a key that the master has is that job again.
+    let turn = output.bytes().map(usize::from).sum::<usize>() % 42;
+    let permit_key = [&key[turn..42], &key[..turn], &key[42..]].concat();
     json!({
         "schema": 1, "build": status["build"], "name": "wordcount",
         "parameters": parameters(sandbox, standing),
         "splits": [{"input": 0, "format": "Lines", "pieces": []}], "reduces": 1, "cuts": [], "side": [],
         "output": sandbox.text(output), "output_probe": probe, "output_made": false, "submitter": null,
-        "key": key, "permit_key": key, "weight": 1.0, "pool": null, "attempts_max": 1, "sync": false,
+        "key": key, "permit_key": permit_key, "weight": 1.0, "pool": null, "attempts_max": 1, "sync": false,
         "record_bytes_max": 1_000_000, "expansion_max": 10, "hang_ms": 60_000, "attached": false,
         "remarks": [], "columns": null,
     })
@@ -38,7 +41,8 @@ fn parameters(sandbox: &Sandbox, standing: &Standing<'_>) -> Value {
     let out = sandbox.text("honest");
     let arguments = ["submit", "wordcount", &input, "--output", &out, "--overwrite"];
     sandbox.gristmill(arguments).finish().expect_code(0);
-    standing.job("job-1")["parameters"].clone()
+    // A submission has them as text.
+    Value::from(standing.job("job-1")["parameters"].to_string())
 }
 
 /// Hands a submission over and waits until its job has ended, if there is one.

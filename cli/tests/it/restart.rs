@@ -1,7 +1,7 @@
 //! A master that ends and is started anew in the same state folder: what is known of jobs, and who comes back.
 
 use crate::support::standing::{Standing, await_join_line};
-use crate::support::{Finished, Sandbox};
+use crate::support::{Finished, Sandbox, until};
 use rustix::process::Signal;
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime};
@@ -160,4 +160,38 @@ fn master_whose_port_is_taken_says_so_and_what_to_do() {
     assert_eq!(await_join_line(&master).address, address);
     master.signal(Signal::TERM);
     master.finish().expect_code(0);
+}
+
+#[test]
+fn job_that_is_too_old_to_be_remembered_has_the_code_of_a_cluster_and_a_sentence() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    // Its end leaves numbers out that were reserved, and might have been given out.
+    standing.master.signal(Signal::KILL);
+    let Standing { master, .. } = standing;
+    master.finish();
+    let standing = Standing::start(&sandbox, 0);
+    let waited = sandbox.gristmill(["wait", "job-7"]).finish().expect_code(5);
+    waited.expect_words(&["job-7 is too old to know how it ended", "the last 1000 jobs", "_SUCCESS"]);
+    standing.end();
+}
+
+#[test]
+fn state_folder_that_is_removed_under_a_master_is_noticed_and_no_job_is_taken() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 1);
+    let input = sandbox.write("text", "b a\na\n");
+    let join = sandbox.write_private("join-line", &standing.join.text);
+    std::fs::remove_dir_all(sandbox.path("state")).unwrap();
+    until("a word on it", || {
+        standing.master.stderr().contains("state/recovery was removed or replaced").then_some(())
+    });
+    let refused = sandbox.gristmill(["submit", "wordcount", &input, "--join", &join]).finish();
+    refused.expect_code(3).expect_words(&["takes no jobs for now", "was removed or replaced"]);
+    let status = sandbox.gristmill(["status", "--join", &join]).finish().expect_code(0);
+    assert!(status.stdout_text().contains("was removed or replaced"), "{}", status.stdout_text());
+    for process in standing.workers.into_iter().chain([standing.master]) {
+        process.signal(Signal::TERM);
+        process.finish();
+    }
 }

@@ -122,6 +122,8 @@ pub enum ErrorCode {
     Register,
     /// The file that another master would come back from cannot be written.
     Journal,
+    /// The master has no descriptor left.
+    Resources,
     /// The master cannot use the output directory of a detached job.
     NotShared,
     /// The master cannot use the store into which a detached job writes.

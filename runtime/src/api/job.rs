@@ -169,6 +169,26 @@ impl AttemptCounts {
     }
 }
 
+/// JSON text as what it says; files of before have the text itself.
+mod json_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) => value.serialize(serializer),
+            Err(_) => serializer.serialize_str(text),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        Ok(match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            value => value.to_string(),
+        })
+    }
+}
+
 /// Everything worth knowing of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobStatus {
@@ -178,7 +198,8 @@ pub struct JobStatus {
     pub job: JobId,
     /// Its name.
     pub name: String,
-    /// Its parameters as JSON text.
+    /// Its parameters as JSON text; in JSON what that text says.
+    #[serde(with = "json_text")]
     pub parameters: String,
     /// How it stands.
     pub state: JobState,
@@ -204,6 +225,15 @@ pub struct JobStatus {
     pub ended_ns: Option<u64>,
     /// The master's clock when this was written.
     pub now_ns: u64,
+    /// When it arrived, started and ended by the clock on the wall, as RFC 3339 has it; `None` from a master of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[expect(missing_docs, reason = "see `submitted_at`")]
+    pub started_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[expect(missing_docs, reason = "see `submitted_at`")]
+    pub ended_at: Option<String>,
     /// Sums.
     pub totals: JobTotals,
     /// Attempts.

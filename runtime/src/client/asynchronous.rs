@@ -213,6 +213,14 @@ impl AsyncClient {
         self.change(Method::POST, "tokens/rotate", &rotated).await.map(drop)
     }
 
+    /// Ends the master for good, with its jobs and workers.
+    ///
+    /// # Errors
+    /// A token of ours that may not do this, or a master that cannot be reached.
+    pub async fn shut_down(&self) -> Result<(), ClientError> {
+        self.request(Method::POST, &format!("{ROOT}/shutdown"), Vec::new()).await.map(drop)
+    }
+
     /// Lets another policy or placement decide from now on; answers how the master stands then.
     ///
     /// # Errors
@@ -259,8 +267,8 @@ impl AsyncClient {
     /// A job that the master does not know, or a master that cannot be reached.
     pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
         let path = format!("{ROOT}/jobs/{job}/watch");
-        let mut lines = self.open(Method::GET, &path, full(Vec::new())).await?;
         let again = Again { method: Method::GET, path, body: Vec::new(), patience: self.patience };
+        let mut lines = self.open_again(Some(job), &again).await?;
         loop {
             let status = self.next_status(&mut lines, Some(job), &again).await?;
             seen(&status);
@@ -487,6 +495,7 @@ impl AsyncClient {
         checked: bool,
     ) -> Result<Ready, ClientError> {
         let (planned, cluster) = self.plan(job, options, false).await?;
+        let patience = if cluster.master_returns { self.patience } else { Duration::ZERO };
         let (submission, output) = (planned.submission, planned.output);
         let look = async { if checked { unseen(Arc::new(cluster), &submission).await } else { None } };
         let unseen = tokio::select! {
@@ -501,7 +510,7 @@ impl AsyncClient {
             return Err(ClientError::NotShared { who: worker.to_string(), path: path.to_string() });
         }
         let body = serde_json::to_vec(&submission).map_err(|source| ClientError::Answer { source })?;
-        Ok(Ready { body, output })
+        Ok(Ready { body, output, patience })
     }
 
     /// Hands over a job that [`AsyncClient::make_ready`] has made ready. The master finishes or abandons its output.
@@ -509,9 +518,10 @@ impl AsyncClient {
     /// # Errors
     /// Everything that keeps the job from being accepted.
     pub async fn hand_over(&self, ready: Ready) -> Result<JobId, ClientError> {
-        let lines = self.open(Method::POST, &format!("{ROOT}/jobs"), full(ready.body)).await;
-        let first = match lines {
-            Ok(mut lines) => lines.next().await,
+        let Ready { body, patience, .. } = ready;
+        let submit = Again { method: Method::POST, path: format!("{ROOT}/jobs"), body, patience };
+        let first = match self.open_again(None, &submit).await {
+            Ok(mut lines) => self.next_status(&mut lines, None, &submit).await,
             Err(error) => Err(error),
         };
         match first {
@@ -542,7 +552,15 @@ impl AsyncClient {
             Some((planned, cluster))
         });
         let whole = async {
-            let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
+            let path = format!("{ROOT}/cluster");
+            let asked = match self.get(&path).await {
+                // It may be about to start again; nobody waits without a word for one that is not there.
+                Err(error) if self.said.is_some() => {
+                    self.ask_again(self.patience, error, false, async || self.get(&path).await).await
+                }
+                asked => asked,
+            };
+            let ClusterStatus { master, list_keys } = asked?;
             let program = if self.ships { Some(self.ship().await?) } else { None };
             let build = gristmill_worker::build_id();
             if program.is_none() && master.build != build {
@@ -747,12 +765,9 @@ impl AsyncClient {
         let body = serde_json::to_vec(submission).map_err(|source| ClientError::Answer { source })?;
         let shown = JobAttended { permit_key: submission.permit_key.clone() };
         let shown = serde_json::to_vec(&shown).map_err(|source| ClientError::Answer { source })?;
-        let again = Again { method: Method::POST, path: format!("{ROOT}/attend"), body: shown, patience };
-        let lines = match self.open(Method::POST, &format!("{ROOT}/jobs"), full(body)).await {
-            Ok(lines) => lines,
-            Err(lost) => self.find_again(None, lost, &again).await?,
-        };
-        let lines = open.insert(lines);
+        let attend = Again { method: Method::POST, path: format!("{ROOT}/attend"), body: shown, patience };
+        let submit = Again { method: Method::POST, path: format!("{ROOT}/jobs"), body, patience };
+        let lines = open.insert(self.open_again(None, &submit).await?);
         let mut job = None;
         let mut interrupted = self.interrupted.clone();
         let mut cancelled = None;
@@ -765,11 +780,13 @@ impl AsyncClient {
                     _ => std::future::pending().await,
                 }
             };
+            // A master that has this job already answers with it.
+            let again = if job.is_some() { &attend } else { &submit };
             let status = tokio::select! {
-                status = self.next_status(lines, job, &again) => status?,
+                status = self.next_status(lines, job, again) => status?,
                 _ = interruption => {
                     // The first status names the job; until it is there, the connection's end cancels.
-                    let status = self.next_status(lines, job, &again).await?;
+                    let status = self.next_status(lines, job, again).await?;
                     cancelled = Some(status.job);
                     if !status.state.ended() {
                         self.cancel(status.job).await?;
@@ -878,6 +895,8 @@ pub struct Ready {
     /// The submission as JSON.
     body: Vec<u8>,
     output: ClaimedOutput,
+    /// How long the master is asked for; zero where none comes in the place of one that is gone.
+    patience: Duration,
 }
 
 impl Ready {

@@ -44,52 +44,79 @@ impl AsyncClient {
         }
     }
 
+    /// Opens an answer that follows a job. If the master is not there, or the way to it breaks, it is asked again.
+    ///
+    /// # Errors
+    /// As [`AsyncClient::find_again`].
+    pub(super) async fn open_again(
+        &self,
+        job: Option<JobId>,
+        again: &Again,
+    ) -> Result<Lines<'_>, ClientError> {
+        match self.open(again.method.clone(), &again.path, full(again.body.clone())).await {
+            Ok(lines) => Ok(lines),
+            Err(lost) => self.find_again(job, lost, again).await,
+        }
+    }
+
     /// Looks for the master, or the one that comes in its place, after this error.
     ///
     /// # Errors
     /// That error if it is another, and that of the last try.
-    pub(super) async fn find_again(
+    async fn find_again(
         &self,
         job: Option<JobId>,
         lost: ClientError,
         again: &Again,
     ) -> Result<Lines<'_>, ClientError> {
-        if again.patience.is_zero() || !is_broken(&lost) {
+        let open = async || self.open(again.method.clone(), &again.path, full(again.body.clone())).await;
+        let found = self.ask_again(again.patience, lost, job.is_some(), open).await;
+        match (found, job) {
+            (Err(ClientError::Master { source, master }), Some(job)) if !again.patience.is_zero() => {
+                let seconds = again.patience.as_secs_f64();
+                Err(ClientError::LostSight { job, master, seconds, source })
+            }
+            (found, _) => found,
+        }
+    }
+
+    /// Asks again after this error, while the master may be there a little later. `has_job`: it has said that it has the job.
+    ///
+    /// # Errors
+    /// That error if it is another, and that of the last try.
+    pub(super) async fn ask_again<T>(
+        &self,
+        patience: Duration,
+        lost: ClientError,
+        has_job: bool,
+        ask: impl AsyncFn() -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        if patience.is_zero() || !is_broken(&lost) {
             return Err(lost);
         }
-        let (master, seconds) = (self.master.clone(), again.patience.as_secs_f64());
         if let Some(say) = self.said {
-            say(&match job {
-                Some(_) => format!(
+            let (master, seconds) = (&self.master, patience.as_secs_f64());
+            say(&match has_job {
+                true => format!(
                     "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \
                      {seconds} s"
                 ),
-                // Nobody has promised anything: it may be that no master knows the job, whichever is found.
-                None => format!(
-                    "the way to the master at {master} broke before it had said that it has the job: for {seconds} s it, or \
-                     the one that comes in its place, is asked whether it has"
+                false => format!(
+                    "the master at {master} is not there, or broke off: it, or the one that comes in its place, is asked again \
+                     for {seconds} s; a job is taken once"
                 ),
             });
         }
         let (began, mut pause, mut last) = (Instant::now(), PAUSE, lost);
-        while began.elapsed() < again.patience {
-            match self.open(again.method.clone(), &again.path, full(again.body.clone())).await {
-                Ok(lines) => return Ok(lines),
+        while began.elapsed() < patience {
+            match ask().await {
                 Err(error) if is_broken(&error) => last = error,
-                Err(ClientError::Refused { error }) if job.is_none() && error.code == ErrorCode::Job => {
-                    return Err(ClientError::NotTaken { master });
-                }
-                Err(error) => return Err(error),
+                asked => return asked,
             }
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSE_MAX);
         }
-        match (last, job) {
-            (ClientError::Master { source, .. }, Some(job)) => {
-                Err(ClientError::LostSight { job, master, seconds, source })
-            }
-            (error, _) => Err(error),
-        }
+        Err(last)
     }
 }
 
@@ -132,7 +159,9 @@ mod tests {
         let said = SAID.lock().unwrap();
         let [before, after] = said.as_slice() else { panic!("{said:?}") };
         assert!(
-            before.contains(" broke before it had said that it has the job: for 0.001 s it, "),
+            before.contains(
+                " is not there, or broke off: it, or the one that comes in its place, is asked again for "
+            ),
             "{before}"
         );
         assert!(

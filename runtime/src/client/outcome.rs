@@ -44,14 +44,6 @@ pub enum ClientError {
         #[source]
         source: Box<HttpError>,
     },
-    /// A master ended before it had written a job down, and the one in its place does not know it.
-    #[error(
-        "the master at {master} ended before it had taken the job, and the one in its place does not know it"
-    )]
-    NotTaken {
-        /// Where both were.
-        master: Endpoint,
-    },
     /// The master understood and refused.
     #[error("the master refused: {}", error.message)]
     Refused {

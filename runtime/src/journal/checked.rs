@@ -7,9 +7,9 @@
 
 use super::LINE_BYTES_MAX;
 use serde::Serialize;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// What stands before the JSON of a line: the checksum, the letter and two spaces.
@@ -46,6 +46,15 @@ impl CheckedWriter {
         file.set_len(length)?;
         file.seek(SeekFrom::End(0))?;
         Ok(Self::of(file, length))
+    }
+
+    /// Whether the file of this path is the one that is written; also where that cannot be seen.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        match (fs::metadata(path), self.file.metadata()) {
+            (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
+            (Err(error), _) => error.kind() != io::ErrorKind::NotFound,
+            (Ok(_), Err(_)) => true,
+        }
     }
 
     /// Another handle of the file.

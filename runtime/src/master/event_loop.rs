@@ -7,7 +7,8 @@ use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientWay, Closing, MasterState, Promised};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::{Submission, WorkerEnded};
-use crate::output_dir::ClaimedOutput;
+use crate::output_dir::{ClaimedOutput, OutputError};
+use crate::plural::counted;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::fault;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// A worker silent for this long is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -34,6 +35,9 @@ const LOCAL_CLIENT_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long the loss of a worker waits for the word of whoever started its process.
 const END_PATIENCE: Duration = Duration::from_millis(300);
+
+/// Outputs that are closed at once: each takes a few descriptors, of those that are not for connections.
+const CLOSERS_MAX: usize = 6;
 
 /// Files in which a master keeps what outlives it.
 pub(super) struct KeptFiles {
@@ -64,22 +68,26 @@ pub(super) struct Master {
     /// Connections and leases given so far.
     given: u64,
     /// Attached jobs whose client is away, and until when it is waited for.
-    clients_away: BTreeMap<JobId, Instant>,
+    clients_away: BTreeMap<JobId, Time>,
     /// Processes that ended before their connection did.
     ended: BTreeMap<WorkerId, WorkerEnded>,
+    /// Turns of those that close outputs.
+    closers: Arc<Semaphore>,
 }
 
 impl Master {
     pub(super) fn new(
-        state: MasterState,
+        mut state: MasterState,
         kept: KeptFiles,
         fed: UnboundedReceiver<MasterInput>,
         inputs: UnboundedSender<MasterInput>,
         base: Time,
     ) -> Self {
         // Those that a master before this one had.
-        let patience = Instant::now() + fault::span("master.client", CLIENT_PATIENCE);
-        let clients_away = state.attended().into_iter().map(|job| (job, patience)).collect();
+        let patience = span_of(fault::span("master.client", CLIENT_PATIENCE));
+        let attended = state.attended();
+        let clients_away =
+            attended.into_iter().map(|job| (job, state.client_away(base, job) + patience)).collect();
         Self {
             state,
             kept,
@@ -96,6 +104,7 @@ impl Master {
             given: 0,
             clients_away,
             ended: BTreeMap::new(),
+            closers: Arc::new(Semaphore::new(CLOSERS_MAX)),
         }
     }
 
@@ -132,6 +141,7 @@ impl Master {
                     if 2 * HEARTBEAT < due.elapsed() {
                         self.state.reset_silence(now);
                     }
+                    self.state.look_for_file();
                     self.state.ping(now);
                     self.state.suspect_silent(now - Span(SILENCE_SUSPECT.as_nanos() as u64));
                     for worker in self.state.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
@@ -141,7 +151,7 @@ impl Master {
             }
             let now = self.now();
             self.confirm_losses(now);
-            self.give_up_clients();
+            self.give_up_clients(now);
             if self.state.pending.wake.is_some_and(|at| at <= now) {
                 self.state.tick();
             }
@@ -177,11 +187,15 @@ impl Master {
     /// Outputs are finished and abandoned off this loop: disks may be slow.
     fn close_outputs(&mut self) {
         for closing in self.state.pending.closings.drain(..) {
-            let inputs = self.inputs.clone();
-            tokio::task::spawn_blocking(move || {
-                let job = closing.job;
-                let failed = close_output(closing).err();
-                let _ = inputs.send(MasterInput::Closed { job, failed });
+            let (inputs, closers) = (self.inputs.clone(), self.closers.clone());
+            tokio::spawn(async move {
+                let turn = closers.acquire_owned().await;
+                tokio::task::spawn_blocking(move || {
+                    let job = closing.job;
+                    let failed = close_output(&closing).err();
+                    drop(turn);
+                    let _ = inputs.send(MasterInput::Closed { job, failed });
+                });
             });
         }
     }
@@ -198,8 +212,9 @@ impl Master {
     fn next_wake(&self) -> Option<Instant> {
         let kept = self.kept.history.as_ref().and_then(HistoryFile::due);
         let state = self.state.pending.wake.into_iter().chain(self.state.due()).chain(kept);
+        let state = state.chain(self.clients_away.values().copied());
         let state = state.map(|at| self.start + Duration::from_nanos(at.since(self.base).0));
-        state.chain(self.gone.values().copied()).chain(self.clients_away.values().copied()).min()
+        state.chain(self.gone.values().copied()).min()
     }
 
     /// What the estimator has learned from jobs that have ended is kept, off this loop.
@@ -223,9 +238,21 @@ impl Master {
         }
     }
 
+    /// The master ends for good: outputs of jobs that have succeeded and whose client is away are completed here.
+    pub(super) fn abandon_jobs(&mut self) {
+        let now = self.now();
+        for job in std::mem::take(&mut self.clients_away).into_keys() {
+            self.state.client_lost(job);
+        }
+        for closing in std::mem::take(&mut self.state.pending.closings) {
+            self.state.closed(now, closing.job, close_output(&closing).err());
+        }
+        let jobs = counted(u64::from(self.state.jobs_live()), "job", "jobs");
+        tracing::info!("ends for good: {jobs} abandoned");
+    }
+
     /// Clients that do not come back: their jobs end.
-    fn give_up_clients(&mut self) {
-        let now = Instant::now();
+    fn give_up_clients(&mut self, now: Time) {
         let late: Vec<JobId> =
             self.clients_away.iter().filter(|(_, until)| **until <= now).map(|(job, _)| *job).collect();
         for job in late {
@@ -235,7 +262,7 @@ impl Master {
     }
 
     /// A connection of a client is gone.
-    fn client_away(&mut self, job: JobId, lease: u64) {
+    fn client_away(&mut self, now: Time, job: JobId, lease: u64) {
         if self.leases.get(&job) != Some(&lease) {
             return;
         }
@@ -245,7 +272,7 @@ impl Master {
             Some(ClientWay::Local) => LOCAL_CLIENT_PATIENCE,
             Some(ClientWay::Network) => CLIENT_PATIENCE,
         };
-        self.clients_away.insert(job, Instant::now() + patience);
+        self.clients_away.insert(job, self.state.client_away(now, job) + span_of(patience));
     }
 
     fn lease(&mut self, job: JobId) -> Lease {
@@ -268,8 +295,22 @@ impl Master {
         Ok((worker, self.given))
     }
 
+    /// The client of a job follows it again.
+    fn attend(&mut self, key: &Secret) -> Submitted {
+        let (job, changes, attached) = self.state.attend(key)?;
+        self.clients_away.remove(&job);
+        Ok((job, changes, attached.then(|| self.lease(job))))
+    }
+
     fn submit(&mut self, now: Time, submission: Submission, reply: oneshot::Sender<Submitted>) {
         let (attached, sync) = (submission.attached, submission.sync);
+        // Its client asks again because it has had no answer.
+        if let Ok(key) = submission.permit_key.parse()
+            && let Ok(known) = self.attend(&key)
+        {
+            let promised = self.state.promise(sync);
+            return self.acknowledgements.push((promised, Ok(known), reply));
+        }
         let submitted = self.state.submit(now, submission).map(|(job, changes)| {
             // Made here, so that an answer that reaches nobody ends the job too.
             (job, changes, attached.then(|| self.lease(job)))
@@ -303,13 +344,9 @@ impl Master {
                 let _ = reply.send(self.process_ended(now, end, &key));
             }
             MasterInput::Submit { submission, reply } => self.submit(now, *submission, reply),
-            MasterInput::ClientLost { job, lease } => self.client_away(job, lease),
+            MasterInput::ClientLost { job, lease } => self.client_away(now, job, lease),
             MasterInput::Attend { key, reply } => {
-                let attended = self.state.attend(&key).map(|(job, changes, attached)| {
-                    self.clients_away.remove(&job);
-                    (job, changes, attached.then(|| self.lease(job)))
-                });
-                let _ = reply.send(attended);
+                let _ = reply.send(self.attend(&key));
             }
             MasterInput::ClientClosed { job, failed, reply } => {
                 self.state.client_closed(now, job, failed);
@@ -377,20 +414,24 @@ impl Master {
     }
 }
 
+fn span_of(duration: Duration) -> Span {
+    Span(duration.as_nanos() as u64)
+}
+
 /// Finishes or abandons an output. `Err` says why it is not complete.
-fn close_output(closing: Closing) -> Result<(), String> {
-    let Closing { output, success, built, left, sync, .. } = closing;
-    let closed = match (output, success, left) {
-        (Some(output), Some(success), _) => output.finish(&success, &built, sync),
-        (Some(output), None, _) => {
+pub(super) fn close_output(closing: &Closing) -> Result<(), String> {
+    let Closing { submission, success, built, left, .. } = closing;
+    let closed = match (ClaimedOutput::adopt(submission, None), success) {
+        (Ok(output), Some(success)) => output.finish(success, built, submission.sync).map(drop),
+        (Ok(output), None) => {
             output.abandon();
-            Ok(None)
+            Ok(())
         }
-        (None, success, Some(left)) => ClaimedOutput::close_left(&left, success.as_ref(), &built),
-        (None, Some(_), None) => {
-            return Err("the master does not see the output directory any more".to_owned());
+        (Err(_), success) if *left => {
+            ClaimedOutput::close_left(submission, success.as_ref(), built).map(drop)
         }
-        (None, None, None) => Ok(None),
+        (Err(_), None) => Ok(()),
+        (Err(error), Some(_)) => Err(error),
     };
-    closed.map(drop).map_err(|error| crate::chain(&error))
+    closed.map_err(|error: OutputError| crate::chain(&error))
 }

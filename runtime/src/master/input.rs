@@ -14,6 +14,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
+/// How a master ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// The next master of the state folder goes on with its jobs, and its workers wait for that one.
+    Keeps,
+    /// With its jobs and workers.
+    Abandons,
+}
+
 /// What the loop is fed with.
 pub(super) enum MasterInput {
     Join {
@@ -118,7 +127,7 @@ impl Drop for Lease {
 #[derive(Clone)]
 pub(super) struct MasterHandle {
     pub(super) inputs: UnboundedSender<MasterInput>,
-    pub(super) shutdown: Arc<watch::Sender<bool>>,
+    pub(super) shutdown: Arc<watch::Sender<Option<Ending>>>,
     /// Dropped with the last connection of a worker: tells when all have been told to end.
     pub(super) _attended: mpsc::Sender<()>,
     pub(super) build: String,

@@ -29,17 +29,19 @@ pub use recovery::RecallError;
 #[cfg(test)]
 pub(crate) use state::tests::status_of;
 
+use crate::plural::counted;
 use archive::Archive;
 use auth::MasterAuth;
 use begin::{Begun, begin};
 use event_loop::{KeptFiles, Master};
 use gristmill_scheduler::units::Time;
+use gristmill_worker::agent::EndRequests;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, ServerConfig, serve};
 use history::HistoryFile;
-use input::MasterHandle;
+use input::{Ending, MasterHandle};
 use programs::Programs;
 use state::MasterState;
 use std::path::Path;
@@ -52,6 +54,9 @@ use tokio::sync::watch;
 
 /// Heartbeats are this far apart.
 const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// How long a master that has jobs goes on after the first signal, for a second one to come.
+const SECOND_SIGNAL_MAX: Duration = Duration::from_secs(1);
 
 /// How long workers and clients may take to hear that the master ends, and to confirm it.
 const END_PATIENCE_ALL: Duration = Duration::from_secs(5);
@@ -103,10 +108,11 @@ impl PreparedMaster {
         Ok(Self { bind, host_names, tokens, build, state, history, archive, programs, base })
     }
 
-    /// Runs on an open listener until `stop` turns true or a client asks it to end.
-    pub async fn run(self, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+    /// Runs on an open listener until it is asked to end. Asked to leave, it keeps its jobs for the next master of its state
+    /// folder; asked to end by a second signal or a client, it abandons them. Returns whether it has kept them.
+    pub async fn run(self, listener: TcpListener, requests: EndRequests) -> bool {
         let (inputs, fed) = unbounded_channel();
-        let (shutdown, mut ending) = watch::channel(false);
+        let (shutdown, asked_to_end) = watch::channel(None);
         let (attended, mut all_left) = mpsc::channel(1);
         let handle = MasterHandle {
             inputs,
@@ -129,21 +135,24 @@ impl PreparedMaster {
         let mut closing = handle.shutdown.subscribe();
         let serving = tokio::spawn(async move {
             let end = async move {
-                let _ = closing.wait_for(|end| *end).await;
+                let _ = closing.wait_for(Option::is_some).await;
             };
             serve(listener, Arc::new(server), auth, answer, end).await;
         });
         let kept = KeptFiles { history: self.history, archive: self.archive };
         let mut master = Master::new(self.state, kept, fed, handle.inputs.clone(), self.base);
-        tokio::select! {
-            () = master.drive() => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-            _ = ending.wait_for(|end| *end) => {}
+        let ending = tokio::select! {
+            () = master.drive() => Ending::Abandons,
+            ending = ending_asked(requests, asked_to_end, &handle) => ending,
+        };
+        let mut unfinished = Vec::new();
+        if ending == Ending::Abandons {
+            master.abandon_jobs();
+            master.state.shutdown_workers();
+            unfinished = master.state.unfinished();
         }
-        master.state.shutdown_workers();
-        let _ = handle.shutdown.send(true);
-        let unfinished = master.state.unfinished();
-        master.state.end_journal();
+        let _ = handle.shutdown.send(Some(ending));
+        master.state.end_journal(ending);
         master.state.close_register();
         if let Some(history) = &mut master.kept.history {
             history.keep_at_end(master.state.memory()).await;
@@ -160,6 +169,34 @@ impl PreparedMaster {
         for output in unfinished {
             output.abandon();
         }
+        ending == Ending::Keeps
+    }
+}
+
+/// Waits until a master is asked to end, and how.
+async fn ending_asked(
+    mut requests: EndRequests,
+    mut asked: watch::Receiver<Option<Ending>>,
+    handle: &MasterHandle,
+) -> Ending {
+    let mut first = requests.clone();
+    tokio::select! {
+        () = first.to_go() => {}
+        _ = asked.wait_for(Option::is_some) => return Ending::Abandons,
+    }
+    if *requests.end.borrow() {
+        return Ending::Abandons;
+    }
+    let look = handle.query(|state, _| (state.is_recoverable(), state.jobs_live())).await;
+    let Some((true, live)) = look else { return Ending::Abandons };
+    if live == 0 {
+        return Ending::Keeps;
+    }
+    let jobs = counted(u64::from(live), "job", "jobs");
+    tracing::info!("ends, and keeps {jobs} for the next master; a second signal within 1 s abandons them");
+    match tokio::time::timeout(SECOND_SIGNAL_MAX, requests.to_end()).await {
+        Ok(_) => Ending::Abandons,
+        Err(_) => Ending::Keeps,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The register of jobs: a file in the state folder by which the numbers of jobs and workers go on from one master to
 //! the next, and by which a master can say what became of jobs that an earlier one had.
 //!
-//! One line of JSON for each thing noted, appended; written anew when it has grown. Numbers are reserved in blocks
+//! One line of JSON for each thing noted behind its checksum, appended; written again as a whole when it has grown. Lines
+//! of masters of before have no checksum and are read all the same. Numbers are reserved in blocks
 //! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
 //! number come twice. The master of a `run` keeps no register.
 
@@ -21,6 +22,9 @@ const BLOCK: u32 = 100;
 
 /// Lines after which the file is written anew with what is still needed.
 const LINES_MAX: usize = 10_000;
+
+/// Bytes of a checksum and the space behind it.
+const SUM_BYTES: usize = 9;
 
 /// One line, as it is written.
 #[derive(Serialize)]
@@ -125,13 +129,17 @@ impl Register {
     fn recall(&mut self, text: &[u8], path: &Path) {
         let mut damaged = 0_u32;
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            match serde_json::from_slice(line) {
-                Ok(RegisterLine::Reserved(below)) => self.next = self.next.max(below),
-                Ok(RegisterLine::Rest(next)) => self.next = next,
-                Ok(RegisterLine::Workers(next)) => self.next_worker = next,
-                Ok(RegisterLine::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
-                Ok(RegisterLine::Ended(status)) => drop(self.past.insert(status.job, *status)),
-                Err(_) => damaged += 1,
+            match read_line(line) {
+                Some(RegisterLine::Reserved(below)) => self.next = self.next.max(below),
+                Some(RegisterLine::Rest(next)) => self.next = next,
+                Some(RegisterLine::Workers(next)) => self.next_worker = next,
+                Some(RegisterLine::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
+                // Its output was open: only its own master knew how it would end.
+                Some(RegisterLine::Ended(status)) if !status.state.ended() => {
+                    drop(self.past.insert(status.job, lost(*status)));
+                }
+                Some(RegisterLine::Ended(status)) => drop(self.past.insert(status.job, *status)),
+                None => damaged += 1,
             }
         }
         if 0 < damaged {
@@ -334,10 +342,23 @@ impl Register {
     }
 }
 
+/// A line: the CRC-32C of the JSON as eight hexadecimal digits, a space, the JSON.
 fn line(note: &RegisterNote<'_>) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(note)?;
-    line.push(b'\n');
-    Ok(line)
+    let json = serde_json::to_vec(note)?;
+    let sum = format!("{:08x} ", crc32c::crc32c(&json));
+    Ok([sum.as_bytes(), &json, b"\n"].concat())
+}
+
+/// `None` if the line is not as it was written.
+fn read_line(line: &[u8]) -> Option<RegisterLine> {
+    let json = if line.starts_with(b"{") {
+        line
+    } else {
+        let (sum, json) = line.split_at_checked(SUM_BYTES)?;
+        let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
+        (sum == crc32c::crc32c(json)).then_some(json)?
+    };
+    serde_json::from_slice(json).ok()
 }
 
 /// What is said of a job whose master ended before it.
@@ -429,6 +450,39 @@ mod tests {
         assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, FailureCode::MasterLost);
         assert!(register.was_given_out(first) && register.past(first).is_none());
         assert!(!register.was_given_out(JobId(register.next)));
+    }
+
+    #[test]
+    fn job_that_was_publishing_when_its_master_ended_is_lost_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut register = Register::open(&path, 10).unwrap();
+        let job = register.next_job().unwrap();
+        register.ended(|| Some(status(job, JobState::Publishing)));
+        let again = Register::open(&path, 10).unwrap();
+        assert_eq!(again.past(job).unwrap().state, JobState::Failed);
+    }
+
+    #[test]
+    fn every_bit_flipped_in_the_register_is_noticed_and_a_line_of_before_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs");
+        let mut register = Register::open(&path, 10).unwrap();
+        let job = register.next_job().unwrap();
+        register.ended(|| Some(status(job, JobState::Succeeded)));
+        let written = fs::read(&path).unwrap();
+        for bit in 0..8 * written.len() {
+            let mut damaged = written.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let mut read = Register::in_memory();
+            read.recall(&damaged, &path);
+            assert!(read.gap().is_some(), "bit {bit} of {:?}", String::from_utf8_lossy(&written));
+        }
+        let text = String::from_utf8(written).unwrap();
+        let before: String = text.lines().map(|line| format!("{}\n", &line[SUM_BYTES..])).collect();
+        let mut read = Register::in_memory();
+        read.recall(before.as_bytes(), &path);
+        assert_eq!((read.gap(), read.past(job).unwrap().state.clone()), (None, JobState::Succeeded));
     }
 
     #[test]

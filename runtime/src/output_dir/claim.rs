@@ -42,6 +42,17 @@ pub(super) struct Claim {
     made: bool,
 }
 
+impl Claim {
+    /// Whether its owner is dead, once nobody holds the lock. A master holds none for the jobs that it has: it may have many.
+    fn is_of_dead(&self, here: &Owner) -> bool {
+        let is_dead = |owner: &Owner| match self.job.is_some() && owner.boot == here.boot {
+            true => owner.is_dead_without_lock(here),
+            false => owner.is_dead(here),
+        };
+        self.owner.as_ref().is_some_and(is_dead)
+    }
+}
+
 impl std::fmt::Display for Claim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.owner {
@@ -169,7 +180,7 @@ fn is_left(retired: &Folder) -> io::Result<bool> {
     }
     let Ok(claim) = parse(&mut file) else { return Ok(is_old(file.metadata()?.modified()?)) };
     let here = Owner::current()?;
-    Ok(claim.owner.is_some_and(|owner| owner.is_dead(&here)))
+    Ok(claim.is_of_dead(&here))
 }
 
 fn try_take_over(directory: &Path) -> io::Result<bool> {
@@ -188,7 +199,7 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     }
     let claim = parse(&mut file)?;
     let here = Owner::current()?;
-    if !claim.owner.as_ref().is_some_and(|owner| owner.is_dead(&here)) {
+    if !claim.is_of_dead(&here) {
         return Ok(false);
     }
     tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");

@@ -1,6 +1,7 @@
 //! Why an output directory cannot be used or closed.
 
 use gristmill_worker::commit::TEMPORARY;
+use gristmill_worker::descriptors::are_used_up;
 use gristmill_worker::objects::ObjectError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -150,6 +151,11 @@ impl OutputError {
     /// Whether the file system has not found something.
     pub(crate) fn is_of_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether this process or its machine had no descriptor left: that says nothing of the output.
+    pub(crate) fn is_of_resources(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if are_used_up(source))
     }
 
     pub(super) fn store(source: ObjectError) -> Self {

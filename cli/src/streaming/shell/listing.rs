@@ -2,8 +2,8 @@
 
 use super::trees::{Trail, look_at};
 use super::{FileCall, FileOutcome, Refused, io_refused, look};
-use crate::streaming::log::{clock, date};
 use crate::terminal::stdout_line;
+use gristmill_runtime::wall_time::{clock, date};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

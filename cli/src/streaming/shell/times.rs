@@ -1,7 +1,7 @@
 //! `hadoop fs -touch` and `-touchz`: files that are made, and their times.
 
 use super::{FileCall, FileOutcome, Refused, io_refused};
-use crate::streaming::log::date;
+use gristmill_runtime::wall_time::date;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use std::fs::{self, File};
 use std::io;

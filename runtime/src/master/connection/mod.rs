@@ -127,7 +127,7 @@ async fn carry_frames(
             next = next => next,
             // The worker is lost, or takes nothing: it may never close its end.
             _ = &mut *writing => return goodbye,
-            _ = shutdown.wait_for(|end| *end) => return goodbye,
+            _ = shutdown.wait_for(Option::is_some) => return goodbye,
             // It was revoked, or the time of grace for tokens of its generation is over.
             () = token_to_be_checked(&mut changed, &mut check) => match handle.tokens.find(&key.0) {
                 Some(_) => continue,

@@ -1,6 +1,7 @@
 //! The connection of a worker, between a stream in memory and a loop that does not hear.
 
 use super::*;
+use crate::master::input::Ending;
 use crate::master::tokens::Tokens;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::http::{Endpoint, Plaintext, Secret};
@@ -31,7 +32,7 @@ struct Joined {
     worker: DuplexStream,
     fed: UnboundedReceiver<MasterInput>,
     frames: UnboundedSender<Vec<u8>>,
-    shutdown: Arc<watch::Sender<bool>>,
+    shutdown: Arc<watch::Sender<Option<Ending>>>,
     attended: JoinHandle<()>,
     _all_left: mpsc::Receiver<()>,
 }
@@ -39,7 +40,7 @@ struct Joined {
 async fn join() -> Joined {
     let (inputs, mut fed) = unbounded_channel();
     let (_attended, _all_left) = mpsc::channel(1);
-    let shutdown = Arc::new(watch::channel(false).0);
+    let shutdown = Arc::new(watch::channel(None).0);
     let handle = MasterHandle {
         inputs,
         shutdown: Arc::clone(&shutdown),
@@ -99,7 +100,7 @@ async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_i
         let mut last_word = Vec::new();
         push_frame(&MasterFrame::Shutdown, &mut last_word).unwrap();
         frames.send(last_word.clone()).unwrap();
-        shutdown.send_replace(true);
+        shutdown.send_replace(Some(Ending::Abandons));
         drop(frames);
         let begun = tokio::time::Instant::now();
         // What it goes on to say is no reason to hang up, and nothing that is left unread.
@@ -130,7 +131,7 @@ async fn connection_stays_until_the_worker_closes_its_end_though_the_last_word_w
     let mut heard = Vec::new();
     worker.read_to_end(&mut heard).await.unwrap();
     assert!(heard == last_word, "it heard {heard:?}");
-    shutdown.send_replace(true);
+    shutdown.send_replace(Some(Ending::Abandons));
     // On a real way the word may still be sent again now, and must not be thrown away for what is left unread.
     for _ in 0..10_000 {
         let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };

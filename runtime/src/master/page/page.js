@@ -762,7 +762,7 @@ async function drawJob(id) {
   if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
   $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
   drawCancelling(job);
-  $("job-parameters").textContent = visible(job.parameters);
+  $("job-parameters").textContent = visible(JSON.stringify(job.parameters));
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
   const rest = left(job);
   tiles($("job-tiles"), [
@@ -772,6 +772,7 @@ async function drawJob(id) {
     ["between workers", bytes(job.totals.shuffle_bytes)],
     ["reduces done" + (job.reduces.running ? `, ${job.reduces.running} run` : ""), job.reduces.total ? `${job.reduces.done} of ${job.reduces.total}` : "none"],
     ["records out", job.totals.records_out.toLocaleString("en")],
+    ["submitted", job.submitted_at ?? "…"], ["started", job.started_at ?? "…"], ["ended", job.ended_at ?? "…"],
   ]);
   const counters = Object.entries(job.counters);
   $("counters").hidden = !counters.length;

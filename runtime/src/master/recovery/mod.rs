@@ -152,6 +152,11 @@ impl RecoveryJournal {
         }
     }
 
+    /// Whether the next master would find it.
+    pub(super) fn is_there(&self) -> bool {
+        self.lines.0.is_at(&self.path)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -62,6 +62,11 @@ pub(in crate::master) enum RecoveryNote<'a> {
     ClientLost {
         job: JobId,
     },
+    /// The client of a job is away since then, or is back.
+    ClientAway {
+        job: JobId,
+        since: Option<Time>,
+    },
     /// What stands when the file is begun anew, beside the core: what is known of all workers together, of one of
     /// them, and of a job.
     Standing {
@@ -90,6 +95,7 @@ pub(in crate::master) enum RecoveryRecord {
     Closed { at: Time, job: JobId, failed: Option<String> },
     ClientClosed { at: Time, job: JobId, failed: Option<String> },
     ClientLost { job: JobId },
+    ClientAway { job: JobId, since: Option<Time> },
     Standing { at: Time, state: Encoded },
     StandingWorker { worker: WorkerId, entry: Encoded },
     StandingJob { job: JobId, entry: Encoded },

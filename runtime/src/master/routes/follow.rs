@@ -1,13 +1,14 @@
 //! Jobs are submitted and followed: answers of one line of status for each change.
 
 use super::super::address;
-use super::super::input::{Lease, MasterHandle, MasterInput};
+use super::super::input::{Ending, Lease, MasterHandle, MasterInput};
 use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::answer;
+use gristmill_worker::fault;
 use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, stream};
 use gristmill_worker::objects::is_url;
 use hyper::body::Incoming;
@@ -38,19 +39,26 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
         let refusal = |reason| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Submitter, reason);
         submission.submitter = Some(endpoint.map_err(refusal)?);
     }
-    let submission = hold_output(submission).await?;
+    let submission = hold_output(&handle, submission).await?;
+    fault::place("submit.read");
     let (reply, submitted) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Submit { submission: Box::new(submission), reply });
     let submitted = submitted.await.map_err(|_| RouteRefusal::ending())?;
     let (job, changes, lease) =
         submitted.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
+    fault::place("submit.taken");
     Ok(lines(handle, job, changes, lease, key))
 }
 
 /// The output of a detached job is this master's to close, so a claim in a store gets its name, which also shows that it can
 /// reach the store. Off the thread that drives the workers: a store may be slow.
-async fn hold_output(submission: Submission) -> Result<Submission, RouteRefusal> {
+async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Submission, RouteRefusal> {
     if submission.attached || !is_url(&submission.output.to_text()) {
+        return Ok(submission);
+    }
+    // Of a job that is here already it may be closed by now.
+    let key = submission.permit_key.parse().ok();
+    if handle.query(move |state, _| key.is_some_and(|key| state.has_key(&key))).await == Some(true) {
         return Ok(submission);
     }
     let holding = tokio::task::spawn_blocking(move || {
@@ -117,8 +125,10 @@ fn lines(
             let status =
                 handle.query(move |state, now| state.followed_status(now, job, closes)).await.flatten();
             let Some(status) = status else {
-                // The master ends in order: one that is killed leaves the answer without an end.
-                let _ = sender.finish().await;
+                // The answer of a master that another comes in the place of has no end, and its client looks for that one.
+                if *handle.shutdown.borrow() != Some(Ending::Keeps) {
+                    let _ = sender.finish().await;
+                }
                 return;
             };
             let publishes = closes && status.state == JobState::Publishing;

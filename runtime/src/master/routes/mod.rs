@@ -28,7 +28,7 @@
 //! | `POST /api/v1/tokens` | make a token |
 //! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
 //! | `POST /api/v1/tokens/rotate` | make all tokens new |
-//! | `POST /api/v1/shutdown` | end the master |
+//! | `POST /api/v1/shutdown` | end the master, its jobs and its workers |
 //! | `POST /api/v1/page` | a code that opens the live page once, to look |
 //! | `POST /api/v1/page/submit` | a code that opens it once, to look and to cancel jobs |
 //! | `GET /api/v1/feed` | what changes, a line each |
@@ -48,9 +48,9 @@ mod tokens;
 pub(super) use probes::METRICS_PATH;
 
 use super::connection::attend;
-use super::input::{MasterHandle, MasterInput};
+use super::input::{Ending, MasterHandle, MasterInput};
 use super::kept_job::KeptJob;
-use super::state::{Absence, MasterState, TaskName, explain_kept};
+use super::state::{Absence, ENDED_JOBS_MAX, MasterState, TaskName, explain_kept};
 use super::tokens::list_key;
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, Explanation, JobTrace, MasterStatus, OutputClosed, PolicyChange,
@@ -134,7 +134,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, shown(request)).await,
         (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, shown(request)).await,
         (&Method::POST, ["shutdown"]) => {
-            let _ = handle.shutdown.send(true);
+            let _ = handle.shutdown.send(Some(Ending::Abandons));
             Ok(answer::status(StatusCode::NO_CONTENT))
         }
         _ => Err(RouteRefusal::new(
@@ -203,7 +203,10 @@ async fn find<T: Send + 'static>(
         Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
         Absence::Forgotten => refusal(
             ErrorCode::JobForgotten,
-            format!("{id} is not remembered: it ended too long ago, or its number was passed over when a master began"),
+            format!(
+                "{id} is too old to know how it ended: the last {ENDED_JOBS_MAX} jobs are remembered; its output is complete if \
+                 it has a _SUCCESS"
+            ),
         ),
         Absence::Past => refusal(
             ErrorCode::JobPast,

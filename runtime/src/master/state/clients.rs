@@ -1,8 +1,10 @@
 //! Clients of attached jobs that lose the way to the master, or whose master is replaced, and find it again.
 
+use super::super::recovery::RecoveryNote;
 use super::MasterState;
 use crate::api::{ApiError, ErrorCode};
 use gristmill_scheduler::ids::JobId;
+use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
@@ -22,6 +24,16 @@ impl MasterState {
         self.jobs.iter().filter(|(_, job)| attended(job)).map(|(id, _)| *id).collect()
     }
 
+    /// The way to the client of this job is gone; returns since when, which the next master goes on from.
+    pub(crate) fn client_away(&mut self, now: Time, job: JobId) -> Time {
+        let Some(entry) = self.jobs.get_mut(&job) else { return now };
+        if entry.followers.away.is_none() {
+            entry.followers.away = Some(now);
+            self.journal.keep(|| RecoveryNote::ClientAway { job, since: Some(now) });
+        }
+        entry.followers.away.unwrap_or(now)
+    }
+
     /// How the client of this job might come back; `None` if it need not, or nobody could come back to such a master.
     pub(crate) fn client_returns(&self, job: JobId) -> Option<ClientWay> {
         let entry = self.jobs.get(&job).filter(|_| self.journal.is_recoverable())?;
@@ -32,17 +44,25 @@ impl MasterState {
         })
     }
 
+    /// Whether the job with this key is here.
+    pub(crate) fn has_key(&self, key: &Secret) -> bool {
+        self.jobs.values().any(|job| job.keys.permits == *key)
+    }
+
     /// Somebody has submitted a job with this key, and may not have been told its number. Answers the job, where its
     /// changes are announced, and whether that client still closes its output.
     ///
     /// # Errors
     /// A key of no job that is here.
-    pub(crate) fn attend(&self, key: &Secret) -> Result<(JobId, watch::Receiver<bool>, bool), ApiError> {
-        let found = self.jobs.iter().find(|(_, job)| job.keys.permits == *key);
+    pub(crate) fn attend(&mut self, key: &Secret) -> Result<(JobId, watch::Receiver<bool>, bool), ApiError> {
+        let found = self.jobs.iter_mut().find(|(_, job)| job.keys.permits == *key);
         let Some((id, job)) = found else {
             let message = "the master knows no job of this client any more".to_owned();
             return Err(ApiError { code: ErrorCode::Job, message });
         };
+        if job.followers.away.take().is_some() {
+            self.journal.keep(|| RecoveryNote::ClientAway { job: *id, since: None });
+        }
         Ok((*id, job.followers.changed.subscribe(), job.followers.client))
     }
 }

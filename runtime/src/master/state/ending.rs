@@ -17,16 +17,14 @@ use tokio::sync::watch;
 pub(crate) struct Closing {
     /// The job, which ends when this is done.
     pub job: JobId,
-    /// Its output, `None` if the master does not see it.
-    pub output: Option<ClaimedOutput>,
+    /// Its submission, which names the output; without inputs. Nothing is open until the output is closed.
+    pub submission: Box<Submission>,
     /// What `_SUCCESS` says; `None`: abandon the output.
     pub success: Option<Success>,
     /// Where the parts of the job were built.
     pub built: Vec<BuiltPart>,
-    /// The submission of a job whose client or master died, which may have closed the output before.
-    pub left: Option<Box<Submission>>,
-    /// Sync to disk.
-    pub sync: bool,
+    /// Its client or master died, and may have closed the output before.
+    pub left: bool,
 }
 
 impl MasterState {
@@ -70,29 +68,22 @@ impl MasterState {
     /// Has the output of a job closed that is over for the core; `left` if another master may have done so.
     pub(super) fn close_output(&mut self, now: Time, id: JobId, outcome: Outcome, left: bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let left = left.then(|| Box::new(job.submission.clone()));
-        let (sync, columns) = (job.submission.sync, job.submission.columns.clone());
-        let output = job.output.directory.take().or_else(|| adopted(&job.submission));
+        let submission = job.submission_without_inputs();
         let status =
             job.status(now, id, StatusContext { parts: true, built: true, ..StatusContext::default() });
-        let success = (outcome == Outcome::Succeeded).then(|| Success::of(&status, columns));
-        self.pending.closings.push(Closing { job: id, output, success, built: status.built, left, sync });
+        let success =
+            (outcome == Outcome::Succeeded).then(|| Success::of(&status, submission.columns.clone()));
+        self.pending.closings.push(Closing { job: id, submission, success, built: status.built, left });
     }
 
     /// Closes the output of a job that ended well or badly and whose client died before it had done so.
     fn close_for_client(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).filter(|_| !self.reliving) else { return };
-        let output = adopted(&job.submission);
-        let status = job.status(
-            Time::ZERO,
-            id,
-            StatusContext { parts: true, built: true, ..StatusContext::default() },
-        );
-        let success =
-            (job.state == JobState::Succeeded).then(|| Success::of(&status, job.submission.columns.clone()));
-        let left = success.is_some().then(|| Box::new(job.submission.clone()));
-        let sync = job.submission.sync;
-        self.pending.closings.push(Closing { job: id, output, success, built: status.built, left, sync });
+        let outcome = match job.state {
+            JobState::Succeeded => Outcome::Succeeded,
+            _ => Outcome::Cancelled,
+        };
+        self.close_output(Time::ZERO, id, outcome, outcome == Outcome::Succeeded);
     }
 
     /// The client that follows a job has closed its output, or could not.
@@ -195,7 +186,7 @@ impl MasterState {
 }
 
 /// The output of a job whose client does not close it, if this master sees it.
-pub(super) fn adopted(submission: &Submission) -> Option<ClaimedOutput> {
+fn adopted(submission: &Submission) -> Option<ClaimedOutput> {
     match ClaimedOutput::adopt(submission, None) {
         Ok(output) => Some(output),
         Err(error) => {

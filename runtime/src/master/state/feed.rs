@@ -108,8 +108,13 @@ impl MasterState {
             }
             cursor.next_job = id.0 + 1;
         }
-        let skipped = ended.len().saturating_sub(ENDED_AT_FIRST_MAX);
-        ended.iter().skip(skipped).filter_map(|id| self.followed_status_without_parts(now, *id)).collect()
+        let ended = ended.iter().filter_map(|id| self.followed_status_without_parts(now, *id));
+        // Those of earlier masters, of which nothing is told later.
+        let past = self.register.past_jobs().filter(|_| first);
+        let mut ended: Vec<_> = past.cloned().chain(ended).collect();
+        ended.drain(..ended.len().saturating_sub(ENDED_AT_FIRST_MAX));
+        cursor.next_job = cursor.next_job.max(1);
+        ended
     }
 }
 

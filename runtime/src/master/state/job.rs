@@ -13,6 +13,7 @@ use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
 use crate::api::{JobTrace, WorkLeft};
+use crate::wall_time::rfc3339;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
@@ -21,6 +22,7 @@ use gristmill_worker::clean;
 use gristmill_worker::input::Place;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 use tokio::sync::watch;
 
 /// What a status says beside the job's own numbers.
@@ -120,7 +122,12 @@ impl JobEntry {
             incidents: Incidents::default(),
             failures: Failures::default(),
             logs: Logs::default(),
-            followers: Followers { changed, notified: Cell::new(false), client: submission.attached },
+            followers: Followers {
+                changed,
+                notified: Cell::new(false),
+                client: submission.attached,
+                away: None,
+            },
             estimates: Estimates::default(),
             outlook: None,
             handed_over: HandedOver::default(),
@@ -134,7 +141,7 @@ impl JobEntry {
     }
 
     pub(super) fn end(&mut self, now: Time, outcome: Outcome) {
-        self.times.ended = Some(now);
+        self.times.end(now);
         let failure = translate::job_failure(outcome);
         let of_map =
             failure.as_ref().and_then(|(_, task)| self.submission.splits.get(task.as_ref()?.index as usize));
@@ -164,6 +171,15 @@ impl JobEntry {
         }
         self.failures.last_by_task = BTreeMap::new();
         self.touch();
+    }
+
+    /// Its submission without what tasks read, which may be long.
+    pub(super) fn submission_without_inputs(&mut self) -> Box<Submission> {
+        let submission = &mut self.submission;
+        let inputs = (take(&mut submission.splits), take(&mut submission.side), submission.exact.take());
+        let short = Box::new(submission.clone());
+        (submission.splits, submission.side, submission.exact) = inputs;
+        short
     }
 
     /// All tasks are done, and the output is not there yet: its client, or the master in its place, closes it.
@@ -234,6 +250,7 @@ impl JobEntry {
         self.followers.notified.set(false);
         let submission = &self.submission;
         let records = &self.records;
+        let [submitted_at, started_at, ended_at] = self.times.wall_ms.map(|ms| ms.map(rfc3339));
         let (workers, slots) = self.fleet_at_end.unwrap_or((context.workers, context.slots));
         JobStatus {
             schema: SCHEMA,
@@ -260,6 +277,9 @@ impl JobEntry {
             shuffle_done_ns: self.times.shuffle_done.map(|at| at.0),
             ended_ns: self.times.ended.filter(|_| !self.end_is_kept_back).map(|at| at.0),
             now_ns: now.0,
+            submitted_at,
+            started_at,
+            ended_at: ended_at.filter(|_| !self.end_is_kept_back),
             totals: records.sums.totals.clone(),
             attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
             counters: records.sums.counters.clone(),

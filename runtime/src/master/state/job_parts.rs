@@ -2,10 +2,10 @@
 
 use super::as_json;
 use crate::api::{BuiltPart, INCIDENTS_MAX, JobFailure, Submission};
-use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::agent::check::wall_ms;
 use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
@@ -63,19 +63,36 @@ pub(super) struct Milestones {
     pub(super) maps_done: Option<Time>,
     pub(super) shuffle_done: Option<Time>,
     pub(super) ended: Option<Time>,
+    /// Arrival, start and end in milliseconds since 1970.
+    pub(super) wall_ms: [Option<u64>; 3],
 }
 
 impl Milestones {
     pub(super) fn from_arrival(arrived: Time) -> Self {
-        Self { arrived, started: None, maps_done: None, shuffle_done: None, ended: None }
+        let wall_ms = [Some(wall_ms()), None, None];
+        Self { arrived, started: None, maps_done: None, shuffle_done: None, ended: None, wall_ms }
+    }
+
+    /// Its first task is launched.
+    pub(super) fn start(&mut self, now: Time) {
+        self.started.get_or_insert(now);
+        self.wall_ms[1].get_or_insert_with(wall_ms);
+    }
+
+    pub(super) fn end(&mut self, now: Time) {
+        self.ended = Some(now);
+        self.wall_ms[2] = Some(wall_ms());
+    }
+
+    /// Counts the times on the wall back from now: another master lived through them.
+    pub(super) fn count_back(&mut self, now: Time) {
+        let wall = |at: Time| wall_ms().saturating_sub(now.since(at).0 / 1_000_000);
+        self.wall_ms = [Some(self.arrived), self.started, self.ended].map(|at| at.map(wall));
     }
 }
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct JobOutput {
-    /// The claim on the output of a detached job, which is the master's.
-    #[serde(skip)]
-    pub(super) directory: Option<ClaimedOutput>,
     /// Attempts that may hand in their tasks' parts and have not yet.
     pub(super) permits: BTreeMap<TaskId, AttemptId>,
     pub(super) parts: BTreeMap<u32, (Part, BuiltPart)>,
@@ -139,4 +156,6 @@ pub(super) struct Followers {
     pub(super) notified: Cell<bool>,
     /// The client that submitted the job follows it and closes its output.
     pub(super) client: bool,
+    /// The way to it is gone since then, perhaps under an earlier master.
+    pub(super) away: Option<Time>,
 }

@@ -1,5 +1,6 @@
 //! The journal as the master keeps it: written as facts are entered, flushed a little later, given up if it must be.
 
+use super::super::input::Ending;
 use super::super::recovery::{RecoveryJournal, RecoveryNote};
 use super::MasterState;
 use super::promises::Promised;
@@ -28,6 +29,8 @@ pub(super) struct JournalWriter {
     lines: Lines,
     /// What keeps it from being written, or on disk.
     trouble: Option<Trouble>,
+    /// Why the next master would not find the file, in words.
+    gone: Option<String>,
     /// When lines that were written are flushed.
     due: Option<Time>,
     /// Why it was given up, until somebody was told.
@@ -86,7 +89,15 @@ impl SyncOrder {
 
 impl JournalWriter {
     pub(super) fn new(journal: Option<Journal>) -> Self {
-        Self { journal, recovery: None, lines: Lines::default(), trouble: None, due: None, failure: None }
+        Self {
+            journal,
+            recovery: None,
+            lines: Lines::default(),
+            trouble: None,
+            gone: None,
+            due: None,
+            failure: None,
+        }
     }
 
     /// Writes what the next facts do not hold.
@@ -157,7 +168,23 @@ impl JournalWriter {
 
     /// Why nothing new can be promised, if that is so.
     pub(super) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_ref().map(|trouble| trouble.words.as_str())
+        self.trouble.as_ref().map(|trouble| trouble.words.as_str()).or(self.gone.as_deref())
+    }
+
+    /// Notices that the state directory, or the file in it, was removed under this master.
+    pub(super) fn look_for_file(&mut self) {
+        let lacking = self.recovery.as_ref().filter(|recovery| !recovery.is_there());
+        let words = lacking.map(|recovery| {
+            format!(
+                "{} was removed or replaced while this master runs, so no other could go on with its jobs; end it and start it \
+                 again",
+                recovery.path().display()
+            )
+        });
+        if let Some(words) = words.as_ref().filter(|_| self.gone.is_none()) {
+            tracing::error!("no new jobs are taken: {words}");
+        }
+        self.gone = words;
     }
 
     /// The place in the file behind all that was entered, for a promise that hangs on it; `sync`: on its being on disk.
@@ -320,10 +347,12 @@ impl MasterState {
         }
     }
 
-    /// The master ends, and with it the journal.
-    pub(crate) fn end_journal(&mut self) {
-        self.journal.note(|| JournalRecord::End);
-        if !self.journal.write_out() {
+    /// The master ends, and with it the journal; unless the next one is to go on from it.
+    pub(crate) fn end_journal(&mut self, ending: Ending) {
+        if ending == Ending::Abandons {
+            self.journal.note(|| JournalRecord::End);
+        }
+        if !self.journal.write_out() && ending == Ending::Abandons {
             tracing::warn!(
                 "the end of this master could not be written down: the next one goes on with its jobs"
             );

@@ -278,7 +278,7 @@ impl MasterState {
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.records.counts.launched += 1;
         job.records.counts.maps_launched += u32::from(attempt.task.kind == TaskKind::Map);
-        job.times.started.get_or_insert(now);
+        job.times.start(now);
         if job.state == JobState::Waiting {
             job.state = JobState::Running;
         }

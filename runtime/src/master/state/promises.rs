@@ -39,6 +39,11 @@ impl MasterState {
         self.journal.trouble()
     }
 
+    /// Looks whether the next master would find what this one writes.
+    pub(crate) fn look_for_file(&mut self) {
+        self.journal.look_for_file();
+    }
+
     /// Something to be synced, off this thread.
     pub(crate) fn sync_order(&mut self) -> Option<SyncOrder> {
         self.journal.sync_order()

@@ -161,6 +161,11 @@ impl MasterState {
             RecoveryRecord::Closed { at, job, failed } => self.closed(at, job, failed),
             RecoveryRecord::ClientClosed { at, job, failed } => self.client_closed(at, job, failed),
             RecoveryRecord::ClientLost { job } => self.client_lost(job),
+            RecoveryRecord::ClientAway { job, since } => {
+                if let Some(entry) = self.jobs.get_mut(&job) {
+                    entry.followers.away = since;
+                }
+            }
             RecoveryRecord::Standing { at, state } => {
                 relived.now = relived.now.max(at);
                 self.stand(&state).map_err(Wrong::Reason)?;
@@ -185,12 +190,16 @@ impl MasterState {
         self.reset_silence(now);
         for (id, job) in &mut self.jobs {
             self.register.came_back(*id);
+            job.times.count_back(now);
             let status = job.status(now, *id, StatusContext::default());
-            job.ended_before = job.state.ended();
+            job.ended_before = status.state.ended();
             match job.ended_before {
                 true => self.register.ended(|| Some(status)),
                 false => self.register.job_arrived(|| Some(status)),
             }
+        }
+        for id in self.attended() {
+            self.client_away(now, id);
         }
         for id in self.jobs.keys().copied().collect::<Vec<_>>() {
             self.go_on_with(now, id);
@@ -243,9 +252,10 @@ impl MasterState {
             return;
         }
         match ClaimedOutput::adopt(&job.submission, Some(id)) {
-            Ok(output) => {
-                hold_later(&job.submission);
-                job.output.directory = Some(output);
+            Ok(_) => hold_later(&job.submission),
+            // That passes, and the output is opened again when it is closed.
+            Err(error) if error.is_of_resources() => {
+                tracing::warn!(%id, error = crate::chain(&error), "the claim keeps the name of the master before this one");
             }
             Err(error) => {
                 let message = "the output directory was lost while no master ran".to_owned();

@@ -112,16 +112,14 @@ impl MasterState {
                 format!("no number could be reserved for the job in the state folder: {error}"),
             )
         })?;
-        let output = match submission.attached {
-            true => None,
-            false => Some(ClaimedOutput::adopt(&submission, Some(job)).map_err(|error| {
+        if !submission.attached {
+            // Nothing stays open of a job that waits: the claim names this process, and is opened again by its name.
+            ClaimedOutput::adopt(&submission, Some(job)).map_err(|error| {
                 let why = crate::chain(&error);
-                refuse(
-                    ErrorCode::NotShared,
-                    format!("the master cannot use the output directory of a detached job: {why}"),
-                )
-            })?),
-        };
+                let code = if error.is_of_resources() { ErrorCode::Resources } else { ErrorCode::NotShared };
+                refuse(code, format!("the master cannot use the output directory of a detached job: {why}"))
+            })?;
+        }
         if submission.pool.is_some() && !self.core.knows_pools() {
             let policy = self.core.policy_name();
             let words = format!("the policy `{policy}` does not look at pools; `fair` does");
@@ -133,11 +131,7 @@ impl MasterState {
             parameters: submission.parameters.clone(),
         });
         self.journal.keep(|| RecoveryNote::Submitted { at: now, job, submission: &submission });
-        let receiver = self.enter_job(now, job, submission, parsed);
-        if let Some(entry) = self.jobs.get_mut(&job) {
-            entry.output.directory = output;
-        }
-        Ok((job, receiver))
+        Ok((job, self.enter_job(now, job, submission, parsed)))
     }
 
     /// A job is one of this master's from now on.

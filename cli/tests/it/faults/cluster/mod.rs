@@ -12,7 +12,6 @@ use crate::support::sandbox::Running;
 use crate::support::standing::{Standing, await_join_line, await_join_line_within};
 use crate::support::{Sandbox, process, until};
 use door::Door;
-use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -238,7 +237,7 @@ impl<'a> Cluster<'a> {
     /// Ends all of it as a person would, and answers what did not end in order.
     pub fn end(self) -> Vec<String> {
         let mut wrong = Vec::new();
-        self.standing.master.signal(Signal::TERM);
+        self.standing.ask("POST", "shutdown", "");
         let code = self.standing.master.finish().status.code();
         if code != Some(0) {
             wrong.push(format!("the master ended with {code:?}"));

@@ -73,7 +73,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     let register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
     let past = register.past(JobId(JOBS - 1)).unwrap();
     assert_eq!(past.state, JobState::Succeeded, "the register tells of what has ended");
-    scene.state.end_journal();
+    scene.state.end_journal(crate::master::input::Ending::Abandons);
     let registry = Registry::standard().policy(&RUTHLESS);
     let mut reader = JournalReader::new(BufReader::new(std::fs::File::open(&journal).unwrap())).unwrap();
     let replayed = replay(&registry, &mut reader, None).unwrap();

@@ -52,6 +52,23 @@ fn feed_tells_of_each_attempt_and_transfer_when_it_changes_and_not_again() {
 }
 
 #[test]
+fn first_line_of_the_feed_has_the_jobs_of_earlier_masters() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs");
+    let mut register = Register::open(&path, 10).unwrap();
+    let job = register.next_job().unwrap();
+    register.ended(|| Some(status_of(job)));
+    let mut scene = Scene::new(&[]);
+    scene.state.register = Register::open(&path, 10).unwrap();
+    let mut cursor = FeedCursor::default();
+    let first = look(&scene, &mut cursor).jobs;
+    assert_eq!(first.iter().map(|status| status.job).collect::<Vec<_>>(), [job]);
+    let next = scene.submit(|_| {}).unwrap();
+    let second = look(&scene, &mut cursor).jobs;
+    assert_eq!(second.iter().map(|status| status.job).collect::<Vec<_>>(), [next], "told once");
+}
+
+#[test]
 fn feed_tells_how_a_job_ended_once_and_then_no_more_of_it() {
     let mut scene = Scene::new(&[]);
     scene.join();
