@@ -345,8 +345,11 @@ impl Register {
 /// A line: the CRC-32C of the JSON as eight hexadecimal digits, a space, the JSON.
 fn line(note: &RegisterNote<'_>) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(note)?;
-    let sum = format!("{:08x} ", crc32c::crc32c(&json));
-    Ok([sum.as_bytes(), &json, b"\n"].concat())
+    Ok([sum_of(&json).as_bytes(), &json, b"\n"].concat())
+}
+
+fn sum_of(json: &[u8]) -> String {
+    format!("{:08x} ", crc32c::crc32c(json))
 }
 
 /// `None` if the line is not as it was written.
@@ -355,8 +358,7 @@ fn read_line(line: &[u8]) -> Option<RegisterLine> {
         line
     } else {
         let (sum, json) = line.split_at_checked(SUM_BYTES)?;
-        let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.trim_end(), 16).ok()?;
-        (sum == crc32c::crc32c(json)).then_some(json)?
+        (sum == sum_of(json).as_bytes()).then_some(json)?
     };
     serde_json::from_slice(json).ok()
 }
@@ -482,7 +484,7 @@ mod tests {
         let before: String = text.lines().map(|line| format!("{}\n", &line[SUM_BYTES..])).collect();
         let mut read = Register::in_memory();
         read.recall(before.as_bytes(), &path);
-        assert_eq!((read.gap(), read.past(job).unwrap().state.clone()), (None, JobState::Succeeded));
+        assert_eq!((read.gap(), read.past(job).unwrap().state), (None, JobState::Succeeded));
     }
 
     #[test]
