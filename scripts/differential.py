@@ -3,7 +3,7 @@
 
 usage: scripts/differential.py [--program target/debug/gristmill] [--seconds 30] [--seed N] [--only grep|join|sort|wordcount]
        scripts/differential.py --seed N --case M     one case again
-       scripts/differential.py --self-test           a program that drops a line must be caught, for each job
+       scripts/differential.py --self-test           a program that drops a line must be caught, for each job and each kind of input
 
 Every combination of a job's flags has its turn; what else jobs have (splits, parts, memory, shuffle, policies, compressed
 files, several files, names) is drawn. Most cases go to standing clusters, the others to `run`. The oracles are in
@@ -16,6 +16,7 @@ import argparse
 import collections
 import copy
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -30,7 +31,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # a clean checkout stays clean
-from oracles import ON, Case, Dispute, Exactly, Invalid, Refused, grep, join, sort, wordcount
+from oracles import BYTE_ORDER_MARK, ON, Case, Dispute, Exactly, Invalid, Refused, grep, join, sort, wordcount
 
 JOBS = {"grep": grep, "join": join, "sort": sort, "wordcount": wordcount}
 CASE_SECONDS_MAX = 60
@@ -38,6 +39,8 @@ SHRINK_SECONDS_MAX = 60
 CLUSTER_CASES = 80
 THREADS = 3
 BIG_EVERY = 97
+# Redirections that close a stream which the result does not need.
+CLOSED = ["<&-", "2>&-"]
 # Cases of a job after which every flag and every combination must have had its turn.
 LONG_RUN_CASES = 500
 # Flags that no case can have, and why.
@@ -50,6 +53,8 @@ LEFT_OUT = {
     "--narrate": "prints a story in the place of the result",
     "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--recursive": "inputs are drawn without folders in folders",
+    "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",
+    "--read-columns": "inputs are drawn as text alone",
     "--resume": "only means something for programs of several jobs",
     "--ship": "the cluster's own program would only be sent to itself; the tests of the program ship others",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
@@ -75,8 +80,11 @@ def draw_general(draw, case: Case) -> None:
             general[flag] = draw.choice(values)
     if "--max-record" in general and ("--record-length" in case.options or case.job == "join"):
         general["--max-record"] = "100000"  # small ones the oracles know for lines alone
-    if "--skip-bad-records" in general and ("--max-record" in general or "--record-length" in case.options or case.job == "join"):
-        general["--skip-bad-records"] = "0"  # the oracles refuse bad records, and leave none out
+    quotes = case.job == "join" and any(b'"' in file.data for file in case.files)
+    if "--skip-bad-records" in general and ("--max-record" in general or "--record-length" in case.options or quotes):
+        general["--skip-bad-records"] = "0"  # the oracles leave out rows of another width, and no other bad records
+    if chance() < 0.05:
+        case.closed = draw.choice(CLOSED)
     case.output = draw.choice(["print", "parts", "parts"])
     if case.output == "parts":
         for flag in ("--overwrite", "--json"):
@@ -109,12 +117,18 @@ class Draws:
     """The cases of a seed, each by its number alone."""
 
     def __init__(self, seed: int, jobs: list):
-        self.seed, self.jobs = seed, jobs
+        self.seed, self.jobs, self.wanted = seed, jobs, lambda case: True
         self.combinations = {job: JOBS[job].combinations() for job in jobs}
         for job in jobs:
             random.Random(f"{seed}/{job}").shuffle(self.combinations[job])
 
     def case(self, number: int) -> tuple:
+        """The case of this number, or the next one that is wanted."""
+        while not self.wanted((drawn := self.draw(number))[0]):
+            number += len(self.jobs) * 1000
+        return drawn
+
+    def draw(self, number: int) -> tuple:
         job = self.jobs[number % len(self.jobs)]
         combination = self.combinations[job][number // len(self.jobs) % len(self.combinations[job])]
         draw = random.Random(f"{self.seed}/{number}")
@@ -259,6 +273,8 @@ class Bench:
 
     def run(self, case, command, folder, cluster, wanted, before) -> Difference | None:
         try:
+            if case.closed:
+                command = ["bash", "-c", f'exec "$0" "$@" {case.closed}', *command]
             done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=CASE_SECONDS_MAX)
             if case.output == "detach" and done.returncode == 0:
                 job = json.loads(done.stdout)["job"] if done.stdout[:1] == b"{" else done.stdout.decode().split()[0]
@@ -280,7 +296,7 @@ class Bench:
         if done.returncode != code:
             why = f", because {wanted.reason}" if isinstance(wanted, Refused) else ""
             return differ(f"code {done.returncode}", f"exit code {done.returncode}, expected {code}{why}")
-        if code and not said.strip():
+        if code and not said.strip() and case.closed != "2>&-":
             return differ("words", f"exit code {code} without a word on stderr")
         if not code and said and "--quiet" in case.general and case.output != "detach":
             return differ("words", "something on stderr in spite of --quiet")
@@ -319,7 +335,8 @@ def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
     """The parts that `_SUCCESS` names, which must be all there is."""
     success = json.loads((out / "_SUCCESS").read_bytes())
     names = [part["name"] for part in success["parts"]]
-    if sorted(os.listdir(out)) != ["_SUCCESS", *sorted(names)] or names != sorted(names):
+    there = [name for name in sorted(os.listdir(out)) if name != "_BAD_RECORDS"]
+    if there != ["_SUCCESS", *sorted(names)] or names != sorted(names):
         return f"_SUCCESS names {names}, and there are {sorted(os.listdir(out))}", []
     parts = [(out / name).read_bytes() for name in names]
     if [len(part) for part in parts] != [part["bytes"] for part in success["parts"]]:
@@ -355,9 +372,15 @@ def smaller_cases(case: Case):
             for role, paths in plain.inputs.items():
                 plain.inputs[role] = [file.name if path == file.path() else path for path in paths]
             yield plain
+        if file.marked:
+            unmarked = changed()
+            unmarked.files[at].marked = False
+            yield unmarked
     for role, paths in case.inputs.items():
         if len(set(paths)) < len(paths):
             yield changed(inputs={**case.inputs, role: list(dict.fromkeys(paths))})
+    if case.closed:
+        yield changed(closed="")
     if case.pattern is not None and not isinstance(case.pattern, str):
         for tree in grep.smaller(case.pattern[1]):
             yield changed(pattern=(case.pattern[0], tree))
@@ -547,15 +570,21 @@ def self_test(options, jobs: list, base: pathlib.Path) -> int:
     wrapper.write_text(f'#!/bin/bash\nset -o pipefail\ncase "$1 $*" in *--json*|*--detach*) exec {program} "$@";; '
                        f'run*|submit*) {program} "$@" | head -n -1;; *) exec {program} "$@";; esac\n')
     wrapper.chmod(0o755)
-    for job in jobs:
-        folder = base / f"self-test-{job}"
-        folder.mkdir()
+    kinds = {
+        "any input": lambda case: True,
+        "a compressed file that its name does not show": lambda case: any(file.packed and file.hidden and file.data for file in case.files),
+        "a byte order mark": lambda case: any(file.stored().startswith(BYTE_ORDER_MARK) for file in case.files),
+        "a closed stream": lambda case: case.closed,
+    }
+    for (kind, wanted), job in itertools.product(kinds.items(), jobs):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"self-test-{job}-", dir=base))
         campaign = Campaign(options, str(wrapper), [job], folder)
+        campaign.draws.wanted = wanted
         campaign.go(time.monotonic() + options.seconds)
         if campaign.found is None or campaign.found[1].kind != "output":
-            print(f"self-test: a line dropped by {job} was not caught in {campaign.cases[job]} cases: {campaign.found}")
+            print(f"self-test: a line dropped by {job} of {kind} was not caught in {campaign.cases[job]} cases: {campaign.found}")
             return 1
-        print(f"self-test: a line dropped by {job} was caught at case {campaign.cases[job]}: {campaign.found[1].text}", flush=True)
+        print(f"self-test: a line dropped by {job} of {kind} was caught at case {campaign.cases[job]}: {campaign.found[1].text}", flush=True)
     return 0
 
 

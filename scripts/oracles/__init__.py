@@ -2,6 +2,7 @@
 
 Each other file here is one job: what flags it has, how its cases are drawn, and what its output should be.
 """
+import bz2
 import dataclasses
 import gzip
 import pathlib
@@ -12,6 +13,8 @@ import zlib
 # A value that stands for a flag without one.
 ON = True
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 @dataclasses.dataclass
 class File:
@@ -19,17 +22,20 @@ class File:
     name: str
     data: bytes
     packed: str = ""
+    hidden: bool = False  # its name does not say that it is compressed
+    marked: bool = False  # a byte order mark is before the data
 
     def path(self) -> str:
-        return f"{self.name}.{self.packed}" if self.packed else self.name
+        return f"{self.name}.{self.packed}" if self.packed and not self.hidden else self.name
 
     def stored(self) -> bytes:
-        half = len(self.data) // 2
+        data = BYTE_ORDER_MARK + self.data if self.marked else self.data
+        half = len(data) // 2
         if self.packed == "gz":  # two members
-            return b"".join(gzip.compress(piece, 1, mtime=0) for piece in (self.data[:half], self.data[half:]))
+            return b"".join(gzip.compress(piece, 1, mtime=0) for piece in (data[:half], data[half:]))
         if self.packed == "zst":  # two frames
-            return zstd_frame(self.data[:half]) + zstd_frame(self.data[half:])
-        return self.data
+            return zstd_frame(data[:half]) + zstd_frame(data[half:])
+        return bz2.compress(data, 1) if self.packed == "bz2" else data
 
 
 def zstd_frame(data: bytes) -> bytes:
@@ -51,6 +57,7 @@ class Case:
     cluster: dict | None   # flags of `run`; None: on the standing cluster
     output: str            # "print", "parts" or "detach"
     pattern: object = None # grep: the tree of the pattern
+    closed: str = ""       # the redirection of a shell that closes a stream of the program
 
     def read(self, role: str) -> list:
         """Name and contents of each file of an input that is not empty, in the order of the input."""
@@ -136,16 +143,18 @@ C_LOCALE = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin", "RIPGREP_CONF
 NAMES = ["a", "b", "Z", "a b", "ä", "x'y", "-v", "new\nline", "tab\there", "c:d", "é%41", "$HOME", "*", "\\n"]
 
 
-def draw_files(draw, contents: list) -> tuple:
-    """Files of these contents, and the paths by which an input names them."""
+def draw_files(draw, contents: list, of_text: bool = True, mark: bool = True) -> tuple:
+    """Files of these contents, and the paths by which an input names them. Files that are not `of_text` are known by their
+    names alone."""
     names = draw.sample(NAMES, len(contents)) if draw.random() < 0.3 else [f"f{n}" for n in range(len(contents))]
     in_folder = 0.15 > draw.random()
     files = []
     for name, data in zip(names, contents):
-        packed = draw.choice(["gz", "zst"]) if draw.random() < 0.12 else ""
+        packed = draw.choice(["gz", "zst", "bz2"]) if draw.random() < 0.15 else ""
+        hidden, marked = of_text and draw.random() < 0.5, of_text and mark and draw.random() < 0.08
         # A file name that begins with - is not a flag: inputs are typed behind --, values of flags are not.
         name = f"in/{name}" if in_folder else f"./{name}" if name.startswith("-") else name
-        files.append(File(name, data, packed))
+        files.append(File(name, data, packed, hidden, marked))
     if in_folder:
         # Neither belongs to the input.
         files += [File("in/_SUCCESS", b"hidden,1\n"), File("in/.part", b"hidden,2\n")]

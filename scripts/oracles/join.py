@@ -40,10 +40,12 @@ def draw(random, combination, big: bool = False) -> Case:
         fields = [field for field in fields if b"a" not in field]
     keys = random.sample(fields, random.randint(1, min(8, len(fields))))
     key_columns = random.choice([1, 1, 1, 2, 3])
-    sides, inputs, files = {}, {}, []
+    sides, inputs, files, general = {}, {}, [], {}
     for side in ("left", "right"):
         width = random.randint(1, 4)
         names = [f"{letter}{side[0] if random.random() < 0.3 else ''}" for letter in random.sample("abkxyz", width)]
+        if random.random() < 0.1:
+            names = random.sample(["1", "2", "3", "4", "07", "#1"], width)
         if byte == b"a":
             names = [name.replace("a", "q") for name in names]
         names = [random.choice([name, f"{name} {name}", f'{name}"', f"{name}é"]) if random.random() < 0.1 else name
@@ -62,12 +64,16 @@ def draw(random, combination, big: bool = False) -> Case:
                 if big:
                     row[on[0]] += b"%d" % random.randrange(20_000)
                 rows.append([row[place] for place in order])
+            if fields is PLAIN and rows and random.random() < 0.05:
+                rows[random.randrange(len(rows))].append(b"more")  # refused, or left out
+                if random.random() < 0.7:
+                    general["--skip-bad-records"] = random.choice(["1", "3", "10000"])
             if named:
                 rows.insert(0, [names[place].encode() for place in order])
                 if number and random.random() < 0.01:
                     rows[0][0] += b"z"  # another column: refused
             contents.append(draw_table(random, rows, byte, plain=fields is PLAIN))
-        of_side, paths = draw_files(random, contents)
+        of_side, paths = draw_files(random, contents, mark=False)  # tables have their own
         for file in of_side:  # both sides may have a file of one name
             file.name = f"{side}-{file.name}".replace(f"{side}-./", f"./{side}")
         inputs[f"--{side}"] = [f"{side}-{path}".replace(f"{side}-./", f"./{side}") for path in paths]
@@ -80,7 +86,7 @@ def draw(random, combination, big: bool = False) -> Case:
         names = sides[side][0]
         if named and (naming == "names" and random.random() < 0.8) and safe(names[place]):
             return names[place]
-        return str(place + 1)
+        return random.choice(["", "", "#"]) + str(place + 1)
 
     pairs = []
     for left, right in zip(sides["left"][1], sides["right"][1]):
@@ -105,12 +111,18 @@ def draw(random, combination, big: bool = False) -> Case:
         options["--broadcast-max"] = random.choice(["0", "50", "1KiB", "1GiB"])
     if random.random() < 0.15:
         options["--group-max"] = random.choice(["1GiB", "1MiB", "60", "400"])
-    return Case("join", options, inputs, files, {}, None, "print")
+    return Case("join", options, inputs, files, general, None, "print")
 
 
 def safe(name: str) -> bool:
     """Whether a name can be written in --on and --columns."""
-    return not set(name) & set(",=.") and not name.isdigit()
+    return not set(name) & set(",=.")
+
+
+def is_number(word: str) -> bool:
+    """Whether a word means a place where no column is called so."""
+    digits = word.removeprefix("#")
+    return digits.isdigit() and not digits.startswith("0")
 
 
 def draw_table(random, rows: list, delimiter: bytes, plain: bool) -> bytes:
@@ -184,6 +196,12 @@ def parse(data: bytes, delimiter: bytes) -> list | None:
     return rows
 
 
+def is_cut_by_returns(data: bytes) -> bool:
+    """Whether a carriage return outside quotes stands before the last byte."""
+    pieces = data[:-1].split(b'"')[::2]
+    return any(b"\r" in piece for piece in pieces)
+
+
 def quoted(field: bytes, delimiter: bytes) -> bytes:
     if any(byte in field for byte in (b'"', delimiter, b"\n", b"\r")):
         return b'"' + field.replace(b'"', b'""') + b'"'
@@ -198,14 +216,19 @@ class Table:
     """The rows of all files of one side."""
 
     def __init__(self, case: Case, side: str, delimiter: bytes, header: bool):
+        skips = case.general.get("--skip-bad-records", "0") != "0"
         self.stored_bytes = sum(len(file.stored()) * case.inputs[f"--{side}"].count(file.path()) for file in case.files)
         if any(file.path().startswith("%s/" % path) for file in case.files for path in case.inputs[f"--{side}"]):
             self.stored_bytes = sum(len(file.stored()) for file in case.files if file.path().startswith(f"{side}-in/")
                                     and not file.path().rsplit("/", 1)[-1].startswith(("_", ".")))
         self.header, self.rows, self.width, self.odd, self.other_header = None, [], None, None, None
-        self.no_header = False
+        self.returns = None
+        self.no_header, self.bad = False, 0
         for path, data in case.read(f"--{side}"):
             rows = parse(data, delimiter)
+            if b"\n" not in data and is_cut_by_returns(data):
+                self.returns = f"the rows of {path} end with carriage returns alone"
+                continue
             if rows is None:
                 self.odd = f"a quote of {path} is never closed"
                 continue
@@ -224,22 +247,24 @@ class Table:
                     else:
                         self.other_header = f"the header of {path} has other columns"
             for row in rows:
-                if len(row) != self.width:
+                if len(row) != self.width and skips:
+                    self.bad += 1
+                elif len(row) != self.width:
                     self.odd = f"a row of {path} has {len(row)} fields"
                 else:
                     self.rows.append([row[place] for place in order] if order else row)
+        if self.returns:
+            self.odd = self.returns
         self.names = self.header and [name.decode("utf-8", "replace") for name in self.header]
         if header and self.header is None:
             self.no_header = True
 
     def place(self, word: str) -> int | None:
-        if word.isdigit():
-            if self.width is not None and not 1 <= int(word) <= self.width:
-                return None
-            return int(word) - 1
-        if self.names is None or self.names.count(word) != 1:
+        if self.names is not None and word in self.names:
+            return self.names.index(word) if self.names.count(word) == 1 else None
+        if not is_number(word) or self.width is not None and int(word.removeprefix("#")) > self.width:
             return None
-        return self.names.index(word)
+        return int(word.removeprefix("#")) - 1
 
 
 def expected(case: Case, folder):
@@ -247,13 +272,18 @@ def expected(case: Case, folder):
     delimiter = options.get("--delimiter", ",").replace("\\t", "\t").encode()
     on = [(pair.split("=", 1) * 2)[:2] for pair in options["--on"].split(",")]
     wanted = [word.split(".", 1) for word in options["--columns"].split(",")] if "--columns" in options else None
-    named = not all(word.isdigit() for pair in on for word in pair) or any(not word.isdigit() for _, word in wanted or [])
+    named = not all(is_number(word) for pair in on for word in pair) or any(not is_number(word) for _, word in wanted or [])
     header = {"yes": True, "no": False}.get(options.get("--header"), named)
     if named and not header:
         return Refused(2, "columns are named, and there is no header")
     tables = {side: Table(case, side, delimiter, header) for side in ("left", "right")}
     left, right = tables["left"], tables["right"]
     odd = left.odd or right.odd
+    if left.returns or right.returns:
+        return Refused(4, odd, 2)
+    bad, bad_max = left.bad + right.bad, int(case.general.get("--skip-bad-records", "0"))
+    if bad > bad_max:
+        odd = f"{bad} bad records are more than {bad_max}"
     refused = lambda code, reason: Refused(code, reason, 4 if odd else None)
     if odd and header and (left.header is None or right.header is None):
         return Refused(4, odd, 2)

@@ -56,7 +56,7 @@ def draw(random, combination, big: bool = False) -> Case:
         else:
             lines = [draw_line(random, style) for _ in range(count)]
             contents.append(b"\n".join(lines) + (b"\n" if lines and random.random() < 0.7 else b""))
-    files, paths = draw_files(random, contents)
+    files, paths = draw_files(random, contents, of_text="record-length" not in key)
     return Case("sort", options, {"": paths}, files, {}, None, "print")
 
 
