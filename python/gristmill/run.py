@@ -36,8 +36,9 @@ _MINUS = "minus,"
 class JobRun:
     """A job that was submitted. Iterating waits for its end and gives the pairs of the result."""
 
-    def __init__(self, name: str, command: List[str], output: pathlib.Path, folder: Any) -> None:
+    def __init__(self, name: str, command: List[str], output: pathlib.Path, folder: Any, pickled: bool = False) -> None:
         self.name = name
+        self._pickled = pickled
         #: Where the result is.
         self.output = output
         #: How the job stands, as `gristmill status --json` tells it; None until it was heard of.
@@ -166,7 +167,7 @@ class JobRun:
     def __iter__(self) -> Iterator[Tuple[Any, Any]]:
         for part in self.parts():
             with open(part, "rb") as file:
-                for key, value in typed_bytes.pairs(file):
+                for key, value in typed_bytes.pairs(file, self._pickled):
                     yield typed_bytes.decode(key)[0], value
 
     def __repr__(self) -> str:
@@ -241,10 +242,11 @@ def submit(
     words += ["-inputformat", "TypedBytesInputFormat"] if runs else ["-D", "stream.map.input=text"]
     for key, value in job.properties:
         words += ["-D", f"{key}={value}"]
+    words += ["-D", "gristmill.streaming.end.mark=true"]
     for given in inputs:
         path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
         words += ["-input", _listed(str(path.absolute()))]
-    started = JobRun(name, words, place, folder)
+    started = JobRun(name, words, place, folder, job.pickled_results)
     # What it reads must stay until it has been read.
     started._inputs = runs
     return started

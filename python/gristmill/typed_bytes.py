@@ -10,13 +10,15 @@
 | tuple | 8 | tuple |
 | list | 9 | list |
 | dict | 10 | dict |
-| anything else | 100 | as pickle has it |
+| anything else | 100 | as pickle has it: None and longer int always, other objects only where `pickled` allows it |
 
+Unpickling runs code that the bytes name, so a reader of bytes that others wrote leaves `pickled` off.
 Pairs are grouped by the bytes of their keys, so a key must have one form only: [`check_key`] lets through what has.
 """
 from __future__ import annotations
 
 import pickle
+import re
 import struct
 from typing import Any, BinaryIO, Iterator, List, Tuple
 
@@ -26,6 +28,9 @@ PICKLED = 100
 OWN_MIN, OWN_MAX = 50, 200
 MARKER = 255
 PICKLE_PROTOCOL = 4
+# The pickles of None and of an int, which are read without unpickling.
+_NONE = pickle.dumps(None, PICKLE_PROTOCOL)
+_LONG_INT = re.compile(rb"\x80\x04(?:\x95.{8})?(?:\x8a.|\x8b.{4})(.*)\.", re.DOTALL)
 # Bytes that are read at once, unless a pair needs more.
 READ_BYTES = 1 << 16
 
@@ -100,8 +105,25 @@ def _slice(data: bytes, at: int) -> Tuple[bytes, int]:
     return data[at + 4 : end], end
 
 
-def decode(data: bytes, at: int = 0) -> Tuple[Any, int]:
-    """The value that begins at `at`, and where it ends. Raises `Short` if it ends behind the data."""
+def _unpickled(content: bytes, pickled: bool) -> Any:
+    if content == _NONE:
+        return None
+    number = _LONG_INT.fullmatch(content)
+    if number:
+        return int.from_bytes(number[1], "little", signed=True)
+    if not pickled:
+        raise ValueError(
+            "a value is a pickled object, and reading it runs any code that a worker wrote into it: give the job plain values (None, "
+            "bool, int, float, str, bytes, list, tuple, dict), or Job(..., pickled_results=True) if you trust every worker"
+        )
+    return pickle.loads(content)
+
+
+def decode(data: bytes, at: int = 0, pickled: bool = False) -> Tuple[Any, int]:
+    """The value that begins at `at`, and where it ends. Raises `Short` if it ends behind the data.
+
+    `pickled` allows objects, which run the code that their bytes name.
+    """
     try:
         code = data[at]
         at += 1
@@ -123,27 +145,27 @@ def decode(data: bytes, at: int = 0) -> Tuple[Any, int]:
     except (IndexError, struct.error):
         raise Short from None
     if code == VECTOR:
-        items, at = _several(data, at + 4, _length(data, at))
+        items, at = _several(data, at + 4, _length(data, at), pickled)
         return tuple(items), at
     if code == LIST:
         items = []
         while data[at : at + 1] != b"\xff":
-            item, at = decode(data, at)
+            item, at = decode(data, at, pickled)
             items.append(item)
         return items, at + 1
     if code == MAP:
-        items, at = _several(data, at + 4, 2 * _length(data, at))
+        items, at = _several(data, at + 4, 2 * _length(data, at), pickled)
         return dict(zip(items[::2], items[1::2])), at
     if code == BYTES or OWN_MIN <= code <= OWN_MAX:
         content, at = _slice(data, at)
-        return (pickle.loads(content) if code == PICKLED else content), at
+        return (_unpickled(content, pickled) if code == PICKLED else content), at
     raise ValueError(f"{code} is no code of typed bytes")
 
 
-def _several(data: bytes, at: int, count: int) -> Tuple[List[Any], int]:
+def _several(data: bytes, at: int, count: int, pickled: bool) -> Tuple[List[Any], int]:
     items: List[Any] = []
     for _ in range(count):
-        item, at = decode(data, at)
+        item, at = decode(data, at, pickled)
         items.append(item)
     return items, at
 
@@ -164,14 +186,14 @@ def skip(data: bytes, at: int) -> int:
     return decode(data, at)[1]
 
 
-def pairs(stream: BinaryIO) -> Iterator[Tuple[bytes, Any]]:
-    """The pairs of a stream: the bytes of each key, and the value."""
+def pairs(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[bytes, Any]]:
+    """The pairs of a stream: the bytes of each key, and the value, which may be an object if `pickled` allows it."""
     data, at = b"", 0
     read = getattr(stream, "read1", stream.read)
     while True:
         try:
             end_of_key = skip(data, at)
-            value, end = decode(data, end_of_key)
+            value, end = decode(data, end_of_key, pickled)
             if end > len(data):
                 raise Short
         except Short:

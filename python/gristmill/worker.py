@@ -35,6 +35,8 @@ class Writer:
         self.out = out
         self.pieces: List[bytes] = []
         self.bytes = 0
+        # Bytes that have been written.
+        self.written = 0
 
     def pair(self, key: Any, value: Any) -> None:
         typed_bytes.check_key(key)
@@ -50,7 +52,19 @@ class Writer:
     def flush(self) -> None:
         self.out.write(b"".join(self.pieces))
         self.out.flush()
+        self.written += self.bytes
         self.pieces, self.bytes = [], 0
+
+
+class Input(io.FileIO):
+    """The input of the task, with the number of bytes that were read of it."""
+
+    taken = 0
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer) or 0
+        self.taken += count
+        return count
 
 
 def pairs_of(role: str, result: Any) -> Iterable[Tuple[Any, Any]]:
@@ -97,12 +111,12 @@ def lines(stream: BinaryIO) -> Iterator[Tuple[str]]:
 
 
 def records(stream: BinaryIO) -> Iterator[Tuple[Any, Any]]:
-    for key, value in typed_bytes.pairs(stream):
+    for key, value in typed_bytes.pairs(stream, pickled=True):
         yield typed_bytes.decode(key)[0], value
 
 
-def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, out: BinaryIO) -> None:
-    writer, mapper = Writer(out), functions["mapper"]
+def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
+    mapper = functions["mapper"]
     combined = Combined(functions["combiner"], writer) if "combiner" in functions else None
     take = combined.pair if combined else writer.pair
     for arguments in records(stream) if job["input"] == "pairs" else lines(stream):
@@ -112,9 +126,9 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
     writer.flush()
 
 
-def reduce_all(functions: Dict[str, Callable[..., Any]], stream: BinaryIO, out: BinaryIO) -> None:
-    writer, reducer = Writer(out), functions["reducer"]
-    for key, group in itertools.groupby(typed_bytes.pairs(stream), key=lambda pair: pair[0]):
+def reduce_all(functions: Dict[str, Callable[..., Any]], stream: BinaryIO, writer: Writer) -> None:
+    reducer = functions["reducer"]
+    for key, group in itertools.groupby(typed_bytes.pairs(stream, pickled=True), key=lambda pair: pair[0]):
         values = (value for _, value in group)
         write_all("reducer", reducer(typed_bytes.decode(key)[0], values), writer.pair)
     writer.flush()
@@ -127,8 +141,8 @@ def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
     if "functions" not in job:
         mine, theirs = list(sys.version_info[:2]), job["python"]
         if mine != theirs:
-            sys.exit(
-                f"gristmill: the functions were sent by Python {theirs[0]}.{theirs[1]} and {sys.executable} here is "
+            raise ImportError(
+                f"the functions were sent by Python {theirs[0]}.{theirs[1]} and {sys.executable} here is "
                 f"{mine[0]}.{mine[1]}: name another with python=, or put the functions into a module and uninstall cloudpickle"
             )
         for file, text in json.loads(shipped.get_data(os.path.join(archive, "lines.json"))).items():
@@ -163,22 +177,27 @@ def tell(error: BaseException) -> NoReturn:
 def main() -> None:
     """Runs one task."""
     role = sys.argv[1]
-    # What user code prints must not get between the pairs.
-    out = os.fdopen(os.dup(1), "wb")
+    # User code, and processes that it starts, get neither the input nor the way of the pairs: what they print is for the log.
+    stream = Input(os.dup(0))
+    writer = Writer(os.fdopen(os.dup(1), "wb"))
+    end = os.dup(2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     for talk in (sys.stdout, sys.stderr):
         if isinstance(talk, io.TextIOWrapper):
             # What is no text is no reason for a task to fail.
             talk.reconfigure(encoding="utf-8", errors="backslashreplace")
-    stream = sys.stdin.buffer
+    task = os.getpid()
     try:
         job, functions = load(sys.argv[0])
         if role == "map":
-            map_all(functions, job, stream, out)
+            map_all(functions, job, io.BufferedReader(stream), writer)
         else:
-            reduce_all(functions, stream, out)
+            reduce_all(functions, io.BufferedReader(stream), writer)
         sys.stdout.flush()
         tell_counts()
-        out.close()
-    except Exception as error:
+        # The task counts as complete with this line alone; a process that a function has forked is none.
+        if os.getpid() == task:
+            os.write(end, f"gristmill:end:{stream.taken},{writer.written}\n".encode())
+    except BaseException as error:
         tell(error)

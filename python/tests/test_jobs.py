@@ -61,6 +61,39 @@ def test_bytes_that_are_no_text_come_back(tmp_path, run):
     assert [key.encode("utf-8", "surrogateescape") for key, _ in result] == [data, b"no end"]
 
 
+def test_objects_in_a_result_are_read_only_by_those_who_trust_workers(text, run):
+    def sets(line):
+        yield line, set(line.split())
+
+    with pytest.raises(ValueError, match="pickled_results=True"):
+        list(run(gristmill.Job(sets), text))
+    assert dict(run(gristmill.Job(sets, pickled_results=True), text))["the grist"] == {"the", "grist"}
+    # Between workers they travel as ever.
+    assert dict(run(gristmill.Job(sets, lambda line, values: [(line, sorted(next(values)))]), text))["the grist"] == ["grist", "the"]
+
+
+@pytest.mark.parametrize("leave", ["sys.exit(0)", "os._exit(0)"])
+def test_function_that_ends_its_process_fails_the_job(text, run, leave):
+    def leaving(line):
+        if line == "the grist":
+            eval(leave, {"sys": __import__("sys"), "os": __import__("os")})
+        yield line, 1
+
+    def leaving_at_last(key, values):
+        return leaving(key)
+
+    for job in (gristmill.Job(leaving), gristmill.Job(lambda line: [(line, 1)], leaving_at_last)):
+        with pytest.raises(gristmill.JobError, match="SystemExit|reported no end of its task"):
+            run(job, text)
+
+
+def test_process_that_a_function_starts_does_not_read_the_input(text, run):
+    def reading(line):
+        yield line, subprocess.run(["cat"], stdout=subprocess.PIPE).stdout
+
+    assert len(list(run(gristmill.Job(reading), text))) == 4
+
+
 def test_job_reads_what_another_gave(text, run):
     counted = run(COUNT, text)
     by_count = gristmill.Job(lambda word, count: [(count, word)], lambda count, words: [(count, sorted(words))])

@@ -59,9 +59,9 @@ def test_pairs_come_back_however_bytes_come(seed):
     values = [(drawn(random_), drawn(random_)) for _ in range(50)]
     data = b"".join(typed_bytes.encoded(part) for pair in values for part in pair)
     for stream in (io.BytesIO(data), Dripping(data, random_)):
-        assert [(typed_bytes.decode(key)[0], value) for key, value in typed_bytes.pairs(stream)] == values
+        assert [(typed_bytes.decode(key)[0], value) for key, value in typed_bytes.pairs(stream, False)] == values
     with pytest.raises(ValueError, match="in the middle of a pair"):
-        list(typed_bytes.pairs(io.BytesIO(data[:-1])))
+        list(typed_bytes.pairs(io.BytesIO(data[:-1]), False))
 
 
 def test_keys_without_a_form_of_their_own_are_refused():
@@ -70,3 +70,20 @@ def test_keys_without_a_form_of_their_own_are_refused():
     for key in (frozenset("ab"), (1, [2]), object(), {}):
         with pytest.raises(TypeError, match="keys are str"):
             typed_bytes.check_key(key)
+
+
+class Hostile:
+    """Pickled as a call of a function."""
+
+    def __reduce__(self):
+        return len, ("abc",)
+
+
+@pytest.mark.parametrize("value", [Hostile(), [Hostile()], (1, {"a": Hostile()}), {1}])
+def test_objects_are_unpickled_only_where_it_is_allowed(value):
+    data = typed_bytes.encoded(value)
+    with pytest.raises(ValueError, match="pickled_results=True"):
+        typed_bytes.decode(data)
+    with pytest.raises(ValueError, match="pickled_results=True"):
+        list(typed_bytes.pairs(io.BytesIO(typed_bytes.encoded("key") + data), False))
+    assert typed_bytes.decode(data, pickled=True)[1] == len(data)

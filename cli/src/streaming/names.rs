@@ -61,9 +61,10 @@ const ALIASES: [(&str, &str); 54] = [
 ];
 
 /// New names of what has an effect on a job.
-const HEEDED: [&str; 49] = [
+const HEEDED: [&str; 50] = [
     "fs.default.name",
     "fs.defaultFS",
+    "gristmill.streaming.end.mark",
     "mapreduce.fieldsel.data.field.separator",
     "mapreduce.fieldsel.map.output.key.value.fields.spec",
     "mapreduce.fieldsel.reduce.output.key.value.fields.spec",

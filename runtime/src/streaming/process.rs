@@ -54,6 +54,9 @@ const LOOK_PAUSE: Duration = Duration::from_millis(50);
 /// How long the output of a command is waited for after it has ended: something that it started may hold it open.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The property of a job whose commands must report their end.
+const END_MARK_PROPERTY: &str = "gristmill.streaming.end.mark";
+
 /// Who takes what a command writes.
 pub(super) trait LineSink {
     /// One line, without its end.
@@ -131,6 +134,8 @@ pub(super) struct TaskCommand {
     read: Vec<u8>,
     cutter: OutputCutter,
     lines_written: u64,
+    /// Bytes that were meant for it, and that it has written.
+    moved: (u64, u64),
     /// When it was last seen to read or write.
     seen: Instant,
     /// When it was last asked whether the attempt is still wanted.
@@ -216,6 +221,7 @@ impl TaskCommand {
             read: Vec::with_capacity(READ_BYTES),
             cutter: OutputCutter::new(form),
             lines_written: 0,
+            moved: (0, 0),
             seen: Instant::now(),
             looked: Instant::now(),
             exited_at: None,
@@ -283,6 +289,7 @@ impl TaskCommand {
 
     /// Hands bytes to the command until it has taken them all, or takes no more, and takes what it writes meanwhile.
     fn send(&mut self, mut bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
+        self.moved.0 += bytes.len() as u64;
         while !bytes.is_empty() && self.pipes.input_is_open() && !self.cancelled {
             match self.pipes.write(bytes) {
                 Moved::Bytes(count) => {
@@ -327,7 +334,7 @@ impl TaskCommand {
                 break;
             }
         }
-        self.talk.end();
+        self.talk.end_line();
         Ok(())
     }
 
@@ -361,6 +368,7 @@ impl TaskCommand {
             return Ok(false);
         }
         self.is_seen();
+        self.moved.1 += self.read.len() as u64;
         self.lines_written += self.cutter.push(&self.read, sink)?;
         if LINE_BYTES_MAX < self.cutter.held() {
             let words = &self.words;
@@ -446,13 +454,31 @@ impl TaskCommand {
             }
         };
         if code == 0 || !self.job.non_zero_exit_fails {
-            return Ok(());
+            return self.check_end_mark(code);
         }
         let said = format!(
             "PipeMapRed.waitOutputThreads(): subprocess failed with code {code}{how}: `{}`",
             self.words
         );
         Err(self.with_tail(said))
+    }
+
+    /// A runner of functions, for whom a status says nothing of how far it came, reports what it has read and written.
+    fn check_end_mark(&self, code: i32) -> TaskResult {
+        let is_due = self.job.properties.get(END_MARK_PROPERTY).is_some_and(|value| value == "true");
+        if !is_due || self.talk.end == Some(self.moved) {
+            return Ok(());
+        }
+        let (given, got) = self.moved;
+        let reported = self.talk.end.map_or_else(
+            || "no end of its task".to_owned(),
+            |(read, written)| format!("an end after {read} bytes of input and {written} of output"),
+        );
+        Err(self.with_tail(format!(
+            "`{}` ended with code {code} and reported {reported}, after it was given {given} bytes and had written {got}: a \
+             function must return; one that calls exit or os._exit, or starts what does, loses pairs",
+            self.words
+        )))
     }
 
     /// An error with what the map reads, the last lines of standard error, and what the job's own command for that says of

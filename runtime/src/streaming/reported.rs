@@ -27,6 +27,9 @@ const MINUS: &str = "minus,";
 /// The longest line that is kept together, bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// In front of the bytes that a function runner has read and written: what makes its task complete.
+const END_MARK: &str = "gristmill:end:";
+
 /// What a command says, as it comes: what is for the framework is kept here, all else goes where the worker's own user code
 /// writes, line by line.
 #[derive(Debug)]
@@ -34,27 +37,30 @@ pub(super) struct Talk {
     prefix: String,
     cutter: LineCutter,
     reported: Reported,
+    /// Bytes read and written, of a command that reports them at its end.
+    pub end: Option<(u64, u64)>,
 }
 
 impl Talk {
     /// Lines for the framework begin with this.
     pub fn new(prefix: &str) -> Self {
-        Self { prefix: prefix.to_owned(), cutter: LineCutter::default(), reported: Reported::default() }
+        let (cutter, reported) = (LineCutter::default(), Reported::default());
+        Self { prefix: prefix.to_owned(), cutter, reported, end: None }
     }
 
     /// Takes what was said.
     pub fn take(&mut self, bytes: &[u8]) {
-        let Self { prefix, cutter, reported } = self;
-        let Ok(()) = cutter.push(bytes, |line| take_line(reported, line, prefix));
+        let Self { prefix, cutter, reported, end } = self;
+        let Ok(()) = cutter.push(bytes, |line| take_line(reported, line, prefix, end));
         if LINE_BYTES_MAX < self.cutter.held() {
-            self.end();
+            self.end_line();
         }
     }
 
     /// The last line has no end.
-    pub fn end(&mut self) {
-        let Self { prefix, cutter, reported } = self;
-        let Ok(()) = cutter.finish(|line| take_line(reported, line, prefix));
+    pub fn end_line(&mut self) {
+        let Self { prefix, cutter, reported, end } = self;
+        let Ok(()) = cutter.finish(|line| take_line(reported, line, prefix, end));
     }
 
     /// The last lines for people; see [`Reported::tail`].
@@ -68,7 +74,22 @@ impl Talk {
     }
 }
 
-fn take_line(reported: &mut Reported, line: &[u8], prefix: &str) -> Result<(), Infallible> {
+fn take_line(
+    reported: &mut Reported,
+    mut line: &[u8],
+    prefix: &str,
+    end: &mut Option<(u64, u64)>,
+) -> Result<(), Infallible> {
+    // It may stand behind text without a line end.
+    if let Some((at, counts)) = memchr::memmem::rfind(line, END_MARK.as_bytes())
+        .and_then(|at| Some((at, end_counts(&line[at + END_MARK.len()..])?)))
+    {
+        *end = Some(counts);
+        line = &line[..at];
+        if line.is_empty() {
+            return Ok(());
+        }
+    }
     let said = match reported.take(line, prefix) {
         TalkLine::Taken => return Ok(()),
         TalkLine::Text(line) => [line, b"\n"].concat(),
@@ -77,6 +98,11 @@ fn take_line(reported: &mut Reported, line: &[u8], prefix: &str) -> Result<(), I
     // Where it cannot be written nobody reads it.
     let _ = io::stderr().lock().write_all(&said);
     Ok(())
+}
+
+fn end_counts(text: &[u8]) -> Option<(u64, u64)> {
+    let (read, written) = std::str::from_utf8(text).ok()?.split_once(',')?;
+    Some((read.parse().ok()?, written.parse().ok()?))
 }
 
 /// What a command has said so far.
