@@ -117,7 +117,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     options.written.extend(narrate.narrate_html.iter().chain(&config.journal).cloned());
-    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let runtime = Arc::new(gristmill_worker::threads::runtime()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
     let cluster = runtime.block_on(Cluster::start(&config))?;
@@ -163,7 +163,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     expect_place_of_trace(&job)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
     let line = master.join_line(settings)?;
-    let runtime = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
+    let runtime = Arc::new(gristmill_worker::threads::runtime()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
     let mut core = AsyncClient::new(&line);

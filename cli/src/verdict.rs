@@ -22,6 +22,7 @@ use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileErr
 use gristmill_worker::input::InputError;
 use gristmill_worker::objects::ObjectFault;
 use gristmill_worker::task::Fault;
+use gristmill_worker::threads;
 
 /// The exit code of an error, and what to do next.
 pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
@@ -52,6 +53,15 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     }
     if error.chain().any(|cause| cause.is::<TooFewDescriptors>()) {
         return (exit::RESOURCES, Some("raise the limit, as by `ulimit -n 1024`"));
+    }
+    let lacks_threads = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(threads::are_used_up)
+    };
+    if (error.is::<ClusterError>() || error.is::<std::io::Error>()) && error.chain().any(lacks_threads) {
+        return (
+            exit::RESOURCES,
+            Some("raise the limit of processes (ulimit -u, pids.max), or use fewer slots"),
+        );
     }
     if let Some(judged) = judge_comparison(error) {
         return judged;

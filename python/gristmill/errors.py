@@ -38,9 +38,9 @@ class FunctionError(JobError):
 
 
 # A line of a failure's report that has this in it would fall apart: the program writes it between lines.
-BETWEEN_LINES = " | "
+BETWEEN_LINES = " ⏎ "
 # What stands in its place on the way; nobody sees the difference.
-IN_ITS_PLACE = " |\N{NO-BREAK SPACE}"
+IN_ITS_PLACE = " ⏎\N{NO-BREAK SPACE}"
 MARK = "Traceback (most recent call last):"
 
 

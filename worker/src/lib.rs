@@ -42,6 +42,7 @@ mod signal;
 pub mod task;
 pub mod testing;
 pub mod text;
+pub mod threads;
 pub mod value;
 pub mod whole_file;
 

@@ -49,7 +49,7 @@ pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
     }
     let words = record.words();
     let grace = Duration::from_secs(if flags.now { 0 } else { u64::from(flags.grace) });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = gristmill_worker::threads::runtime()?;
     runtime.block_on(take_down(record, &state, grace, flags.forget))?;
     say!("down: {words}");
     Ok(exit::OK)

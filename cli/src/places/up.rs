@@ -23,7 +23,7 @@ const TOKEN_LABEL: &str = "guests";
 
 /// `gristmill up`. `named` are the settings that were typed.
 pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = gristmill_worker::threads::runtime()?;
     runtime.block_on(bring_up(settings, named, flags))
 }
 

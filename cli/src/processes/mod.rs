@@ -42,7 +42,7 @@ struct Stoppable {
 impl Stoppable {
     fn start(first: FirstSignal) -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = gristmill_worker::threads::runtime()?;
         let (switches, requests) = Switches::new();
         let turned = switches.clone();
         // From now on, not from when the runtime first runs: by then others may know that this process is there.

@@ -224,6 +224,7 @@ fn carry_out(
     }
     let places = FileNames::new(typed.default_system()?.unwrap_or(default)).map_err(submit)?;
     let stamp = stamp();
+    typed.properties.check().map_err(|why| StreamError::new(code::CONFIGURATION, why))?;
     let job = typed.job(&places, stamp)?;
     let remarks = typed.remarks.iter().cloned();
     let unheeded: Vec<&str> = typed.properties.unheeded().collect();
@@ -238,11 +239,12 @@ fn carry_out(
             StreamError::new(code::SUBMIT, said)
         })?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
     let reporter = |line: &JoinLine| {
+        let has_root = places.known_root().is_some();
         let mut reporter = JobReporter::new(stamp, places, &line.endpoint);
-        if default == DefaultSystem::Hdfs {
+        if default == DefaultSystem::Hdfs && has_root {
             // Who calls Hadoop's programs asks them of the job, too.
             let told = |name: &str, otherwise| typed.properties.get(name).unwrap_or(otherwise);
             reporter.keep(told("mapreduce.job.name", "streamjob"), told("mapreduce.job.priority", "NORMAL"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Old and new names of one property.
-const ALIASES: [(&str, &str); 54] = [
+const ALIASES: [(&str, &str); 56] = [
     ("fs.default.name", "fs.defaultFS"),
     ("mapred.reduce.tasks", "mapreduce.job.reduces"),
     ("mapred.map.tasks", "mapreduce.job.maps"),
@@ -46,6 +46,8 @@ const ALIASES: [(&str, &str); 54] = [
     ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir"),
     ("user.name", "mapreduce.job.user.name"),
     ("mapred.child.java.opts", "mapreduce.child.java.opts"),
+    ("mapred.linerecordreader.maxlength", "mapreduce.input.linerecordreader.line.maxlength"),
+    ("mapred.input.pathFilter.class", "mapreduce.input.pathFilter.class"),
     ("mapred.local.dir", "mapreduce.cluster.local.dir"),
     ("mapred.job.tracker", "mapreduce.jobtracker.address"),
     ("mapred.job.reuse.jvm.num.tasks", "mapreduce.job.jvm.numtasks"),
@@ -113,6 +115,36 @@ const HEEDED: [&str; 50] = [
     "stream.reduce.output.field.separator",
     "stream.stderr.reporter.prefix",
 ];
+
+/// New names of what has no effect here and changes the result in Hadoop, each with a value by which it does not, and with
+/// what to write instead. A job with another value is refused. A name with `*` stands for all that begin so. All that stand
+/// neither here nor in [`HEEDED`] change how a job runs and not its result, or are a job's own, of which commands are told:
+/// they cause a warning.
+const REFUSED: [(&str, &str, &str); 20] = [
+    ("aggregate.max.num.unique.values", "9223372036854775807", NOTHING),
+    ("mapred.child.env", "", CMDENV),
+    ("mapreduce.input.linerecordreader.line.maxlength", "2147483647", "use --max-record"),
+    ("mapreduce.input.multipleinputs.*", "", NOTHING),
+    ("mapreduce.input.pathFilter.class", "", "name the files with wildcards"),
+    ("mapreduce.job.cache.archives", "", "use -archives"),
+    ("mapreduce.job.combiner.group.comparator.class", "", NOTHING),
+    ("mapreduce.job.output.group.comparator.class", "", NOTHING),
+    ("mapreduce.map.env", "", CMDENV),
+    ("mapreduce.map.env.*", "", CMDENV),
+    ("mapreduce.reduce.env", "", CMDENV),
+    ("mapreduce.reduce.env.*", "", CMDENV),
+    ("stream.addenvironment", "", CMDENV),
+    ("stream.io.identifier.resolver.class", "", IO),
+    ("stream.map.input.writer.class", "", IO),
+    ("stream.map.output.reader.class", "", IO),
+    ("stream.recordreader.slowmatch", "false", NOTHING),
+    ("stream.reduce.input.writer.class", "", IO),
+    ("stream.reduce.output.reader.class", "", IO),
+    ("textinputformat.record.delimiter", "", "convert the input so that each record is a line"),
+];
+const NOTHING: &str = "leave it out";
+const CMDENV: &str = "use -cmdenv NAME=VALUE";
+const IO: &str = "use -io";
 
 /// Names in a value that others stand for, as in Hadoop.
 const EXPANSIONS_MAX: usize = 20;
@@ -195,6 +227,29 @@ impl Properties {
         &self.0
     }
 
+    /// Refuses what would change the result and has no effect here.
+    ///
+    /// # Errors
+    /// The first such property, and what to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        let is_named = |name: &str, listed: &str| match listed.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == listed,
+        };
+        for (name, value) in &self.0 {
+            let refused = REFUSED.iter().find(|(listed, harmless, _)| {
+                is_named(name, listed) && !["", harmless].contains(&value.trim_matches(' '))
+            });
+            if let Some((_, _, instead)) = refused {
+                let value = value.escape_debug();
+                return Err(format!(
+                    "{name}={value} would change the result and is not supported here: {instead}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What has no effect here, under its new name.
     pub fn unheeded(&self) -> impl Iterator<Item = &str> {
         let is_old = |name: &str| ALIASES.iter().any(|(old, _)| *old == name);
@@ -238,6 +293,35 @@ mod tests {
         assert_eq!(properties.unheeded().collect::<Vec<_>>(), ["mapreduce.map.speculative", "my.own"]);
         properties.set("mapreduce.job.reduces", "4");
         assert_eq!(properties.get("mapred.reduce.tasks"), Some("4"));
+    }
+
+    #[test]
+    fn properties_that_would_change_the_result_are_refused_by_either_name() {
+        let check = |name: &str, value: &str| {
+            let mut properties = Properties::default();
+            properties.set(name, value);
+            properties.check()
+        };
+        for (name, value) in [
+            ("textinputformat.record.delimiter", ";"),
+            ("textinputformat.record.delimiter", "\n\n"),
+            ("mapred.linerecordreader.maxlength", "80"),
+            ("mapred.output.value.groupfn.class", "X"),
+            ("mapreduce.map.env.LC_ALL", "C"),
+        ] {
+            let said = check(name, value).unwrap_err();
+            assert!(said.contains("would change the result and is not supported here: "), "{said}");
+        }
+        for (name, value) in [
+            ("textinputformat.record.delimiter", ""),
+            ("mapreduce.input.linerecordreader.line.maxlength", "2147483647"),
+            ("stream.recordreader.slowmatch", "false"),
+            ("mapreduce.map.speculative", "true"),
+            ("my.own", "x"),
+        ] {
+            assert_eq!(check(name, value), Ok(()), "{name}={value}");
+        }
+        assert!(REFUSED.iter().all(|(name, ..)| !HEEDED.contains(name)));
     }
 
     #[test]

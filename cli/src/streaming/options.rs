@@ -454,7 +454,7 @@ impl TypedOptions {
             files: self.shipped(places)?,
             bundle: None,
             stamp,
-            hdfs_root: Some(places.root().to_owned()),
+            hdfs_root: places.known_root().map(Path::to_owned),
         };
         forms::check(&job)?;
         let marks_success = self.truth("mapreduce.fileoutputcommitter.marksuccessfuljobs")?.unwrap_or(true);

@@ -57,6 +57,7 @@ pub fn user_of_environment() -> String {
 /// Which file a name stands for, and what a file is called.
 #[derive(Clone, Debug)]
 pub struct FileNames {
+    /// Empty where no folder is known, so that only names of this machine's files mean anything.
     root: PathBuf,
     user: String,
     pub default: DefaultSystem,
@@ -66,15 +67,17 @@ impl FileNames {
     /// Those of this process.
     ///
     /// # Errors
-    /// No folder for `hdfs:` where there is no home either.
+    /// No folder for `hdfs:` where names without a scheme mean files in it.
     pub fn new(default: DefaultSystem) -> anyhow::Result<Self> {
         let named = std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
         let data = || std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).or_else(home);
-        let root = named
-            .or_else(|| data().map(|data| data.join("gristmill/hdfs")))
-            .ok_or_else(|| usage(format!("no folder for hdfs: is known: name one in {ROOT_VARIABLE}")))?;
-        Ok(Self { root: std::path::absolute(root)?, user: user_of_environment(), default })
+        let root = match named.or_else(|| data().map(|data| data.join("gristmill/hdfs"))) {
+            Some(root) => std::path::absolute(root)?,
+            None if default == DefaultSystem::Local => PathBuf::new(),
+            None => return Err(no_root()),
+        };
+        Ok(Self { root, user: user_of_environment(), default })
     }
 
     /// The same, where names without a scheme mean something else.
@@ -82,7 +85,12 @@ impl FileNames {
         Self { default, ..self.clone() }
     }
 
-    /// The folder that `hdfs:///` stands for.
+    /// The folder that `hdfs:///` stands for, if one is known.
+    pub fn known_root(&self) -> Option<&Path> {
+        Some(self.root()).filter(|root| !root.as_os_str().is_empty())
+    }
+
+    /// The same, which is known where names without a scheme lie in it.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -104,7 +112,7 @@ impl FileNames {
     pub fn local(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some((scheme, rest)) = scheme_of(name) else {
             return match self.default {
-                DefaultSystem::Hdfs => Ok(self.below_root(name)),
+                DefaultSystem::Hdfs => self.below_root(name),
                 DefaultSystem::Local => {
                     let path = std::path::absolute(if name.is_empty() { "." } else { name })?;
                     Ok(path.components().collect())
@@ -113,7 +121,7 @@ impl FileNames {
         };
         let (machine, path) = machine_and_path(rest);
         match scheme {
-            "hdfs" | "viewfs" => Ok(self.below_root(path)),
+            "hdfs" | "viewfs" => self.below_root(path),
             "file" if is_this(machine) => Ok(Path::new(path).components().collect()),
             // As likely a folder of which the first slash is missing.
             "file" => Err(usage(format!(
@@ -141,8 +149,8 @@ impl FileNames {
     }
 
     /// A name in `hdfs:` as a file; `..` ends at its root.
-    fn below_root(&self, name: &str) -> PathBuf {
-        let mut path = self.root.clone();
+    fn below_root(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let mut path = self.known_root().ok_or_else(no_root)?.to_owned();
         let begin = if name.starts_with('/') { String::new() } else { format!("/user/{}/", self.user) };
         let mut depth = 0;
         for component in Path::new(&(begin + name)).components() {
@@ -158,16 +166,31 @@ impl FileNames {
                 _ => {}
             }
         }
-        path
+        Ok(path)
     }
 
     /// What a file is called, as a URI.
     pub fn uri(&self, path: &Path) -> String {
-        match path.strip_prefix(&self.root) {
-            Ok(below) => format!("hdfs:///{}", below.display()),
-            Err(_) => format!("file://{}", path.display()),
+        match self.known_root().and_then(|root| path.strip_prefix(root).ok()) {
+            Some(below) => format!("hdfs:///{}", below.display()),
+            None => format!("file://{}", path.display()),
         }
     }
+
+    /// The same as Hadoop lists what was found by this name: without a scheme if the name has none, and relative if it is.
+    pub fn as_typed(&self, name: &str, path: &Path) -> String {
+        let below = |folder: &Path| path.strip_prefix(folder).ok().map(|below| below.display().to_string());
+        match scheme_of(name) {
+            Some(_) => None,
+            None if name.starts_with('/') => below(&self.root).map(|below| format!("/{below}")),
+            None => below(&self.home()).filter(|below| !below.is_empty()),
+        }
+        .unwrap_or_else(|| self.uri(path))
+    }
+}
+
+fn no_root() -> anyhow::Error {
+    usage(format!("no folder for hdfs: is known, as HOME is not set: name one in {ROOT_VARIABLE}"))
 }
 
 /// The machine and the path in what stands behind a scheme; `//MACHINE` may stand in front of the path, or alone.

@@ -90,7 +90,7 @@ pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
         ));
     }
     let line = flags.master.join_line(settings)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = gristmill_worker::threads::runtime()?;
     let client = Arc::new(AsyncClient::with_silence(&line, fault::span("top.silence", SILENCE_MAX)));
     let result = runtime.block_on(watch(&client));
     // Whoever waits for an answer is not waited for.

@@ -192,7 +192,7 @@ pub fn run(
     check(registry, workload, options)?;
     let setting = prepare::setting(workload, options);
     let store = Store::open(&options.folder, &setting, options.resume)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|source| CompareError::Start { source })?);
     let mut runner = Runner {
         registry,

@@ -43,7 +43,7 @@ fn resume(source: ResumeError) -> ClientError {
 }
 
 fn runtime() -> Result<Arc<tokio::runtime::Runtime>, ClientError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = gristmill_worker::threads::runtime();
     runtime.map(Arc::new).map_err(|source| ClientError::Start { source })
 }
 

@@ -4,6 +4,7 @@
 //! The other end of the pipe is in the command line (`cli`). What is to outlive this process, and programs of the system
 //! that are asked to place some, stand at the end.
 
+use super::strays::{self, end_strays};
 use crate::deciders::DeciderNames;
 use gristmill_worker::agent::runners::RunnerStarter;
 use gristmill_worker::http::Endpoint;
@@ -123,6 +124,7 @@ pub(super) fn start(role: ChildRole, stdout: Stdio) -> io::Result<Child> {
     command.args(role.words()).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
     // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
     command.process_group(0);
+    strays::adopt();
     command.spawn()
 }
 
@@ -137,11 +139,64 @@ fn own_program() -> PathBuf {
 pub struct ShippedPrograms;
 
 impl RunnerStarter for ShippedPrograms {
-    fn start(&self, program: &Path, socket: OwnedFd) -> io::Result<std::process::Child> {
+    fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<std::process::Child> {
+        let mut environment = inherited(&RUNNERS_INHERIT);
+        environment.extend([("TMPDIR".into(), folder.into()), ("PWD".into(), folder.into())]);
         let mut command = std::process::Command::new(program);
         // What user code writes goes where that of this worker goes: into the file that catches it.
-        command.args(ChildRole::Runner.words()).stdin(socket).process_group(0).spawn()
+        command.args(ChildRole::Runner.words()).stdin(socket);
+        // It ends when its socket closes, and outlives the thread of the slot that has started it.
+        start_user_code(&mut command, (folder, &environment), false)
     }
+
+    fn ended(&self, folder: &Path) {
+        end_strays(folder);
+    }
+}
+
+/// Variables of the worker's own that user code gets; a name with `*` stands for all that begin so. Others may be secrets.
+const INHERITED: [&str; 15] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "JAVA_HOME",
+    "VIRTUAL_ENV",
+    "LC_*",
+    "HADOOP_*",
+    "GRISTMILL_HDFS*",
+];
+
+/// Further ones that shipped programs get: their processes read the inputs of their jobs themselves, so they need the way
+/// to stores and the credentials for them.
+const RUNNERS_INHERIT: [&str; 10] = [
+    "AWS_*",
+    "AZURE_*",
+    "GOOGLE_*",
+    "SSL_CERT_*",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "GRISTMILL_FAULTS",
+    "GRISTMILL_LOG*",
+    "RUST_BACKTRACE",
+];
+
+/// The variables of this process that user code gets, with those that `more` names.
+#[must_use]
+pub fn inherited(more: &[&str]) -> BTreeMap<OsString, OsString> {
+    let is_named = |name: &str, listed: &str| match listed.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == listed,
+    };
+    let is_kept = |name: &str| INHERITED.iter().chain(more).any(|listed| is_named(name, listed));
+    std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept)).collect()
 }
 
 /// A command of user code: what it is, and all that it gets.
@@ -157,28 +212,59 @@ pub struct CommandStart<'a> {
     pub environment: &'a BTreeMap<OsString, OsString>,
 }
 
-/// Starts a command with pipes for all that it reads and writes, in a process group of its own, without any shell. It is
-/// killed when the thread that starts it ends, and gains no rights by what it executes.
+/// Starts a command with pipes for all that it reads and writes, without any shell. It is killed when the thread that starts
+/// it ends. What it leaves behind [`end_strays`] ends.
 ///
 /// # Errors
 /// A program that cannot be executed.
 pub fn start_command(start: &CommandStart<'_>) -> io::Result<std::process::Child> {
     let mut command = std::process::Command::new(start.program);
-    command.args(start.arguments).current_dir(start.directory).env_clear().envs(start.environment);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.args(start.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    start_user_code(&mut command, (start.directory, start.environment), true)
+}
+
+/// Starts a process of user code: in this directory, with these variables and no descriptors but its standard ones, in a
+/// session of its own. It gains no rights by what it executes. All user code is started here.
+fn start_user_code(
+    command: &mut std::process::Command,
+    (directory, environment): (&Path, &BTreeMap<OsString, OsString>),
+    ends_with_thread: bool,
+) -> io::Result<std::process::Child> {
+    command.current_dir(directory).env_clear().envs(environment);
     let parent = rustix::process::getpid();
-    let bind_to_parent = move || {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    let confine = move || {
+        rustix::process::setsid()?;
         rustix::thread::set_no_new_privs(true)?;
-        // It may have died before the kernel was told to watch it.
-        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+        close_at_exec();
+        if ends_with_thread {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // It may have died before the kernel was told to watch it.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
+        Ok(())
     };
     // Invariant: what runs between fork and exec makes system calls alone; it allocates nothing and takes no lock.
     #[allow(unsafe_code, reason = "the compiler does not know what may run between fork and exec")]
     unsafe {
-        command.pre_exec(bind_to_parent);
+        command.pre_exec(confine);
     }
-    command.spawn()
+    strays::start(command)
+}
+
+/// Has all descriptors but the standard ones closed when another program is executed. Makes system calls alone.
+fn close_at_exec() {
+    /// Descriptors that are closed one by one where the kernel cannot close a range (before Linux 5.11).
+    const DESCRIPTORS_MAX: i32 = 1 << 16;
+    #[allow(unsafe_code, reason = "these calls take numbers alone, and mark descriptors without closing any")]
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) != 0 {
+            for descriptor in 3..DESCRIPTORS_MAX {
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+    }
 }
 
 /// Tells a child what it needs. The pipe is to be kept: its end is the child's end.

@@ -25,6 +25,9 @@ pub(super) fn private_folders(
     let name = scratch::name("", secret);
     let (mut made, mut holds) = (Vec::with_capacity(places.len()), Vec::with_capacity(places.len()));
     for place in places {
+        // User code works elsewhere, and is given names in them.
+        let place =
+            std::path::absolute(&place).map_err(|source| ClusterError::Folder { path: place, source })?;
         scratch::sweep(&place);
         let path = place.join(&name);
         match scratch::make(&path) {

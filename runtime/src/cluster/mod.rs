@@ -5,15 +5,17 @@
 
 mod child;
 mod folders;
+mod strays;
 mod tool;
 mod worker_slot;
 mod workers;
 
 pub use child::{
     ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild,
-    start_command, start_detached,
+    inherited, start_command, start_detached,
 };
 pub use folders::{leave_folders, remove_folders};
+pub use strays::end_strays;
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
 pub use workers::WorkerProcesses;
 

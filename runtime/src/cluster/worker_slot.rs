@@ -3,6 +3,7 @@
 use super::ClusterError;
 use super::child::{self, ChildConfig, ChildRole, WorkerChild};
 use super::folders::remove_folders;
+use super::strays::end_strays;
 use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
 use crate::out_of_memory::MemoryKills;
@@ -131,7 +132,7 @@ impl WorkerSlot {
                 }
             };
             if self.requests.is_to_go() {
-                remove_folders(&process.folders);
+                clear(&process.folders);
                 return None;
             }
             let quick = born.elapsed() < HASTY;
@@ -198,7 +199,7 @@ impl WorkerSlot {
         let last_words = folders.first().map(|dir| last_words(dir)).unwrap_or_default();
         let begun = folders.first().map(|dir| begun::read(dir)).unwrap_or_default();
         let culprit = folders.first().and_then(|dir| crash::read(dir));
-        remove_folders(folders);
+        clear(folders);
         let status = status.ok()?;
         // User code may exit with a code that is ours, and leaves word of its attempt.
         let own_code = status.code().filter(|_| culprit.is_none());
@@ -234,7 +235,13 @@ impl WorkerSlot {
 /// Lets a worker end by itself, then makes it.
 async fn end(mut process: RunningWorker) {
     child::end(&mut process.child, process.stdin.take()).await;
-    remove_folders(&process.folders);
+    clear(&process.folders);
+}
+
+/// Ends what user code of a process that has ended has left behind, and removes its folders.
+fn clear(folders: &[PathBuf]) {
+    folders.iter().for_each(|folder| end_strays(folder));
+    remove_folders(folders);
 }
 
 /// The exit code of a program whose worker process ended with this code, if there is no point in another one. `worked`

@@ -61,14 +61,15 @@ pub(super) fn write_in_order(
         for first in 0..threads.max(1) as u64 {
             let (sender, receiver) = sync_channel(QUEUE_MAX);
             let chunk = &chunk;
-            scope.spawn(move || {
+            let make = move || {
                 for index in (first..count).step_by(threads.max(1)) {
                     // The writer is gone after an error: there is no use for further chunks.
                     if sender.send(chunk(index)).is_err() {
                         return;
                     }
                 }
-            });
+            };
+            std::thread::Builder::new().spawn_scoped(scope, make)?;
             makers.push(receiver);
         }
         let mut written = Written::default();

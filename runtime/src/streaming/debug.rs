@@ -6,7 +6,7 @@
 
 use super::StreamingJob;
 use super::process::look_up;
-use crate::cluster::{CommandStart, start_command};
+use crate::cluster::{CommandStart, end_strays, start_command};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -92,6 +92,7 @@ fn attempt(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> io::R
     // It has not been reaped, so the number is its own. A group without processes is no error.
     let _ = kill_process_group(group, Signal::KILL);
     child.wait()?;
+    end_strays(directory);
     readers?;
     let mut said = String::from_utf8_lossy(&said).trim_end().to_owned();
     if !ended {

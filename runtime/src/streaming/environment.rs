@@ -1,30 +1,12 @@
 //! What commands are told by variables: Hadoop's properties of the job and the task, and little of the worker's own.
 
 use super::StreamingJob;
+use crate::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_worker::api::InputStretch;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-
-/// Variables of the worker's own that commands get; whatever else a worker has may be a secret.
-const INHERITED: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "LD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "JAVA_HOME",
-    "VIRTUAL_ENV",
-];
-
-/// Beginnings of names of further ones.
-const INHERITED_BEGINNINGS: [&str; 3] = ["LC_", "HADOOP_", "GRISTMILL_HDFS"];
 
 /// A property's name as a variable: what is neither letter nor digit becomes `_`.
 #[must_use]
@@ -41,11 +23,7 @@ pub(super) struct AttemptFacts<'a> {
 
 /// The variables of a command.
 pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTreeMap<OsString, OsString> {
-    let kept = |name: &str| {
-        INHERITED.contains(&name) || INHERITED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
-    };
-    let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(kept));
-    let mut all: BTreeMap<OsString, OsString> = own.collect();
+    let mut all = inherited(&[]);
     let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
     for (name, value) in &job.properties {
         let longest = job.property_bytes_max.map_or(value.len(), |max| max as usize);

@@ -12,16 +12,18 @@ use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::{EXECUTABLE, TaskFolder};
 use super::forms::{OutputCutter, PairForm};
 use super::pipes::{CommandPipes, Moved};
-use super::reported::{CountsByName, Talk};
+use super::reported::{CountsByName, LINE_END, Talk};
 use super::{ShippedFile, StreamingJob};
-use crate::cluster::{CommandStart, start_command};
+use crate::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::api::{InputStretch, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
+use gristmill_worker::{descriptors, threads};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -168,7 +170,12 @@ impl TaskCommand {
         let programs: Vec<&str> =
             programs.map(|program| program.strip_prefix("./").unwrap_or(program)).collect();
         let folder = TaskFolder::make(&place.folder, &name, &place.files, &programs).map_err(|error| {
-            TaskError::config(format!("the working directory of a command could not be made: {error}"))
+            let said = format!("the working directory of a command could not be made: {error}");
+            match error.kind() {
+                // Of what is shipped.
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => TaskError::config(said),
+                _ => TaskError::worker(said),
+            }
         })?;
         let facts = AttemptFacts {
             attempt: place.attempt,
@@ -178,13 +185,14 @@ impl TaskCommand {
         let environment = environment(job, &facts);
         let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
         let started = look_up(program, folder.path(), &path)
-            .and_then(|program| {
+            .and_then(|file| {
                 start_command(&CommandStart {
-                    program: &program,
+                    program: &file,
                     arguments,
                     directory: folder.path(),
                     environment: &environment,
                 })
+                .map_err(|error| without_interpreter(&file, error))
             })
             .map_err(|error| cannot_run(program, folder.path(), &error))?;
         Self::attend(job, place, (words, form), started, (folder, environment))
@@ -203,7 +211,7 @@ impl TaskCommand {
             Err(error) => {
                 // What is wrong is said by the error.
                 let _ = child.kill().and_then(|()| child.wait());
-                return Err(error.into());
+                return Err(TaskError::worker(format!("the pipes of a command cannot be used: {error}")));
             }
         };
         Ok(Self {
@@ -445,6 +453,7 @@ impl TaskCommand {
         self.end_group();
         let status = self.child.wait()?;
         self.reaped = true;
+        end_strays(self.folder.path());
         let (code, how) = match (status.code(), status.signal()) {
             (Some(code), _) => (code, String::new()),
             (None, signal) => {
@@ -497,7 +506,7 @@ impl TaskCommand {
         let looked = looked.map(|said| format!("Debug script: {said}"));
         let parts = [Some(reason), split, Some(last_words.trim_end().to_owned()), looked];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        TaskError::new(parts.join("\n"))
+        TaskError::new(parts.join("\n").replace('\n', LINE_END))
     }
 
     /// Ends whatever is left of what the command has started in its group.
@@ -512,6 +521,7 @@ impl Drop for TaskCommand {
         if !self.reaped {
             self.end_group();
             let _ = self.child.wait();
+            end_strays(self.folder.path());
         }
     }
 }
@@ -534,15 +544,40 @@ pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -
     found.next().ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()))
 }
 
-/// A command that cannot be started cannot be started elsewhere either, but where a machine lacks something.
+/// Bytes of the first line of a script that are looked at.
+const SCRIPT_LINE_BYTES: u64 = 256;
+
+/// Of a script that is there and cannot be found, its interpreter is missing.
+fn without_interpreter(file: &Path, error: io::Error) -> io::Error {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(SCRIPT_LINE_BYTES).read_to_end(&mut head));
+    let line = head.strip_prefix(b"#!").and_then(|line| line.split(|byte| *byte == b'\n').next());
+    let (Ok(_), Some(line), io::ErrorKind::NotFound) = (read, line, error.kind()) else { return error };
+    let hint = match line.ends_with(b"\r") {
+        true => {
+            "; the line ends with a carriage return, as of Windows: convert the file (sed -i 's/\\r$//' FILE)"
+        }
+        false => "",
+    };
+    let interpreter = String::from_utf8_lossy(line);
+    let said =
+        format!("its interpreter `{}` does not exist{hint}", interpreter.trim_matches(' ').escape_debug());
+    io::Error::new(io::ErrorKind::NotFound, said)
+}
+
+/// A command that cannot be started cannot be started elsewhere either, but where a machine lacks something: then the worker
+/// is at fault, and not the command.
 fn cannot_run(program: &str, directory: &Path, error: &io::Error) -> TaskError {
-    let number = error.raw_os_error().unwrap_or_default();
+    let number = error.raw_os_error().map(|number| format!("error={number}, ")).unwrap_or_default();
     let said = format!(
-        "Cannot run program \"{program}\" (in directory \"{}\"): error={number}, {error}",
+        "Cannot run program \"{program}\" (in directory \"{}\"): {number}{error}",
         directory.display()
     );
-    match error.kind() {
-        io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => TaskError::new(said),
-        _ => TaskError::config(said),
+    if threads::are_used_up(error) {
+        return TaskError::worker(format!("{said}; the limit of processes is reached (ulimit -u, pids.max)"));
+    }
+    match error.kind() == io::ErrorKind::OutOfMemory || descriptors::are_used_up(error) {
+        true => TaskError::worker(said),
+        false => TaskError::config(said),
     }
 }

@@ -83,7 +83,10 @@ pub(super) async fn answer_check(
             unreached[number] = why;
         }
     }
-    let (sees, disk_free_bytes) = looked.await.unwrap_or_default();
+    // What cannot be told is not said as a number.
+    let Ok((sees, Ok((disk_free_bytes, _)))) = looked.await else {
+        return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
+    };
     let (descriptors, build) = (descriptors::allowed() as u64, machine::build_id());
     answer::json(
         StatusCode::OK,

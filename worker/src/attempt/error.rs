@@ -21,6 +21,8 @@ pub enum FailureKind {
     Config,
     /// Input that could not be had at this moment, through no fault of its own: tried again, and nobody is charged.
     Unavailable,
+    /// This worker lacks something, such as processes that it may start: tried again, and nobody is charged.
+    Worker,
 }
 
 /// An error of user code. Any [`std::error::Error`] converts with `?`.
@@ -51,6 +53,11 @@ impl TaskError {
     /// The parameters are wrong in a way that only shows when a task runs.
     pub fn config(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Config, source: message.into().into() }
+    }
+
+    /// This worker lacks something that the code needs.
+    pub fn worker(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Worker, source: message.into().into() }
     }
 
     /// What went wrong with reading input, if user code only handed that on.

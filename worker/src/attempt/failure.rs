@@ -36,6 +36,12 @@ pub enum TaskFailure {
         /// The error and its causes.
         message: String,
     },
+    /// This worker lacks what user code needs.
+    #[error("{message}")]
+    Lacking {
+        /// The error and its causes.
+        message: String,
+    },
     /// A pair that a slot of this worker has no room for.
     #[error(transparent)]
     TooLarge(WriteError),
@@ -124,7 +130,7 @@ impl TaskFailure {
             Self::Input(_) | Self::BadInput { .. } | Self::TooLarge(_) => Fault::Input,
             Self::Config { .. } => Fault::Config,
             Self::Unavailable { .. } => Fault::Transport,
-            Self::Spill { .. } => Fault::Worker,
+            Self::Spill { .. } | Self::Lacking { .. } => Fault::Worker,
             Self::Output { .. } => Fault::Output,
             Self::Corrupt { source: SegmentError::Changed { source, .. }, .. } if source.is_input_fault() => {
                 Fault::Input
@@ -155,6 +161,7 @@ impl From<TaskError> for TaskFailure {
             FailureKind::Input | FailureKind::BadRecord => Self::BadInput { message },
             FailureKind::Config => Self::Config { message },
             FailureKind::Unavailable => Self::Unavailable { message },
+            FailureKind::Worker => Self::Lacking { message },
         }
     }
 }

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// The runtime, once somebody has needed it.
@@ -21,7 +21,7 @@ fn runtime() -> io::Result<Handle> {
     if let Some(running) = &*runtime {
         return Ok(running.clone());
     }
-    let built = Builder::new_current_thread().enable_all().build()?;
+    let built = crate::threads::runtime()?;
     let handle = built.handle().clone();
     let drive = move || built.block_on(std::future::pending::<()>());
     std::thread::Builder::new().name("stores".to_owned()).spawn(drive)?;
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn work_is_waited_for_on_a_runtime_too_and_given_up_with_its_handle() {
-        let outer = Builder::new_current_thread().build().unwrap();
+        let outer = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(outer.block_on(async { wait(async { 7 }).unwrap() }), 7);
         let (dropped, seen) = std::sync::mpsc::channel::<()>();
         let pending = begin(async move {

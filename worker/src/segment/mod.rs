@@ -31,6 +31,7 @@ pub use print::OutputPrint;
 pub(crate) use print::Printing;
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
+pub(crate) use spill::ensure;
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
 pub use write::{SegmentsWriter, WriteError, WriteSetting};
 pub(crate) use write::{framed_length, put_frame};

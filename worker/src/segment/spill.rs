@@ -4,10 +4,11 @@
 //! others are opened for each read.
 
 use crate::descriptors::{KeptOpen, open_patiently};
+use crate::folder::Folder;
 use rustix::fs::statvfs;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,22 +50,23 @@ impl SpillDirs {
         Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0), reserve_bytes }))
     }
 
-    /// The first folder.
+    /// The first folder. It is made again if it is missing; whoever uses it finds what keeps it from that.
     #[must_use]
     pub fn first(&self) -> &Path {
-        &self.0.paths[0]
+        let first = &self.0.paths[0];
+        if let Err(error) = ensure(first) {
+            tracing::warn!(folder = %first.display(), %error, "the folder for spill files cannot be used");
+        }
+        first
     }
 
-    /// Bytes that can still be written to the folder that has the least; 0 if that cannot be told.
-    #[must_use]
-    pub fn free_bytes(&self) -> u64 {
-        self.0.paths.iter().map(|path| free_bytes(path)).min().unwrap_or(0)
-    }
-
-    /// The same of the folder that has the most.
-    #[must_use]
-    pub(crate) fn most_free_bytes(&self) -> u64 {
-        self.0.paths.iter().map(|path| free_bytes(path)).max().unwrap_or(0)
+    /// Bytes that can still be written to the folder that has the least, and to the one that has the most.
+    ///
+    /// # Errors
+    /// A folder whose file system does not tell.
+    pub fn free_bytes(&self) -> io::Result<(u64, u64)> {
+        let free = self.0.paths.iter().map(|path| free_bytes(path)).collect::<io::Result<Vec<_>>>()?;
+        Ok((free.iter().copied().min().unwrap_or(0), free.iter().copied().max().unwrap_or(0)))
     }
 
     /// Bytes that are to stay free in each folder.
@@ -93,6 +95,7 @@ impl SpillDirs {
     }
 
     fn create_in(&self, folder: &Path, name: &str) -> io::Result<SpillWriter> {
+        ensure(folder)?;
         check_reserve(folder, self.0.reserve_bytes)?;
         let path = folder.join(name);
         // `create_new` is O_CREAT with O_EXCL: it follows no link and opens nothing that is already there.
@@ -104,13 +107,46 @@ impl SpillDirs {
     }
 }
 
-fn free_bytes(path: &Path) -> u64 {
-    statvfs(path).map_or(0, |stat| stat.f_bavail * stat.f_frsize)
+fn free_bytes(path: &Path) -> io::Result<u64> {
+    ensure(path)?;
+    let stat = statvfs(path)?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Makes a folder again, 0700, and those around it, if a cleaner of temporary files has removed them. What was in it is
+/// lost, and found missing when it is read.
+///
+/// # Errors
+/// One that cannot be made, or whose place belongs to another user, who might put anything there.
+pub(crate) fn ensure(folder: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
+    if let Some(around) = missing.last().and_then(|path| path.parent()) {
+        Folder::open(around)?.refuse_foreign(true)?;
+    }
+    for path in missing.iter().rev() {
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            // Another thread was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Folder::open(path)?.refuse_foreign(false)?;
+            }
+            made => made?,
+        }
+    }
+    tracing::warn!(
+        folder = %folder.display(),
+        "the folder for spill files was removed, as cleaners of temporary files do, and is made again; maps whose outputs \
+         were in it run again"
+    );
+    Ok(())
 }
 
 /// Refuses where no more than the reserve is free.
 fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
-    let free = free_bytes(folder);
+    let free = free_bytes(folder)?;
     if 0 < reserve_bytes && free <= reserve_bytes {
         let message = format!("{free} bytes are free, and {reserve_bytes} are to stay free (--disk-reserve)");
         return Err(io::Error::new(io::ErrorKind::StorageFull, message));
@@ -266,6 +302,27 @@ mod tests {
     }
 
     #[test]
+    fn folder_that_a_cleaner_has_removed_is_made_again_and_is_not_a_full_disk() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("private/worker-1");
+        let dirs = SpillDirs::with_reserve(vec![folder.clone()], 1);
+        for _ in 0..2 {
+            assert!(0 < dirs.free_bytes().unwrap().0);
+            drop(dirs.create("run").unwrap());
+            for made in [&folder, folder.parent().unwrap()] {
+                assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700);
+            }
+            fs::remove_dir_all(place.path().join("private")).unwrap();
+            drop(dirs.create("run").unwrap());
+            assert!(dirs.first().is_dir());
+            fs::remove_dir_all(place.path().join("private")).unwrap();
+        }
+        fs::write(place.path().join("private"), "in its place").unwrap();
+        assert!(dirs.free_bytes().is_err(), "a probe that fails is no disk without room");
+        assert_ne!(dirs.create("run").unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
     fn spill_files_that_are_not_kept_open_read_and_go_like_others() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = SpillDirs::new(vec![dir.path().to_owned()]).create("run").unwrap();
@@ -312,7 +369,7 @@ mod tests {
             fs::write(dir.path().join("run-4.spill"), "not mine").unwrap();
         }
         assert_eq!(dirs.create("run").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert!(0 < dirs.free_bytes());
+        assert!(0 < dirs.free_bytes().unwrap().0);
         drop(files);
     }
 

@@ -23,8 +23,8 @@ use tar::EntryType;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-/// Bytes that may come out of an archive.
-const BYTES_MAX: u64 = 64 << 30;
+/// Bytes that may come out of an archive: small ones can be made that fill any disk.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// Files and folders in an archive.
 const ENTRIES_MAX: usize = 1_000_000;
@@ -84,7 +84,10 @@ pub enum ArchiveError {
     LongName,
     #[error("its links lead along more than {STEPS_MAX} folders in all")]
     LongWay,
-    #[error("it holds more than {BYTES_MAX} bytes or {ENTRIES_MAX} files")]
+    #[error(
+        "it unpacks to more than {} GiB or {ENTRIES_MAX} files: unpack it and ship the directory with -files",
+        BYTES_MAX >> 30
+    )]
     TooLarge,
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -1,6 +1,5 @@
 //! `hadoop fs -chmod`, whose rights are those of this machine.
 
-use super::trees::entries;
 use super::{FileCall, Refused, io_refused};
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -15,6 +14,12 @@ impl FileCall<'_> {
         };
         if changed(0, false, mode).is_none() {
             self.refuse(&Refused(format!("chmod : mode '{mode}' does not match the expected pattern.")));
+            return Ok(u8::MAX);
+        }
+        if self.has(&["R"]) {
+            // A name in a tree may become a link between the look at it and the change.
+            let how = "-R is not supported: name each path, or use chmod -R of this machine below $GRISTMILL_HDFS_ROOT";
+            self.refuse(&Refused(how.to_owned()));
             return Ok(u8::MAX);
         }
         let call = self.with_paths(names);
@@ -33,20 +38,6 @@ impl FileCall<'_> {
             let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
             rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights)))
         };
-        // What is in a folder comes first, as the change may close the folder; or open it.
-        if self.has(&["R"]) && found.is_dir() {
-            let below = match entries(path) {
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    set().and_then(|()| entries(path))
-                }
-                below => below,
-            };
-            for path in io_refused(&name, below)? {
-                if let Err(refused) = self.change(&path, fs::symlink_metadata(&path), mode) {
-                    self.refuse(&refused);
-                }
-            }
-        }
         io_refused(&name, set())
     }
 }

@@ -62,6 +62,8 @@ struct FileCall<'a> {
     places: FileNames,
     /// Whether anything was not done, and told.
     has_refused: Cell<bool>,
+    /// The name of those that is at hand.
+    typed: Cell<&'a str>,
 }
 
 /// `hadoop fs -COMMAND …`. Answers the exit code.
@@ -93,8 +95,15 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
         }
     };
     let has_refused = Cell::new(false);
-    let call =
-        FileCall { name, flags, paths: paths.iter().map(String::as_str).collect(), places, has_refused };
+    let typed = Cell::new("");
+    let call = FileCall {
+        name,
+        flags,
+        paths: paths.iter().map(String::as_str).collect(),
+        places,
+        has_refused,
+        typed,
+    };
     if paths.iter().any(String::is_empty) {
         // Most often a variable that is not set, and never the user's folder: `-rm -r ""` would be the end of it.
         call.refuse(&Refused("Can not create a Path from an empty string".to_owned()));
@@ -144,6 +153,7 @@ impl<'a> FileCall<'a> {
             paths: paths.to_vec(),
             places: self.places.clone(),
             has_refused: Cell::new(false),
+            typed: Cell::new(""),
         }
     }
 
@@ -195,6 +205,9 @@ impl<'a> FileCall<'a> {
 
     fn uri(&self, path: &Path) -> String {
         match self.places.default {
+            DefaultSystem::Hdfs if matches!(self.name, "ls" | "lsr") => {
+                self.places.as_typed(self.typed.get(), path)
+            }
             DefaultSystem::Hdfs => self.places.uri(path),
             DefaultSystem::Local => path.display().to_string(),
         }
@@ -220,12 +233,13 @@ impl<'a> FileCall<'a> {
 
     /// Does something with every file that the paths stand for. One that is missing does not keep the others from it.
     fn each_path(&self, mut work: impl FnMut(&Path) -> FileOutcome) -> anyhow::Result<u8> {
-        let here = [""];
+        let here: [&'a str; 1] = [""];
         let names = if self.paths.is_empty() && self.name == "ls" { &here[..] } else { &self.paths[..] };
         if names.is_empty() {
             return Ok(self.too_few(1));
         }
         for name in names {
+            self.typed.set(name);
             let found = match self.found(name) {
                 Ok(found) => found,
                 Err(refused) => {

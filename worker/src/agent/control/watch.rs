@@ -7,8 +7,8 @@ use crate::protocol::{AttemptProgress, AttemptReport, DiskRoom, FailureClass, He
 use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Time;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 impl Agent {
@@ -43,7 +43,7 @@ impl Agent {
             running,
             memory_bytes: machine::resident_bytes(),
             disk_free_bytes,
-            disk_room: Some(disk_room),
+            disk_room,
             fetches,
         }));
     }
@@ -137,32 +137,50 @@ impl Agent {
 /// would hold up everything; the answer is that of the heartbeat before.
 pub(super) struct DiskFree {
     spill: SpillDirs,
-    bytes: Arc<AtomicU64>,
-    most_bytes: Arc<AtomicU64>,
+    known: Arc<Mutex<DiskKnown>>,
     asking: Arc<AtomicBool>,
+}
+
+/// Bytes free in the fullest folder when that was last told, and in the emptiest now, if it is.
+#[derive(Clone, Copy, Default)]
+struct DiskKnown {
+    bytes: u64,
+    most_bytes: Option<u64>,
+}
+
+impl DiskKnown {
+    fn ask(&mut self, spill: &SpillDirs) {
+        let free = spill.free_bytes();
+        if let Err(error) = &free {
+            tracing::warn!(%error, "the free bytes of the folders for spill files are not known");
+        }
+        self.most_bytes = free.as_ref().ok().map(|(_, most)| *most);
+        self.bytes = free.map_or(self.bytes, |(least, _)| least);
+    }
 }
 
 impl DiskFree {
     /// Asks once, here.
     pub fn new(spill: SpillDirs) -> Self {
-        let bytes = Arc::new(AtomicU64::new(spill.free_bytes()));
-        let most_bytes = Arc::new(AtomicU64::new(spill.most_free_bytes()));
-        Self { spill, bytes, most_bytes, asking: Arc::default() }
+        let mut known = DiskKnown::default();
+        known.ask(&spill);
+        Self { spill, known: Arc::new(Mutex::new(known)), asking: Arc::default() }
     }
 
-    /// What is known, of the fullest folder and of the emptiest, and asks anew unless a question is still open.
-    fn look(&self) -> (u64, DiskRoom) {
+    /// What is known, of the fullest folder and of the emptiest, and asks anew unless a question is still open. Where the
+    /// file system does not tell, that is no full disk.
+    fn look(&self) -> (u64, Option<DiskRoom>) {
+        let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.asking.swap(true, Ordering::Relaxed) {
-            let (spill, bytes, asking) = (self.spill.clone(), self.bytes.clone(), self.asking.clone());
-            let most_bytes = self.most_bytes.clone();
+            let (spill, shared, asking) = (self.spill.clone(), self.known.clone(), self.asking.clone());
             tokio::task::spawn_blocking(move || {
-                bytes.store(spill.free_bytes(), Ordering::Relaxed);
-                most_bytes.store(spill.most_free_bytes(), Ordering::Relaxed);
+                let mut asked = known;
+                asked.ask(&spill);
+                *shared.lock().unwrap_or_else(PoisonError::into_inner) = asked;
                 asking.store(false, Ordering::Relaxed);
             });
         }
-        let free_bytes = self.most_bytes.load(Ordering::Relaxed);
-        let room = DiskRoom { free_bytes, reserve_bytes: self.spill.reserve_bytes() };
-        (self.bytes.load(Ordering::Relaxed), room)
+        let reserve_bytes = self.spill.reserve_bytes();
+        (known.bytes, known.most_bytes.map(|free_bytes| DiskRoom { free_bytes, reserve_bytes }))
     }
 }

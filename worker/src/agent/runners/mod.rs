@@ -42,11 +42,14 @@ const LISTEN_TIME: Duration = Duration::from_millis(50);
 
 /// Starts processes of shipped programs.
 pub trait RunnerStarter: Send + Sync {
-    /// Starts the program of this file with the socket as its standard input; it is to [`serve`] there.
+    /// Starts the program of this file in the folder, with the socket as its standard input; it is to [`serve`] there.
     ///
     /// # Errors
     /// A file that cannot be run.
-    fn start(&self, program: &Path, socket: OwnedFd) -> io::Result<Child>;
+    fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<Child>;
+
+    /// The process that was started in the folder has been reaped: ends what it has left behind.
+    fn ended(&self, folder: &Path);
 }
 
 /// The runners of a worker. Cloning shares them.
@@ -193,7 +196,9 @@ impl Runners {
         let folders = RunnerFolders::make(&self.0.spill, number).map_err(lacking)?;
         let (ours, theirs) = UnixStream::pair().map_err(lacking)?;
         let link = RunnerLink::new(ours).map_err(lacking)?;
-        let child = run_when_free(&**starter, program, theirs).map_err(|error| not_started(sum, &error))?;
+        let place = folders.first().ok_or_else(|| lacking(io::ErrorKind::NotFound.into()))?;
+        let child =
+            run_when_free(&**starter, (program, &place), theirs).map_err(|error| not_started(sum, &error))?;
         let child = Arc::new(Mutex::new(child));
         let mut runner = Runner { sum, job: None, link, child, folders, number, of: self.clone() };
         let closed = {

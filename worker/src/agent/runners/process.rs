@@ -7,6 +7,7 @@ use crate::agent::slots::Failed;
 use crate::folder::Folder;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ProgramSum};
+use crate::segment::ensure;
 use gristmill_scheduler::ids::JobId;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,13 +29,13 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// until it has become another program.
 pub(super) fn run_when_free(
     starter: &dyn RunnerStarter,
-    program: &Path,
+    (program, folder): (&Path, &Path),
     socket: UnixStream,
 ) -> io::Result<Child> {
     let socket = OwnedFd::from(socket);
     let mut tries = 0;
     loop {
-        match starter.start(program, socket.try_clone()?) {
+        match starter.start(program, folder, socket.try_clone()?) {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES_MAX => {
                 tries += 1;
                 std::thread::sleep(BUSY_PAUSE);
@@ -77,11 +78,17 @@ impl RunnerFolders {
     pub(super) fn make(spill: &[PathBuf], number: u64) -> io::Result<Self> {
         let mut folders = Self { name: format!("runner-{number}"), pairs: Vec::new() };
         for path in spill {
+            ensure(path)?;
             let outer = Folder::open(path)?;
             let inner = outer.make_folder(&folders.name)?;
             folders.pairs.push((outer, inner));
         }
         Ok(folders)
+    }
+
+    /// The one in which the runner works.
+    pub(super) fn first(&self) -> Option<PathBuf> {
+        self.pairs.first().map(|(outer, _)| outer.path(&self.name))
     }
 }
 
@@ -109,6 +116,9 @@ pub(super) struct Runner {
 impl Drop for Runner {
     fn drop(&mut self) {
         let _ = end(&self.child);
+        if let (Some(starter), Some(folder)) = (&self.of.0.starter, self.folders.first()) {
+            starter.ended(&folder);
+        }
         self.of.pool().alive.remove(&self.number);
     }
 }

@@ -8,6 +8,7 @@ use crate::error_text::chain;
 use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Pool, Token};
 use crate::protocol::{FailureClass, PROGRAMS_PATH, ProgramSum, ProgramSumming, ShippedProgram};
+use crate::segment::ensure;
 use crate::task::Progress;
 use hyper::{Method, StatusCode};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Programs that a worker keeps; those of live jobs it keeps however many they are.
@@ -41,8 +42,6 @@ pub(super) struct ProgramSource {
 /// The programs of a worker.
 pub(super) struct Programs {
     spill: PathBuf,
-    /// Made for the first program.
-    folder: OnceLock<Folder>,
     source: ProgramSource,
     kept: Mutex<BTreeMap<ProgramSum, KeptProgram>>,
 }
@@ -58,20 +57,17 @@ struct KeptProgram {
 impl Programs {
     /// None yet; they will lie in a folder in this one.
     pub(super) fn new(spill: &Path, source: ProgramSource) -> Self {
-        Self { spill: spill.to_owned(), folder: OnceLock::new(), source, kept: Mutex::default() }
+        Self { spill: spill.to_owned(), source, kept: Mutex::default() }
     }
 
-    fn folder(&self) -> io::Result<&Folder> {
-        if let Some(folder) = self.folder.get() {
-            return Ok(folder);
-        }
+    fn folder(&self) -> io::Result<Folder> {
+        ensure(&self.spill)?;
         let spill = Folder::open(&self.spill)?;
-        let folder = match spill.make_folder(FOLDER) {
-            // Another slot was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => spill.folder(FOLDER)?,
-            made => made?,
-        };
-        Ok(self.folder.get_or_init(|| folder))
+        match spill.make_folder(FOLDER) {
+            // There is one already, or another slot was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => spill.folder(FOLDER),
+            made => made,
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<ProgramSum, KeptProgram>> {
@@ -97,10 +93,11 @@ impl Programs {
                 }
             }
         };
-        if let Some(path) = &*path {
+        // A cleaner of temporary files may have removed it.
+        if let Some(path) = path.as_ref().filter(|path| path.exists()) {
             return Ok(path.clone());
         }
-        let folder = self.folder().map_err(|source| self.unwritable(program, &source))?;
+        let folder = &self.folder().map_err(|source| self.unwritable(program, &source))?;
         self.make_room(folder, program, in_use);
         self.fetch(folder, program, progress)?;
         let fetched = folder.path(program.sum.to_string());

@@ -132,7 +132,7 @@ impl RunningProgram {
         let folders = terms.folders.iter().map(|folder| folder.to_path().to_path_buf()).collect();
         let spill = SpillDirs::with_reserve(folders, terms.settings.disk_reserve.get());
         // Files of others are read through it, by the attempt's thread.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = crate::threads::runtime()?;
         let handle = runtime.handle().clone();
         let network = move || runtime.block_on(std::future::pending::<()>());
         std::thread::Builder::new().name("network".to_owned()).spawn(network)?;

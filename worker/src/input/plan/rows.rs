@@ -63,7 +63,7 @@ fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
         std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
     let stretch = length.div_ceil(threads).max(SCAN_BYTES as u64);
     let found = AtomicBool::new(false);
-    let look = |from: u64| -> std::io::Result<()> {
+    let look = &|from: u64| -> std::io::Result<()> {
         let end = (from + stretch).min(length);
         let (mut at, mut chunk) = (from, vec![0; SCAN_BYTES]);
         while at < end && !found.load(Relaxed) {
@@ -82,10 +82,17 @@ fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
     let starts: Vec<u64> =
         (0..threads).map(|number| number * stretch).filter(|from| *from < length).collect();
     let looked = std::thread::scope(|scope| {
-        let others: Vec<_> = starts.iter().skip(1).map(|from| scope.spawn(|| look(*from))).collect();
+        let begin = |from: &u64| {
+            let from = *from;
+            // Where no thread can be started this one looks itself.
+            std::thread::Builder::new().spawn_scoped(scope, move || look(from)).map_err(|_| look(from))
+        };
+        let others: Vec<_> = starts.iter().skip(1).map(begin).collect();
         let mut looked = starts.first().map_or(Ok(()), |from| look(*from));
         for other in others {
-            looked = looked.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let other =
+                other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            looked = looked.and(other.unwrap_or_else(|looked_here| looked_here));
         }
         looked
     });
