@@ -186,6 +186,7 @@ fn start_master(
         deciders: deciders().make(registry).map_err(failed("master"))?,
         registry: registry.clone(),
         pools: BTreeMap::new(),
+        divided_slots: false,
         backups: true,
         journal: None,
         history: None,

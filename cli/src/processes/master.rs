@@ -67,6 +67,9 @@ pub struct MasterCommand {
     /// Pools that jobs may name, with their weights; others are refused [default: any, with the weight of its first job]
     #[arg(long, value_name = "NAME=W,...")]
     pools: Option<String>,
+    /// Take workers with --map-slots and --reduce-slots, and no others
+    #[arg(long)]
+    divided_slots: bool,
     /// Write down every decision, for `replay` and `whatif`; the file must not exist
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -117,6 +120,7 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         deciders,
         registry,
         pools,
+        divided_slots: flags.divided_slots || settings.map_slots.is_some(),
         backups: !(flags.no_backup || settings.no_backup.unwrap_or(false)),
         journal,
         history: Some(flags.history(settings, state)),
@@ -153,6 +157,7 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
         deciders: child.deciders.make(&registry).map_err(usage)?,
         registry,
         pools: child.pools,
+        divided_slots: child.divided_slots,
         backups: child.backups,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
         history: None,

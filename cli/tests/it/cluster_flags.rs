@@ -238,7 +238,8 @@ fn report_says_whether_the_deadline_was_met_and_by_how_much() {
 #[test]
 fn workers_and_jobs_are_listed_with_what_they_were_made_to_be() {
     let sandbox = Sandbox::new();
-    let master = sandbox.gristmill(["master", "--estimator", "tasks", "--pools", "reports=2"]).start();
+    let flags = ["master", "--estimator", "tasks", "--pools", "reports=2", "--divided-slots"];
+    let master = sandbox.gristmill(flags).start();
     await_join_line(&master);
     let shape = ["--map-slots", "2", "--reduce-slots", "1", "--speed", "1,0.5", "--nic-rate", "8Mbit/s"];
     let worker = sandbox.gristmill([&["worker", "--workers", "2"], &shape[..]].concat()).start();

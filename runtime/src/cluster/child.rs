@@ -52,6 +52,8 @@ pub struct MasterChild {
     pub deciders: DeciderNames,
     /// The pools that jobs may name, with their weights; empty: any.
     pub pools: BTreeMap<String, f64>,
+    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    pub divided_slots: bool,
     /// Where it writes its journal; `None`: nowhere.
     pub journal: Option<FilePath>,
     /// Slow tasks get a second attempt.

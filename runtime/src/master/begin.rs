@@ -93,6 +93,7 @@ fn begin_anew(
         heartbeat_ms: HEARTBEAT.as_millis() as u32,
         deciders: LiveDeciders { registry: config.registry, names: deciders.names },
         pools: config.pools,
+        divided_slots: config.divided_slots,
         journal: journal.transpose()?,
         register,
     };
@@ -155,6 +156,7 @@ fn state_like(header: &JournalHeader, config: &MasterConfig) -> Result<MasterSta
         heartbeat_ms: HEARTBEAT.as_millis() as u32,
         deciders: LiveDeciders { registry: config.registry.clone(), names },
         pools: config.pools.clone(),
+        divided_slots: config.divided_slots,
         journal: None,
         register: Register::in_memory(),
     };

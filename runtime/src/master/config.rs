@@ -27,6 +27,8 @@ pub struct MasterConfig {
     pub registry: Registry,
     /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
     pub pools: BTreeMap<String, f64>,
+    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    pub divided_slots: bool,
     /// Slow tasks get a second attempt. A master that goes on where another ended does as that one did.
     pub backups: bool,
     /// A file to be made, into which every fact and every order is written.

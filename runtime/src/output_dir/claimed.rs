@@ -28,13 +28,17 @@ pub(crate) enum ClaimedOutput {
 /// The URL of an output in a store; `None` for a directory.
 ///
 /// # Errors
-/// A URL that cannot be used.
+/// A URL that cannot be used, or of a web server, which is only read: no process asks a server that a submission names as output.
 fn store_url(output: &FilePath) -> Result<Option<ObjectUrl>, OutputError> {
     let text = output.to_text();
     if !is_url(&text) {
         return Ok(None);
     }
-    ObjectUrl::parse(&text).map(Some).map_err(OutputError::store)
+    let url = ObjectUrl::parse(&text).map_err(OutputError::store)?;
+    match url.scheme().is_web() {
+        true => Err(OutputError::ReadOnly { url: url.to_string() }),
+        false => Ok(Some(url)),
+    }
 }
 
 impl ClaimedOutput {

@@ -71,6 +71,8 @@ pub(crate) struct StateConfig {
     pub deciders: LiveDeciders,
     /// The pools that there are, with their weights; when empty, every name is a pool.
     pub pools: BTreeMap<String, f64>,
+    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    pub divided_slots: bool,
     /// Where facts and orders are written down.
     pub journal: Option<Journal>,
     /// Numbers for jobs, and what became of those of earlier masters.
@@ -117,6 +119,8 @@ struct JoinTerms {
     heartbeat_ms: u32,
     /// What the keys of their listings are derived from.
     list_secret: Secret,
+    /// Their slots are for maps or for reduces.
+    divided_slots: bool,
 }
 
 #[derive(Default)]
@@ -171,6 +175,7 @@ impl MasterState {
                 build: config.build,
                 heartbeat_ms: config.heartbeat_ms,
                 list_secret: config.list_secret,
+                divided_slots: config.divided_slots,
             },
             events: Vec::new(),
             commands: Vec::new(),

@@ -107,6 +107,7 @@ impl Scene {
                 },
             },
             pools: pools.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect(),
+            divided_slots: false,
             journal: None,
             register: Register::in_memory(),
         };
@@ -599,6 +600,14 @@ fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
         ),
         (ErrorCode::Build, "build not named", Box::new(|submission| submission.build = String::new())),
         (
+            ErrorCode::NotShared,
+            "web server, which is only read",
+            Box::new(|submission| {
+                (submission.attached, submission.output) =
+                    (false, std::path::Path::new("http://127.0.0.1:9/out").into());
+            }),
+        ),
+        (
             ErrorCode::JobName,
             "did you mean `wordcount`?",
             Box::new(|submission| submission.name = "word-count".to_owned()),
@@ -632,7 +641,14 @@ fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
     scene.join();
     let pools = SlotCounts::Pools { map: 1, reduce: 1 };
     let refused = scene.try_join(Hello { slots: pools, ..Scene::hello(1) }).unwrap_err();
-    assert!(refused.contains("map slots and reduce slots"), "{refused}");
+    assert!(
+        refused.contains("map slots and reduce slots") && refused.contains("--divided-slots"),
+        "{refused}"
+    );
+    // The first worker to join does not decide for the others.
+    let mut empty = Scene::new(&[]);
+    empty.try_join(Hello { slots: pools, ..Scene::hello(1) }).unwrap_err();
+    empty.join();
     for (hello, words) in [
         (Hello { slots: SlotCounts::Unified(0), ..Scene::hello(1) }, "no slots"),
         (Hello { speed: 0.0, ..Scene::hello(1) }, "speed 0"),

@@ -227,14 +227,14 @@ impl MasterState {
             let named = clean::check_name("the host of its shuffle server", &hello.shuffle.host);
             named.map_err(|error| error.to_string())?;
         }
-        let pooled = |slots: SlotCounts| matches!(slots, SlotCounts::Pools { .. });
-        if self.workers.values().any(|other| pooled(other.hello.slots) != pooled(hello.slots)) {
-            let (its, others) = match pooled(hello.slots) {
-                true => ("map slots and reduce slots", "slots for both"),
-                false => ("slots for both maps and reduces", "map slots and reduce slots"),
+        let is_divided = matches!(hello.slots, SlotCounts::Pools { .. });
+        if is_divided != self.join_terms.divided_slots {
+            let (its, wanted, remedy) = match is_divided {
+                true => ("map slots and reduce slots", "slots for both", "with"),
+                false => ("slots for both maps and reduces", "map slots and reduce slots", "without"),
             };
             return Err(format!(
-                "it offers {its}, the other workers {others}: all workers of a cluster are alike in this"
+                "it offers {its}, and workers of this master have {wanted}: start the master {remedy} --divided-slots"
             ));
         }
         if !(0.0 < hello.speed && hello.speed <= 1.0) {

@@ -48,9 +48,6 @@ impl StoreOutput {
     /// # Errors
     /// Whatever makes the prefix unusable, before any task starts.
     pub(crate) fn claim(url: ObjectUrl, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
-        if url.scheme().is_web() {
-            return Err(OutputError::ReadOnly { url: url.to_string() });
-        }
         let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
         let named = format!("{PROBE}{nonce}").parse().map_err(std::io::Error::other);
         let path = PathBuf::from(url.to_string());

@@ -1,7 +1,7 @@
 //! The master is killed in the middle of an instant, and another takes its place.
 
 use super::process::ProcessId;
-use super::scenario::Scenario;
+use super::scenario::{PlacePlan, Scenario};
 use super::transport::Happening;
 use super::world::{World, master};
 use crate::journal::{JournalHeader, SCHEMA};
@@ -76,7 +76,13 @@ impl Recovery {
     }
 
     /// Cuts off what comes after so many bytes, and makes a state of the rest. Says what is wrong with it.
-    fn next_master(&mut self, now: Time, length: u64, register: Register) -> Result<MasterState, String> {
+    fn next_master(
+        &mut self,
+        now: Time,
+        length: u64,
+        register: Register,
+        places: &[PlacePlan],
+    ) -> Result<MasterState, String> {
         let file = std::fs::File::options().write(true).open(self.path());
         file.and_then(|file| file.set_len(length)).map_err(|error| error.to_string())?;
         let mut journal = recall(&self.path()).map_err(|error| crate::chain(&error))?.ok_or("no header")?;
@@ -86,7 +92,7 @@ impl Recovery {
             placement: header.placement,
             estimator: header.estimator,
         };
-        let mut state = master(&names, header.core);
+        let mut state = master(&names, header.core, places);
         state.core.restore_memory(&header.memory)?;
         state.relive(&mut journal).map_err(|error| crate::chain(&error))?;
         self.generation += 1;
@@ -135,7 +141,7 @@ impl World {
         self.going.clear();
         self.losers.clear();
         let register = std::mem::replace(&mut self.state.register, Register::in_memory());
-        match recovery.next_master(self.now, length, register) {
+        match recovery.next_master(self.now, length, register, &self.scenario.places) {
             Ok(state) => self.state = state,
             Err(wrong) => self.must(Err(format!("no master could come back: {wrong}"))),
         }

@@ -4,7 +4,7 @@ use super::exchange::Request;
 use super::oracle::Oracle;
 use super::process::{Effect, Process, ProcessId};
 use super::recovery::Recovery;
-use super::scenario::{JobPlan, LiveDeciders, Mode, Scenario};
+use super::scenario::{JobPlan, LiveDeciders, Mode, PlacePlan, Scenario};
 use super::slots::Group;
 use super::transport::{Cuts, Happening, Link, Node, Parcel};
 use crate::api::WorkerEnded;
@@ -18,6 +18,7 @@ use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::Split;
+use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::record::RecordFormat;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -44,7 +45,7 @@ pub(super) struct Shown {
 }
 
 /// A master's state, with nothing in it.
-pub(super) fn master(names: &DeciderNames, limits: CoreConfig) -> MasterState {
+pub(super) fn master(names: &DeciderNames, limits: CoreConfig, places: &[PlacePlan]) -> MasterState {
     let registry = Registry::standard();
     let made = names.clone().make(&registry).expect("it was drawn among those that can be made");
     let core = Core::new(limits, made.policy, made.placement).with_estimator(made.estimator);
@@ -54,6 +55,7 @@ pub(super) fn master(names: &DeciderNames, limits: CoreConfig) -> MasterState {
         heartbeat_ms: 500,
         deciders: MasterDeciders { registry, names: names.clone() },
         pools: BTreeMap::new(),
+        divided_slots: matches!(places[0].slots, SlotCounts::Pools { .. }),
         journal: None,
         register: Register::in_memory(),
     };
@@ -110,7 +112,7 @@ pub(super) struct World {
 impl World {
     pub fn new(scenario: Scenario, looks_inside: bool) -> Self {
         let live = LiveDeciders::of(&Registry::standard());
-        let mut state = master(&scenario.deciders, scenario.limits.clone());
+        let mut state = master(&scenario.deciders, scenario.limits.clone(), &scenario.places);
         let recovery = scenario.recovery.map(|bytes| Recovery::begin(&scenario, bytes, &mut state));
         let calm_at = scenario.healed();
         Self {
