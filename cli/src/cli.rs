@@ -2,6 +2,7 @@
 //!
 //! stdout is data, stderr is talk; exit codes are those of [`exit`].
 
+use crate::interruption::Listener;
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
@@ -22,6 +23,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use tokio::signal::unix::SignalKind;
 
 /// Commands whose flags do not depend on the registry. Those of a command are made when it is called; what the list of
 /// commands says of it stands here.
@@ -110,6 +112,7 @@ pub fn main(registry: Registry) -> ExitCode {
 /// Runs the program with these arguments, the first being its name.
 #[must_use]
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
+    gristmill_worker::streams::make_closed_ones_fail();
     survive_file_limit();
     gristmill_worker::descriptors::raise();
     // Children come first, under whatever name the program was called: there is no command line to be made for them.
@@ -132,11 +135,10 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
             let written = error.print().and_then(|()| std::io::stdout().flush());
             // Help into a closed pipe is no error.
-            if let Err(source) = written
-                && source.kind() != std::io::ErrorKind::BrokenPipe
+            if let Err(error) = terminal::written(written)
+                && !error.is::<StdoutClosed>()
             {
-                terminal::complain("error", &format!("could not write to standard output: {source}"));
-                return ExitCode::from(exit::RESOURCES);
+                return exit_code(Err(error));
             }
             if let Some(job) = job_without_run(&error, &registry) {
                 terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
@@ -149,7 +151,8 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
 
 /// The exit code of what was carried out; an error is told.
 fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
-    match result {
+    // What has no end of line yet would be written at the end of the process, and an error there is lost.
+    match result.and_then(|code| terminal::written(std::io::stdout().flush()).map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if error.is::<StdoutClosed>() {
@@ -186,11 +189,10 @@ fn not_text(arguments: &[OsString]) -> String {
 /// Lets a write beyond the limit on the size of files fail, as other writes do, instead of ending the process. The
 /// signal is caught and not ignored: programs that user code starts get it as ever.
 fn survive_file_limit() {
-    use tokio::signal::unix::{SignalKind, signal};
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
     let _within = runtime.enter();
     // What is caught stays caught, though nobody listens.
-    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    let _ = Listener::new(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
 /// The version, from what a release was built (`scripts/release.py` says it), and the id by which master and workers know

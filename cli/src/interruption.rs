@@ -1,19 +1,39 @@
 //! Ctrl-C and its like, for commands that end what they have started in order.
 
 use gristmill_runtime::exit;
+use gristmill_worker::signal::is_ignored;
 use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+/// A signal that is listened for. One that this process was started to ignore, as by `nohup`, never comes.
+pub(crate) struct Listener(Option<Signal>);
+
+impl Listener {
+    /// From now on, within a runtime. Every handler of the command line is installed here.
+    pub(crate) fn new(kind: SignalKind) -> io::Result<Self> {
+        let ignored = is_ignored(kind.as_raw_value());
+        Ok(Self(if ignored { None } else { Some(signal(kind)?) }))
+    }
+
+    /// Waits until it comes.
+    pub(crate) async fn recv(&mut self) {
+        match &mut self.0 {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
+    }
+}
 
 /// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
 /// On a thread of its own, so that it works whatever this process is doing.
 pub fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
-    use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the thread runs: a signal that comes right after this counts, too.
     let [interrupt, terminate, hangup] = {
         let _within = runtime.enter();
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal)
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(Listener::new)
     };
     let (mut interrupt, mut terminate, mut hangup) = (interrupt?, terminate?, hangup?);
     let watching = async move {

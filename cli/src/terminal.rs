@@ -2,9 +2,10 @@
 
 use gristmill_worker::clean;
 use gristmill_worker::folder::id_of;
+use gristmill_worker::streams::stdout_is_closed;
 use std::fmt;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -24,7 +25,10 @@ impl std::error::Error for StdoutClosed {}
 /// The result of writing to stdout.
 pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
     result.map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => StdoutClosed.into(),
+        ErrorKind::BrokenPipe => StdoutClosed.into(),
+        ErrorKind::StorageFull if stdout_is_closed() => {
+            std::io::Error::new(error.kind(), "could not write to standard output: it is closed").into()
+        }
         _ => anyhow::Error::new(error).context("could not write to standard output"),
     })
 }
@@ -59,6 +63,26 @@ pub(crate) fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
     written(writeln!(std::io::stdout(), "{}", shown(text)))
 }
 
+/// Bytes of a record that are cleaned at once.
+const SHOWN_AT_ONCE: u64 = 64 << 10;
+
+/// Copies records to stdout: cleaned on a terminal, as they are into a pipe or a file.
+pub(crate) fn stdout_records(records: impl Read) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut records = BufReader::new(records);
+    if !out.is_terminal() {
+        return written(std::io::copy(&mut records, &mut out).map(drop));
+    }
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if records.by_ref().take(SHOWN_AT_ONCE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        written(out.write_all(clean::lines(&String::from_utf8_lossy(&line)).as_bytes()))?;
+    }
+}
+
 /// Writes a text to stdout as it is, for a person who asked for just that.
 pub(crate) fn stdout_raw(text: &str) -> anyhow::Result<()> {
     written(std::io::stdout().write_all(text.as_bytes()))
@@ -79,8 +103,10 @@ pub(crate) fn stderr_text(text: &str) {
     let _ = write!(std::io::stderr(), "{}", clean::lines(text));
 }
 
-/// Says on stderr what is wrong: its kind in colour, then the words, which are clean.
+/// Says on stderr what is wrong: its kind in colour, then the words, which are clean. Further lines are indented.
 pub(crate) fn complain(kind: &str, words: &str) {
+    // Parsers of flags begin with the kind.
+    let words = words.strip_prefix("error: ").unwrap_or(words).trim_end().replace('\n', "\n  ");
     let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
 }
 

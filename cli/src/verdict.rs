@@ -217,6 +217,9 @@ fn hint_of_input(error: &InputError) -> Option<&'static str> {
         {
             Some(HINT_OF_MISSING)
         }
+        InputError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotConnected => {
+            Some("standard input is closed: pipe the input in, or name a file")
+        }
         InputError::Unreadable { .. } => {
             Some("have its permissions changed, or name a copy that you may read")
         }

@@ -12,6 +12,18 @@ pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut 
 /// What a signal did before; empty until a handler is set.
 pub(crate) type Before = OnceLock<libc::sigaction>;
 
+/// True if this process ignores a signal, as one does that was started by `nohup`.
+#[must_use]
+pub fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    #[allow(unsafe_code, reason = "the C library alone knows what a signal does")]
+    // SAFETY: the structure is whole for the call, which fills it or leaves its zeros.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Calls `handler` on this signal from now on. What was done before is kept in `before` first, so that the handler can
 /// [`pass_on`].
 ///

@@ -11,6 +11,7 @@ pub use master::{MasterCommand, master};
 pub use worker::{WorkerCommand, worker};
 
 use crate::child;
+use crate::interruption::Listener;
 use crate::switches::{FirstSignal, Switches};
 use gristmill_runtime::cluster::ChildRole;
 use gristmill_runtime::registry::Registry;
@@ -48,7 +49,11 @@ impl Stoppable {
         // From now on, not from when the runtime first runs: by then others may know that this process is there.
         let parent_died = SignalKind::from_raw(child::PARENT_DEATH_SIGNAL.as_raw());
         let signals = runtime.block_on(async {
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(parent_died))
+            (
+                Listener::new(SignalKind::interrupt()),
+                Listener::new(SignalKind::terminate()),
+                signal(parent_died),
+            )
         });
         runtime.spawn(async move {
             let (Ok(mut interrupt), Ok(mut terminate), Ok(mut parent_died)) = signals else { return };

@@ -16,6 +16,7 @@ mod tests;
 use self::app::{App, Order};
 use self::screen::Screen;
 use crate::flags::MasterFlags;
+use crate::interruption::Listener;
 use crate::settings::Settings;
 use crate::usage::usage;
 use clap::Args;
@@ -29,7 +30,7 @@ use ratatui::crossterm::event::{self, Event, KeyEvent};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 
 /// A master that has said nothing for so long is lost: it says something four times a second.
@@ -144,7 +145,7 @@ async fn watch(client: &Arc<AsyncClient>) -> anyhow::Result<u8> {
                 if is_final(&error) || fault::span("top.patience", PATIENCE) <= since.elapsed() {
                     return Err(error.into());
                 }
-                let words = clean::message(&gristmill_runtime::chain(&error));
+                let words = one_line(&gristmill_runtime::chain(&error));
                 app.lost = Some(format!("no word of the master, trying again: {words}"));
             }
             Some(Heard::Key(key)) => match app.press(key) {
@@ -184,12 +185,12 @@ impl Clock {
 }
 
 /// What ends a process from without.
-struct Signals([Signal; 3]);
+struct Signals([Listener; 3]);
 
 impl Signals {
     fn listen() -> std::io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let [interrupt, terminate, hangup] = kinds.map(signal);
+        let [interrupt, terminate, hangup] = kinds.map(Listener::new);
         Ok(Self([interrupt?, terminate?, hangup?]))
     }
 
@@ -228,6 +229,11 @@ async fn follow(client: Arc<AsyncClient>, tell: mpsc::Sender<Heard>) {
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
+}
+
+/// A message in the one line that it has on the screen.
+fn one_line(text: &str) -> String {
+    clean::line(text, clean::MESSAGE_BYTES_MAX)
 }
 
 /// Whether it is no use to try again: the master is there, and does not let this key in.
@@ -269,7 +275,7 @@ fn ask_why(client: &Arc<AsyncClient>, job: JobId, tell: mpsc::Sender<Heard>) {
     tokio::spawn(async move {
         // A job that the master does not tell of has nothing beside it.
         if let Ok(why) = client.explain(job, None).await {
-            let sentences = why.sentences.iter().map(|sentence| clean::message(sentence)).collect();
+            let sentences = why.sentences.iter().map(|sentence| one_line(sentence)).collect();
             let _ = tell.send(Heard::Why(job, sentences)).await;
         }
     });
@@ -282,10 +288,7 @@ fn cancel(client: &Arc<AsyncClient>, job: JobId, tell: mpsc::Sender<Heard>) {
             Ok(()) => format!("{job} is being cancelled"),
             Err(error) => {
                 let role = if is_final(&error) { "; cancelling needs a key of the role submit" } else { "" };
-                format!(
-                    "{job} was not cancelled: {}{role}",
-                    clean::message(&gristmill_runtime::chain(&error))
-                )
+                format!("{job} was not cancelled: {}{role}", one_line(&gristmill_runtime::chain(&error)))
             }
         };
         let _ = tell.send(Heard::Said(words)).await;
