@@ -1,6 +1,7 @@
 //! What a person sees while a job runs: live bars on a terminal, one line for each phase elsewhere.
 
 use gristmill_runtime::api::JobStatus;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::{Bytes, Span};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -161,14 +162,14 @@ impl PhaseLines {
         if !self.started && status.started_ns.is_some() {
             self.started = true;
             say!(
-                "{} {}: {} map(s) over {}, {} reduce(s), {} worker(s) with {} slot(s)",
+                "{} {}: {} over {}, {}, {} with {}",
                 status.job,
                 status.name,
-                status.maps.total,
+                counted(status.maps.total.into(), "map", "maps"),
                 Bytes(status.input_bytes),
-                status.reduces.total,
-                status.workers,
-                status.slots
+                counted(status.reduces.total.into(), "reduce", "reduces"),
+                counted(status.workers.into(), "worker", "workers"),
+                counted(status.slots.into(), "slot", "slots")
             );
         }
         if !self.mapped && status.maps_done_ns.is_some() && status.maps.done == status.maps.total {

@@ -2,7 +2,7 @@
 
 use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
 use gristmill_runtime::output_dir::BAD_RECORDS;
-use gristmill_runtime::plural::noun;
+use gristmill_runtime::plural::{counted, noun};
 use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
@@ -56,7 +56,8 @@ pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
     let mut out = format!("{} {} {}\n", status.job, status.name, status.state.word());
     for (name, value) in lines(status, output, cores) {
-        let _ = writeln!(out, "  {name:<10} {value}");
+        // Further lines stand below the first.
+        let _ = writeln!(out, "  {name:<10} {}", value.replace('\n', "\n             "));
     }
     out
 }
@@ -79,10 +80,10 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
         return lines;
     }
     let input = format!(
-        "{}, {} in {} split(s): {}",
+        "{}, {} in {}: {}",
         records(totals.map_records_in),
         Bytes(totals.map_bytes_in),
-        status.maps.total,
+        counted(status.maps.total.into(), "split", "splits"),
         locality(status)
     );
     lines.push(("input", input));
@@ -101,10 +102,10 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     }
     let place = output.map_or_else(String::new, |output| format!(" in {output}"));
     let output = format!(
-        "{}, {} in {} part(s){place}",
+        "{}, {} in {}{place}",
         records(totals.records_out),
         Bytes(totals.bytes_out),
-        status.parts.len()
+        counted(status.parts.len() as u64, "part", "parts")
     );
     lines.push(("output", output));
     lines
@@ -119,10 +120,10 @@ fn ended_badly(status: &JobStatus) -> bool {
 fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let resources = format!(
-        "{} of slot CPU, worker peak {}, {} spill(s) of {}",
+        "{} of slot CPU, worker peak {}, {} of {}",
         Span(totals.cpu_ns),
         Bytes(totals.worker_memory_peak_bytes),
-        totals.spills,
+        counted(totals.spills, "spill", "spills"),
         Bytes(totals.spilled_bytes)
     );
     let mut lines = vec![("attempts", attempts(status))];
@@ -131,11 +132,16 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     }
     lines.extend([("resources", resources), ("slots", slots(totals))]);
     if 0 < totals.suspensions {
-        let suspended = format!("{} time(s), {} in all", totals.suspensions, Span(totals.suspended_ns));
+        let suspended =
+            format!("{}, {} in all", counted(totals.suspensions, "time", "times"), Span(totals.suspended_ns));
         lines.push(("suspended", suspended));
     }
     if 0 < totals.transfers_damaged {
-        let repeated = format!("{} transfer(s) came damaged and were repeated", totals.transfers_damaged);
+        let repeated = counted(
+            totals.transfers_damaged,
+            "transfer came damaged and was repeated",
+            "transfers came damaged and were repeated",
+        );
         lines.push(("network", repeated));
     }
     if let Some((cores, busy)) = cores.and_then(|cores| Some((cores, crowded(status, cores)?))) {
@@ -270,16 +276,17 @@ fn attempts(status: &JobStatus) -> String {
         }
     };
     add(attempts.failed_user, "failed in user code");
-    add(attempts.failed_other, "failed otherwise");
+    add(attempts.failed_other, "failed outside user code");
     add(attempts.lost, "lost with a worker");
     add(attempts.cancelled, "cancelled");
-    add(attempts.maps_rerun, "map(s) run again");
+    add(attempts.maps_rerun, noun(attempts.maps_rerun.into(), "map run again", "maps run again"));
     if 0 < attempts.backups {
         let spent = Span(attempts.backup_slot_ns);
         let _ = write!(
             text,
-            ", {} backup(s) of slow ones, of which {} ended first, for {spent} of slots",
-            attempts.backups, attempts.backups_won
+            ", {} of slow ones, of which {} ended first, for {spent} of slots",
+            counted(attempts.backups.into(), "backup", "backups"),
+            attempts.backups_won
         );
     }
     text

@@ -37,20 +37,10 @@ class FunctionError(JobError):
         super().__init__(f"{where}: {last}\n\n{traceback}", log)
 
 
-# A line of a failure's report that has this in it would fall apart: the program writes it between lines.
-BETWEEN_LINES = " ⏎ "
-# What stands in its place on the way; nobody sees the difference.
-IN_ITS_PLACE = " ⏎\N{NO-BREAK SPACE}"
 MARK = "Traceback (most recent call last):"
-
-
-def sent(traceback: str) -> str:
-    """A traceback as a worker writes it to its standard error."""
-    return traceback.replace(BETWEEN_LINES, IN_ITS_PLACE)
 
 
 def received(report: str) -> Optional[str]:
     """The traceback in the report of a failed attempt, if there is one."""
-    lines = report.replace(BETWEEN_LINES, "\n")
-    _, mark, rest = lines.partition(MARK)
-    return (mark + rest).replace(IN_ITS_PLACE, BETWEEN_LINES) if mark else None
+    _, mark, rest = report.partition(MARK)
+    return mark + rest if mark else None

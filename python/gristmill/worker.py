@@ -17,7 +17,6 @@ import zipimport
 from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, NoReturn, Tuple
 
 from . import typed_bytes
-from .errors import sent
 from .reported import tell_counts
 
 # Pairs that are kept before they are combined.
@@ -169,7 +168,7 @@ def tell(error: BaseException) -> NoReturn:
     if frames > FRAMES_MAX:
         sys.stderr.write("".join(whole))
     last = traceback.format_exception(type(error), error, frame, limit=-FRAMES_MAX)
-    sys.stderr.write(sent("".join(last if frames > FRAMES_MAX else whole)))
+    sys.stderr.write("".join(last if frames > FRAMES_MAX else whole))
     sys.stderr.flush()
     os._exit(1)
 

@@ -48,15 +48,19 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), NameError> {
     }
 }
 
-/// One line of at most [`MESSAGE_BYTES_MAX`] or a little more.
+/// A message of at most [`MESSAGE_BYTES_MAX`] or a little more; it may have several lines.
 #[must_use]
 pub fn message(text: &str) -> String {
-    line(text, MESSAGE_BYTES_MAX)
+    cut(text, MESSAGE_BYTES_MAX, "\n")
 }
 
 /// One line of at most so many bytes, or a character more; what is cut is shown by `…`.
 #[must_use]
 pub fn line(text: &str, bytes_max: usize) -> String {
+    cut(text, bytes_max, " | ")
+}
+
+fn cut(text: &str, bytes_max: usize, end_of_line: &str) -> String {
     let mut out = String::with_capacity(text.len().min(bytes_max));
     for character in text.chars() {
         if bytes_max <= out.len() {
@@ -64,7 +68,7 @@ pub fn line(text: &str, bytes_max: usize) -> String {
             break;
         }
         match character {
-            '\n' => out.push_str(" | "),
+            '\n' => out.push_str(end_of_line),
             '\t' => out.push(' '),
             character => push(&mut out, character),
         }
@@ -125,6 +129,7 @@ mod tests {
 
     #[test]
     fn nothing_that_drives_a_terminal_is_left() {
+        assert_eq!(message("a\nb | c\td"), "a\nb | c d");
         for cleaned in [line(HARM, 1000), lines(HARM).into_owned(), message(HARM)] {
             assert!(!cleaned.chars().any(is_harmful), "{cleaned}");
             assert!(

@@ -20,7 +20,7 @@ use gristmill_runtime::master::tokens::Tokens;
 use gristmill_runtime::master::{MasterConfig, PreparedMaster};
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::descriptors;
-use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory};
+use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory, resolve};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -46,7 +46,7 @@ const RECOVERY_FILE: &str = "recovery";
 #[derive(Args)]
 pub struct MasterCommand {
     /// Address to listen on; port 0 is the port of the last master in the state folder, or one that the system chooses
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = parse_listen)]
     listen: SocketAddr,
     /// A host name under which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
@@ -190,6 +190,14 @@ impl MasterCommand {
         let named = self.history.clone().or_else(|| settings.history.clone());
         named.unwrap_or_else(|| state.join(HISTORY_FILE))
     }
+}
+
+/// An address and a port; a name is looked up.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, as 127.0.0.1:7070")?;
+    let port = port.parse().map_err(|_| format!("`{port}` is not a port; ports are from 0 to 65535"))?;
+    let ip = resolve(host).ok_or_else(|| format!("no address of the host `{host}` is known"))?;
+    Ok(SocketAddr::new(ip, port))
 }
 
 fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {

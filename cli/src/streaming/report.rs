@@ -5,7 +5,7 @@ use super::log::{Level, log};
 use super::places::FileNames;
 use crate::terminal::stderr_text;
 use gristmill_runtime::api::{JobState, JobStatus};
-use gristmill_runtime::streaming::{LINE_END, counter_sums};
+use gristmill_runtime::streaming::counter_sums;
 use gristmill_worker::http::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -169,7 +169,7 @@ impl JobReporter {
             if let Some((attempt, message)) = failed_attempt(incident) {
                 let number = self.number(status);
                 log(Level::Info, JOB, &format!("Task Id : attempt_{number}_{attempt}, Status : FAILED"));
-                let text = message.replace(LINE_END, "\n") + "\n";
+                let text = format!("{message}\n");
                 stderr_text(&text);
                 if let Kept::Yes(keeper) = &self.kept {
                     // The words stand in the log of this program in any case.

@@ -40,7 +40,7 @@ pub use fields::FieldRule;
 pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
 pub use keys::{PartRule, hash_bytes};
-pub use reported::{CounterSum, LINE_END, counter_sums};
+pub use reported::{CounterSum, counter_sums};
 
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::api::MapReducePlan;

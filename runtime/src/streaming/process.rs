@@ -12,7 +12,7 @@ use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::{EXECUTABLE, TaskFolder};
 use super::forms::{OutputCutter, PairForm};
 use super::pipes::{CommandPipes, Moved};
-use super::reported::{CountsByName, LINE_END, Talk};
+use super::reported::{CountsByName, Talk};
 use super::{ShippedFile, StreamingJob};
 use crate::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
@@ -506,7 +506,7 @@ impl TaskCommand {
         let looked = looked.map(|said| format!("Debug script: {said}"));
         let parts = [Some(reason), split, Some(last_words.trim_end().to_owned()), looked];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        TaskError::new(parts.join("\n").replace('\n', LINE_END))
+        TaskError::new(parts.join("\n"))
     }
 
     /// Ends whatever is left of what the command has started in its group.

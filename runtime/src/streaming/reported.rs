@@ -15,8 +15,8 @@ const TAIL_LINE_BYTES_MAX: usize = 400;
 /// Bytes of all of them: what is told of a failure has 4 KiB at most, and the last words matter most.
 const TAIL_BYTES_MAX: usize = 3 << 10;
 
-/// The end of a line in such a report, which is one line. Commands are full of pipes, so ` | ` would be read as one of those.
-pub const LINE_END: &str = " ⏎ ";
+/// Bytes of the end of a line.
+const LINE_END_BYTES: usize = 1;
 
 /// Counters of one attempt. The engine has room for as many names in a task.
 const COUNTERS_MAX: usize = 400;
@@ -165,7 +165,7 @@ impl Reported {
     pub fn tail(&self) -> impl Iterator<Item = &str> {
         let mut room = TAIL_BYTES_MAX;
         let fits = |line: &&String| {
-            let taken = line.len() + LINE_END.len();
+            let taken = line.len() + LINE_END_BYTES;
             let fits = taken <= room;
             room = room.saturating_sub(taken);
             fits
@@ -259,7 +259,7 @@ mod tests {
             reported.take(line.as_bytes(), "reporter:");
         }
         let tail: Vec<&str> = reported.tail().collect();
-        assert_eq!(tail.len(), TAIL_BYTES_MAX / (TAIL_LINE_BYTES_MAX + LINE_END.len()));
+        assert_eq!(tail.len(), TAIL_BYTES_MAX / (TAIL_LINE_BYTES_MAX + LINE_END_BYTES));
         assert!(tail.last().unwrap().starts_with(&format!("{} x", TAIL_LINES_MAX * 2 - 1)));
     }
 }

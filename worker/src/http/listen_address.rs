@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -46,6 +46,15 @@ impl ListenAddress {
     }
 }
 
+/// The address of a host by its name or number, brackets allowed. Of several it is the first of IPv4, else the first.
+#[must_use]
+pub fn resolve(host: &str) -> Option<IpAddr> {
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let found = (host, 0).to_socket_addrs().ok().filter(|_| !host.is_empty())?;
+    let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied()
+}
+
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, last)) = self.ports else { return self.ip.fmt(f) };
@@ -65,9 +74,9 @@ impl FromStr for ListenAddress {
         if let Ok(ip) = text.parse() {
             return Ok(Self::any_port(ip));
         }
-        let (ip, ports) = text.rsplit_once(':').ok_or_else(|| wrong("it has no numbers of an address"))?;
-        let ip = ip.strip_prefix('[').and_then(|ip| ip.strip_suffix(']')).unwrap_or(ip);
-        let ip = ip.parse().map_err(|_| wrong("names are not looked up, and this is no address"))?;
+        let resolved = |host| resolve(host).ok_or_else(|| wrong("no address of this name is known"));
+        let Some((host, ports)) = text.rsplit_once(':') else { return resolved(text).map(Self::any_port) };
+        let ip = resolved(host)?;
         let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
         match (first.parse::<u16>(), last.parse::<u16>()) {
             (Ok(0), _) => Err(wrong("ports are from 1 to 65535")),
@@ -94,10 +103,13 @@ mod tests {
             let address: ListenAddress = text.parse().unwrap();
             assert_eq!((address.ports, address.to_string().as_str()), (ports, text));
         }
+        for text in ["localhost:7100", "localhost"] {
+            assert!(text.parse::<ListenAddress>().unwrap().ip.is_loopback(), "{text}");
+        }
         assert_eq!("192.0.2.1:7100-7119".parse::<ListenAddress>().unwrap().room(), Some(20));
         for text in [
             "",
-            "host:1",
+            "no host:1",
             "192.0.2.1:",
             "192.0.2.1:0",
             "192.0.2.1:9-8",

@@ -41,7 +41,7 @@ pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, r
 pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine};
 pub use gate::{Access, RouteAuth};
-pub use listen_address::{ListenAddress, ListenAddressError};
+pub use listen_address::{ListenAddress, ListenAddressError, resolve};
 pub use pool::Pool;
 pub use private_file::{PrivateFileError, make_private_directory, read_private, replace_private};
 #[cfg(test)]

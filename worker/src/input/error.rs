@@ -155,7 +155,7 @@ pub enum InputError {
         now: Option<FileStamp>,
     },
     /// A quote that opens a field of CSV and is never closed: all that follows would belong to that field.
-    #[error("the quote that opens a field at {path}:{offset} is never closed; close it or remove it")]
+    #[error("the quote that opens a field at byte {offset} of {path} is never closed; close it or remove it")]
     UnclosedQuote {
         /// As the user named it.
         path: FilePath,
@@ -172,7 +172,7 @@ pub enum InputError {
     },
     /// A record longer than the limit.
     #[error(
-        "record of more than {limit} bytes at {path}:{offset}{} (the limit is --max-record)",
+        "record of more than {limit} bytes at byte {offset} of {path}{} (the limit is --max-record)",
         quote_text(.quote)
     )]
     RecordTooLong {
@@ -187,7 +187,7 @@ pub enum InputError {
     },
     /// A record that has to be held in memory, because its file cannot be mapped, and is too long for that.
     #[error(
-        "record of more than {limit} bytes at {path}:{offset}, which is what a slot of this worker has room for; give it more memory (--memory) or fewer slots"
+        "record of more than {limit} bytes at byte {offset} of {path}, which is what a slot of this worker has room for; give it more memory (--memory) or fewer slots"
     )]
     NoRoom {
         /// As the user named it.
