@@ -42,7 +42,7 @@ const ENTRIES_MAX: usize = 100_000;
 /// A folder in the system's for temporary files, removed when dropped.
 pub struct ScratchFolder {
     path: PathBuf,
-    _hold: FolderLock,
+    hold: Option<FolderLock>,
 }
 
 impl ScratchFolder {
@@ -55,7 +55,7 @@ impl ScratchFolder {
         sweep(&place);
         let path = place.join(name(what, &Secret::generate().map_err(io::Error::other)?));
         let hold = make(&path)?;
-        Ok(Self { path, _hold: hold })
+        Ok(Self { path, hold: Some(hold) })
     }
 
     /// Where it is.
@@ -67,6 +67,8 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
+        // Some file systems keep what is open, under another name, and with it the folder.
+        drop(self.hold.take());
         if let Err(error) = remove(&self.path) {
             tracing::warn!(folder = %self.path.display(), %error, "a temporary folder could not be removed");
         }

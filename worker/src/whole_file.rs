@@ -53,8 +53,8 @@ pub fn create<E: From<io::Error>>(
     promise: Promise,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
-    match draft(path, promise, write)?.persist_noclobber(path) {
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error.into()),
+    match persist_new(draft(path, promise, write)?, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
         _ => Ok(sync_name(path, promise)?),
     }
 }
@@ -68,7 +68,7 @@ pub fn create_new(
     promise: Promise,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    draft(path, promise, write)?.persist_noclobber(path).map_err(|error| error.error)?;
+    persist_new(draft(path, promise, write)?, path)?;
     sync_name(path, promise)
 }
 
@@ -175,6 +175,19 @@ fn draft<E: From<io::Error>>(
         draft.as_file().sync_all()?;
     }
     Ok(draft)
+}
+
+/// Gives a draft its name, unless something has it. Without hard links (exFAT, many FUSE mounts) an empty file claims the
+/// name, and is then replaced.
+fn persist_new(draft: NamedTempFile, path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{PermissionDenied, Unsupported};
+    match draft.persist_noclobber(path) {
+        Err(error) if matches!(error.error.kind(), PermissionDenied | Unsupported) => {
+            File::options().write(true).create_new(true).open(path)?;
+            Ok(error.file.persist(path).map(drop)?)
+        }
+        persisted => Ok(persisted.map(drop)?),
+    }
 }
 
 fn named_as_draft() -> tempfile::Builder<'static, 'static> {

@@ -1,7 +1,8 @@
 //! The output directory: what is refused before a task starts, what is published, what comes back after a failure.
 
 use crate::support::data::{Random, tool};
-use crate::support::{Finished, Sandbox, oracle};
+use crate::support::sandbox::PROGRAM;
+use crate::support::{Finished, Sandbox, is_root, oracle};
 use std::fs;
 use std::path::Path;
 
@@ -422,4 +423,34 @@ fn success_file_lists_the_parts_with_their_sizes_and_checksums() {
         assert_eq!(part["crc32c"], crc32c::crc32c(&bytes), "{}", part["name"]);
     }
     assert_eq!(success["records"], 3);
+}
+
+#[test]
+fn output_goes_where_there_are_no_hard_links_and_no_removal_of_open_files() {
+    if !is_root("file systems of its own") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "b\na\n");
+    let made = "dd if=/dev/zero of=image bs=1M count=32 2>/dev/null && mkfs.exfat image >/dev/null && loop=$(losetup -f --show image)";
+    let exfat = format!("{made} && mount.exfat-fuse -o fmask=0133,dmask=0022 $loop there >/dev/null");
+    let cases = [
+        ("mount.exfat-fuse", exfat.as_str(), "umount there; losetup -d $loop"),
+        ("bindfs", "mkdir src; bindfs src there", "umount there"),
+    ];
+    for (needed, mount, unmount) in cases {
+        let script = format!(
+            "command -v {needed} >/dev/null || exit 77; rm -rf place; mkdir -p place/there; cd place; {mount} || exit 77; mkdir there/tmp
+            TMPDIR=$PWD/there/tmp \"$0\" run sort \"$1\" --quiet --reduces 1 --output there/out; code=$?
+            cat there/out/part-*; ls -A there/out there/tmp; {unmount}; exit $code"
+        );
+        let finished =
+            sandbox.program(Path::new("unshare"), ["-m", "sh", "-c", &script, PROGRAM, &input]).finish();
+        if finished.status.code() == Some(77) {
+            crate::support::say_skipped(needed, "it is not installed");
+            continue;
+        }
+        let said = finished.expect_code(0).stdout_text();
+        assert_eq!(said, "a\nb\nthere/out:\n_SUCCESS\npart-00000\n\nthere/tmp:\n", "{needed}");
+    }
 }

@@ -205,7 +205,7 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");
     let complete = begin == CLOSING && folder.look(SUCCESS).is_ok();
     let probe = format!("{PROBE}{nonce}").parse().map_err(io::Error::other)?;
-    let dead = OutputDirectory { folder, temporary, probe, made: claim.made, _lock: file };
+    let dead = OutputDirectory { folder, temporary, probe, made: claim.made, lock: Some(file) };
     if complete {
         drop(dead.clear_away());
     } else {

@@ -69,7 +69,7 @@ impl OutputDirectory {
             // It is held by whoever closes the output, as long as that lives.
             file.try_lock().ok()?;
             let made = submission.output_made;
-            let left = Self { folder, temporary, probe: probe.clone(), made, _lock: file };
+            let left = Self { folder, temporary, probe: probe.clone(), made, lock: Some(file) };
             return Some(if how == claim::CLOSING { Left::Closing(left) } else { Left::Abandoning(left) });
         }
         None

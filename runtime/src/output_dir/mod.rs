@@ -54,8 +54,8 @@ pub(crate) struct OutputDirectory {
     probe: PlainName,
     /// The directory was made by this job.
     made: bool,
-    /// The claim file, with this process's lock on it.
-    _lock: File,
+    /// The claim file, with this process's lock on it, until the claim is given back.
+    lock: Option<File>,
 }
 
 impl OutputDirectory {
@@ -136,7 +136,7 @@ impl OutputDirectory {
         let named = format!("{}{nonce}", PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
         let (temporary, lock) = mark(&folder, &probe, made, sync)?;
-        let claimed = Self { folder, temporary, probe, made, _lock: lock };
+        let claimed = Self { folder, temporary, probe, made, lock: Some(lock) };
         claim::sweep(&claimed.folder);
         let cleared = replaceable(&claimed.folder, overwrite).and_then(|there| match there.is_empty() {
             true => Ok(()),
@@ -183,7 +183,7 @@ impl OutputDirectory {
             temporary.refuse_shared()?;
             let made = submission.output_made;
             let lock = claim::hold(&temporary, &probe, made, job)?;
-            Ok(Self { folder, temporary, probe, made, _lock: lock })
+            Ok(Self { folder, temporary, probe, made, lock: Some(lock) })
         };
         adopting().map_err(OutputError::io("take over the claim on", path))
     }

@@ -135,12 +135,14 @@ pub(super) enum Published<'a> {
     Unknown,
 }
 
-/// What is left of a claim that was given back: a folder with the claim's file, which is locked until both go with this.
+/// What is left of a claim that was given back: a folder with the claim's file; both go with this.
 #[derive(Debug)]
 pub(crate) struct RetiredClaim(OutputDirectory);
 
 impl Drop for RetiredClaim {
     fn drop(&mut self) {
+        // Some file systems keep what is open, under another name. Its owner lives, so no other process takes it.
+        drop(self.0.lock.take());
         let (folder, retired) = (&self.0.folder, self.0.retired());
         if let Err(error) = remove_retrying(|| folder.remove_tree(&retired)) {
             tracing::warn!(path = %folder.path(&retired).display(), %error, "could not be removed");

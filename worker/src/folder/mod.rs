@@ -219,8 +219,15 @@ impl Folder {
         match rustix::fs::renameat_with(&self.handle, name, &to.handle, new, RenameFlags::NOREPLACE) {
             // Many network file systems lack the flag; a hard link refuses to replace just the same.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rustix::fs::linkat(&self.handle, name, &to.handle, new, AtFlags::empty())?;
-                self.remove_file(name)
+                match rustix::fs::linkat(&self.handle, name, &to.handle, new, AtFlags::empty()) {
+                    Ok(()) => self.remove_file(name),
+                    // Without hard links (exFAT, many FUSE mounts) an empty file claims the name, and is then replaced.
+                    Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK) => {
+                        drop(to.create(new)?);
+                        self.rename(name, to, new)
+                    }
+                    Err(error) => Err(error.into()),
+                }
             }
             done => Ok(done?),
         }
