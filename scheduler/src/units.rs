@@ -71,12 +71,12 @@ impl std::error::Error for SpanError {}
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// A number of `s` (which may be left out), `ms`, `us` or `min`, at least 0; to the nanosecond.
+    /// A number of `s`, `ms`, `us` or `min`, at least 0; to the nanosecond.
     fn from_str(text: &str) -> Result<Span, SpanError> {
         let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let factor = match unit {
-            "" | "s" => 1e9,
+            "s" => 1e9,
             "ms" => 1e6,
             "us" => 1e3,
             "min" => 60e9,
@@ -210,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_read_with_their_unit_and_seconds_without() {
+    fn spans_are_read_with_their_unit_alone() {
         for (text, ns) in
-            [("1s", 1_000_000_000), ("0.5", 500_000_000), ("100ms", 100_000_000), ("2min", 120_000_000_000)]
+            [("1s", 1_000_000_000), ("0.5s", 500_000_000), ("100ms", 100_000_000), ("2min", 120_000_000_000)]
         {
             assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
         }
-        for text in ["", "s", "-1s", "1h", "inf", "nan", "1 s s"] {
+        for text in ["", "s", "5", "-1s", "1h", "inf", "nan", "1 s s"] {
             assert_eq!(text.parse::<Span>(), Err(SpanError), "{text}");
         }
     }

@@ -151,7 +151,15 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     if let Site::Embedded(config) = &options.site {
         registry.make_estimator(&config.deciders.estimator).map_err(usage)?;
     }
-    check(registry, &file.workload, &options)?;
+    if let Err(error) = check(registry, &file.workload, &options) {
+        let of_job = |job: &String| file.jobs.iter().find(|(name, _)| name == job);
+        let place = match &error {
+            CompareError::Unknown { job, .. } => of_job(job).map(|(_, place)| *place),
+            _ => None,
+        };
+        let place = place.map(|place| format!("{}, {place}", flags.workload.display()));
+        return Err(place.into_iter().fold(error.into(), anyhow::Error::context));
+    }
     let mut remarks = file.remarks.clone();
     if matches!(options.site, Site::Given(_)) && !file.cluster.is_empty() {
         remarks.push(
@@ -232,8 +240,8 @@ fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
     match local.into_iter().find(|(path, _)| !Path::new(path).exists()) {
         None => Ok(()),
-        Some((path, line)) => {
-            let words = format!("is not there; the job on line {line} of {} reads it", workload.display());
+        Some((path, place)) => {
+            let words = format!("does not exist; it is named in {}, {place}", workload.display());
             Err(InputFileError::new(Path::new(path), words))
         }
     }

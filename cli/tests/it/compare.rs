@@ -147,9 +147,14 @@ fn mistakes_are_told_before_anything_starts() {
     refused(WORKLOAD, "fifo,fiar", 2, &["did you mean `fair`?"]);
     refused(WORKLOAD, "srpt", 2, &["can only be simulated"]);
     refused(&WORKLOAD.replace("--map-time", "--map-tine"), "fifo", 2, &["--map-tine"]);
-    refused("[[job]]\nname = \"wordcuont\"\n", "fifo", 2, &["did you mean `wordcount`?"]);
+    refused(
+        "[[job]]\nname = \"wordcuont\"\n",
+        "fifo",
+        2,
+        &["w.toml, line 2, column 8", "did you mean `wordcount`?"],
+    );
     let missing = "[[job]]\nname = \"wordcount\"\ninputs = [\"none.txt\"]\n";
-    refused(missing, "fifo", 4, &["none.txt: is not there", "line 1 of"]);
+    refused(missing, "fifo", 4, &["none.txt: does not exist", "w.toml, line 3, column 10"]);
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let planned = ["compare", &workload, "--policy", "fifo,fair", "--against", "max-srpt", "--out", &out];
     sandbox.run(planned).expect_code(2).expect_words(&["`max-srpt`, which is not compared", "fifo, fair"]);

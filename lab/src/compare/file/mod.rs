@@ -32,10 +32,27 @@ pub struct WorkloadFile {
     pub workload: Workload,
     /// Flags of the cluster as if they had been typed, names without hyphens before them.
     pub cluster: Vec<(&'static str, String)>,
-    /// Input files and folders that must be there, and the line that names each.
-    pub inputs: Vec<(String, usize)>,
+    /// Input files and folders that must be there, and where each is named.
+    pub inputs: Vec<(String, FilePlace)>,
+    /// The jobs that must be known, and where each is named.
+    pub jobs: Vec<(String, FilePlace)>,
     /// Remarks for people, such as lines of a trace that were skipped.
     pub remarks: Vec<String>,
+}
+
+/// A place in a text, both numbers from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FilePlace {
+    /// The line.
+    pub line: usize,
+    /// The character in it.
+    pub column: usize,
+}
+
+impl std::fmt::Display for FilePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
 }
 
 /// What is wrong with a workload file.
@@ -61,14 +78,14 @@ pub enum FileError {
     },
     /// A key that means nothing.
     #[error(
-        "{file}, line {line}: {table} has no key `{key}`{}; there is {known}",
+        "{file}, {place}: {table} has no key `{key}`{}; there is {known}",
         nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
     )]
     Key {
         /// The file.
         file: String,
-        /// The line.
-        line: usize,
+        /// Where in it.
+        place: FilePlace,
         /// The table.
         table: &'static str,
         /// The key.
@@ -79,12 +96,12 @@ pub enum FileError {
         known: String,
     },
     /// A value that makes no sense.
-    #[error("{file}, line {line}: `{key}` of {table} is {value}, which is not {wanted}")]
+    #[error("{file}, {place}: `{key}` of {table} is {value}, which is not {wanted}")]
     Value {
         /// The file.
         file: String,
-        /// The line.
-        line: usize,
+        /// Where in it.
+        place: FilePlace,
         /// The table.
         table: &'static str,
         /// The key.
@@ -141,10 +158,11 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
     }
     let data: Vec<DataSet> =
         top.tables("data", "[[data]]")?.iter().map(data_set).collect::<Result<_, _>>()?;
-    let mut inputs = Vec::new();
-    let mut kinds = Vec::new();
+    let (mut inputs, mut jobs, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
     for table in top.tables("job", "[[job]]")? {
         kinds.push(kind(&table, folder, &mut inputs)?);
+        refuse_missing_data(&table, &kinds[kinds.len() - 1], &data)?;
+        jobs.push((kinds[kinds.len() - 1].job.clone(), table.place("name")));
     }
     let arrivals_table = top.table("arrivals", "[arrivals]")?;
     let mut workload = match &arrivals_table {
@@ -174,7 +192,7 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
         };
         return Err(table.refuse(key, format!("usable: {error}")));
     }
-    Ok(WorkloadFile { workload, cluster, inputs, remarks })
+    Ok(WorkloadFile { workload, cluster, inputs, jobs, remarks })
 }
 
 fn arrivals(table: &Table<'_>) -> Result<Workload, FileError> {
@@ -245,7 +263,7 @@ fn size(table: &Table<'_>, key: &'static str) -> Result<Option<u64>, FileError> 
 /// Largest number of parts, weight of a pool and so on; beyond it a number is a slip.
 const LARGE: i64 = 100_001;
 
-fn kind(table: &Table<'_>, folder: &Path, inputs: &mut Vec<(String, usize)>) -> Result<Kind, FileError> {
+fn kind(table: &Table<'_>, folder: &Path, inputs: &mut Vec<(String, FilePlace)>) -> Result<Kind, FileError> {
     let job = table.text("name")?.ok_or_else(|| table.refuse("name", "the name of a job"))?;
     let mut kind = Kind::new(&job, &[]);
     kind.label = table.text("label")?.unwrap_or(job);
@@ -258,7 +276,7 @@ fn kind(table: &Table<'_>, folder: &Path, inputs: &mut Vec<(String, usize)>) -> 
         }
         let last = kind.arguments[kind.arguments.len() - 1].clone();
         if !input.starts_with(super::workload::DATA_MARK) {
-            inputs.push((last, table.line()));
+            inputs.push((last, table.place("inputs")));
         }
     }
     let count = table.whole("count", 1..JOBS_MAX as i64 + 1)?;
@@ -282,6 +300,25 @@ fn kind(table: &Table<'_>, folder: &Path, inputs: &mut Vec<(String, usize)>) -> 
     kind.plays_exact = kind.exact.is_some() && kind.job == "synthetic";
     table.done()?;
     Ok(kind)
+}
+
+/// Refuses arguments that name generated data of which there is none.
+fn refuse_missing_data(table: &Table<'_>, kind: &Kind, data: &[DataSet]) -> Result<(), FileError> {
+    for argument in &kind.arguments {
+        for named in argument.split(super::workload::DATA_MARK).skip(1) {
+            let name = named.strip_prefix('/').unwrap_or(named).split(['/', ',', '=']).next();
+            if !data.iter().any(|set| Some(set.name.as_str()) == name) {
+                let key = if table.has("inputs") { "inputs" } else { "args" };
+                let names: Vec<_> = data.iter().map(|set| set.name.as_str()).collect();
+                let wanted = format!(
+                    "a path of a [[data]] ({}): `{argument}`",
+                    if names.is_empty() { "there is none".to_owned() } else { names.join(", ") }
+                );
+                return Err(table.refuse(key, wanted));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sizes that are known before.

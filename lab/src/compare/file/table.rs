@@ -3,7 +3,7 @@
 //!
 //! Not here: which keys there are.
 
-use super::FileError;
+use super::{FileError, FilePlace};
 use gristmill_scheduler::catalogue::nearest;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -21,8 +21,12 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub fn line(self, place: usize) -> usize {
-        1 + self.text.as_bytes()[..place.min(self.text.len())].iter().filter(|&&byte| byte == b'\n').count()
+    /// Line and column of a byte, both from 1.
+    pub fn place(self, at: usize) -> FilePlace {
+        let before = &self.text[..self.text.floor_char_boundary(at)];
+        let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
+        let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count();
+        FilePlace { line, column }
     }
 }
 
@@ -41,9 +45,9 @@ impl<'a> Table<'a> {
         Self { source, name, table, at, known: RefCell::default() }
     }
 
-    /// The line on which the table begins.
-    pub fn line(&self) -> usize {
-        self.source.line(self.at)
+    /// Where the value of a key begins, or the table if it is missing.
+    pub fn place(&self, key: &str) -> FilePlace {
+        self.source.place(self.table.get(key).map_or(self.at, |value| value.span().start))
     }
 
     fn take(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
@@ -61,7 +65,7 @@ impl<'a> Table<'a> {
         let value = self.table.get(key);
         FileError::Value {
             file: self.source.name.to_owned(),
-            line: value.map_or_else(|| self.line(), |value| self.source.line(value.span().start)),
+            place: self.place(key),
             table: self.name,
             key,
             value: value.map_or_else(|| "missing".to_owned(), |value| self.shown(value.span())),
@@ -89,7 +93,7 @@ impl<'a> Table<'a> {
                 let name = key.get_ref().to_string();
                 Err(FileError::Key {
                     file: self.source.name.to_owned(),
-                    line: self.source.line(key.span().start),
+                    place: self.source.place(key.span().start),
                     table: self.name,
                     nearest: nearest(&name, known.iter().copied()).map(str::to_owned),
                     key: name,
@@ -161,7 +165,7 @@ impl<'a> Table<'a> {
         number.ok_or_else(|| self.refuse(key, format!("a whole number from {} to {last}", range.start)))
     }
 
-    /// Seconds: a number, or a text such as `200ms`.
+    /// Seconds of a text such as `200ms`.
     pub fn seconds(&self, key: &'static str) -> Result<Option<f64>, FileError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         seconds(value.get_ref()).map(Some).ok_or_else(|| self.refuse(key, TIME_WANTED))
@@ -169,7 +173,8 @@ impl<'a> Table<'a> {
 
     pub fn seconds_list(&self, key: &'static str) -> Result<Option<Vec<f64>>, FileError> {
         let Some(value) = self.take(key) else { return Ok(None) };
-        let refused = || self.refuse(key, "a list of times such as [0, 1.5, \"200ms\"]");
+        let refused =
+            || self.refuse(key, "a list of times such as [\"0s\", \"1.5s\", \"200ms\"], each with its unit");
         let list = value.get_ref().as_array().ok_or_else(refused)?;
         list.iter().map(|one| seconds(one.get_ref()).ok_or_else(refused)).collect::<Result<_, _>>().map(Some)
     }
@@ -200,7 +205,7 @@ impl<'a> Table<'a> {
     }
 }
 
-const TIME_WANTED: &str = "a time such as \"200ms\", \"1.5s\" or \"2min\", or a number of seconds";
+const TIME_WANTED: &str = "a time with its unit, such as \"200ms\", \"1.5s\" or \"2min\"";
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
     let number = match value {
@@ -224,20 +229,16 @@ fn typed(value: &DeValue<'_>) -> Option<String> {
 }
 
 fn seconds(value: &DeValue<'_>) -> Option<f64> {
-    let seconds = match value {
-        DeValue::String(text) => parse_seconds(text),
-        _ => number(value),
-    };
-    seconds.filter(|seconds| (0.0..=1e9).contains(seconds))
+    value.as_str().and_then(parse_seconds).filter(|seconds| (0.0..=1e9).contains(seconds))
 }
 
-/// Seconds of a text such as `200ms`, `1.5s`, `2min` or `3`.
+/// Seconds of a text such as `200ms`, `1.5s`, `2min` or `1h`.
 pub(crate) fn parse_seconds(text: &str) -> Option<f64> {
     let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let (number, unit) = text.split_at(digits);
     let factor = match unit.trim_start() {
         "ms" => 1e-3,
-        "" | "s" => 1.0,
+        "s" => 1.0,
         "min" => 60.0,
         "h" => 3600.0,
         _ => return None,
