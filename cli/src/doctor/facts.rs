@@ -8,7 +8,7 @@ use gristmill_runtime::client::{Client, ClientError, HeardCheck};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::{Bytes, Span};
-use gristmill_worker::agent::check::{WorkerCheck, wall_ms};
+use gristmill_worker::agent::check::{PROBE, WorkerCheck, fingerprint, wall_ms};
 use gristmill_worker::http::{Endpoint, HttpError, ListenAddress, Phase};
 use std::fs;
 use std::io;
@@ -30,6 +30,8 @@ pub(super) struct MachineFacts {
     pub memory_available_bytes: u64,
     /// What is to be used; `None`: a share of what there is.
     pub memory_named_bytes: Option<u64>,
+    /// The path that all are to see, if nothing is there on this machine.
+    pub missing: Option<PathBuf>,
     /// Worker processes.
     pub workers: u32,
     pub folders: Vec<FolderFacts>,
@@ -85,6 +87,8 @@ pub(super) struct ClusterFacts {
     pub trouble: Option<String>,
     /// The path that all are to see.
     pub path: Option<PathBuf>,
+    /// What is under it here.
+    pub fingerprint: Option<u32>,
     pub workers: Vec<WorkerFacts>,
     /// Workers of which nothing was heard, so that they are none any more, and how long ago that was.
     pub given_up: Vec<(GivenUpWorker, Span)>,
@@ -172,6 +176,7 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
         memory_bytes: gristmill_worker::machine_memory_bytes(),
         memory_available_bytes: memory_available_bytes(),
         memory_named_bytes: named.map(|text| parse_bytes(text)).transpose().map_err(anyhow::Error::msg)?,
+        missing: flags.path.clone().filter(|path| !path.exists()),
         workers: count,
         folders: folders.into_iter().map(|path| FolderFacts { free: free(&path), path }).collect(),
         state: unwritable_state(settings, flags),
@@ -243,7 +248,7 @@ fn threads_of(status: &str, user: u32) -> Option<u64> {
 /// Bytes that are free in a folder in which a file can be made.
 fn free(folder: &Path) -> Result<u64, String> {
     let probe = || -> io::Result<u64> {
-        let file = folder.join(format!(".gristmill-doctor-{}", std::process::id()));
+        let file = folder.join(format!("{PROBE}{}", std::process::id()));
         fs::File::create_new(&file)?;
         fs::remove_file(&file)?;
         let stat = rustix::fs::statvfs(folder)?;
@@ -255,7 +260,14 @@ fn free(folder: &Path) -> Result<u64, String> {
 fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<ClusterFacts> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let path = flags.path.as_deref().map(std::path::absolute).transpose()?;
-    let (master, checks) = client.check_workers(path.as_deref())?;
+    // Two directories of one name: a file that comes into one of them is not in the other.
+    let name = format!("{PROBE}{}-{}", std::process::id(), wall_ms());
+    let probe = path.as_ref().filter(|path| path.is_dir()).map(|path| path.join(name));
+    let probe = probe.filter(|probe| fs::File::create_new(probe).is_ok());
+    let fingerprint = path.as_deref().and_then(fingerprint);
+    let checked = client.check_workers(path.as_deref(), probe.as_deref());
+    let _ = probe.map(fs::remove_file);
+    let (master, checks) = checked?;
     let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {
         worker: status.worker,
         host: status.host,
@@ -278,6 +290,7 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
         build: master.build,
         trouble: master.trouble,
         path,
+        fingerprint,
         workers: workers.collect(),
         given_up: given_up.collect(),
     })

@@ -71,6 +71,10 @@ fn machine(facts: &MachineFacts) -> Vec<Finding> {
         ));
     }
     findings.extend(folders(facts));
+    if let Some(path) = &facts.missing {
+        let wrong = format!("{} does not exist on this machine", path.display());
+        findings.push(finding(wrong, "check the name, or mount it here"));
+    }
     if let Some((folder, why)) = &facts.state {
         let wrong = format!("nothing can be written to {}, for the state folder: {why}", folder.display());
         findings.push(finding(
@@ -228,6 +232,14 @@ fn of_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64) -> Vec
             "mount it there under the same name, or stay attached: then files go over HTTP, without --detach";
         findings.push(finding(wrong, remedy));
     }
+    // A probe that came and went proves more than names and sizes do.
+    let differs = check.sees_probe.map_or(check.fingerprint != all.fingerprint, |sees| !sees);
+    if let (Some(true), Some(path), true) = (check.sees, &all.path, differs) {
+        let wrong = format!("{who} sees something else under {} than this machine", path.display());
+        let remedy =
+            "mount the same directory on both, or stay attached: then files go over HTTP, without --detach";
+        findings.push(finding(wrong, remedy));
+    }
     for (peer, why) in all.workers.iter().zip(&check.unreached) {
         // Nobody hears of one that stands still: that is said once, of itself.
         if let Some(why) = why
@@ -286,6 +298,8 @@ mod tests {
                     disk_free_bytes: 10 << 30,
                     build: "b".to_owned(),
                     sees: Some(true),
+                    sees_probe: Some(true),
+                    fingerprint: None,
                     unreached: vec![None, None],
                 },
                 30,
@@ -297,6 +311,7 @@ mod tests {
                 memory_bytes: 8 << 30,
                 memory_available_bytes: 4 << 30,
                 memory_named_bytes: Some(2 << 30),
+                missing: None,
                 workers: 2,
                 folders: vec![FolderFacts { path: "/tmp".into(), free: Ok(10 << 30) }],
                 state: None,
@@ -312,6 +327,7 @@ mod tests {
                 build: "b".to_owned(),
                 trouble: None,
                 path: Some("/data".into()),
+                fingerprint: Some(7),
                 workers: vec![worker(1), worker(2)],
                 given_up: Vec::new(),
             }),
@@ -340,7 +356,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 22] = [
+        let faults: [Fault; 25] = [
             (
                 |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
                 "nothing can listen on [::1]:7: in use",
@@ -393,6 +409,15 @@ mod tests {
             (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill folder of worker-2 on host"),
             (|it| said(it).0.build = "old".into(), "worker-2 on host is build old"),
             (|it| said(it).0.sees = Some(false), "worker-2 on host does not see /data"),
+            (|it| it.machine.missing = Some("/data".into()), "/data does not exist on this machine"),
+            (
+                |it| said(it).0.sees_probe = Some(false),
+                "worker-2 on host sees something else under /data than this machine",
+            ),
+            (
+                |it| (said(it).0.sees_probe, said(it).0.fingerprint) = (None, Some(8)),
+                "worker-2 on host sees something else under /data than this machine",
+            ),
             (
                 |it| said(it).0.unreached[0] = Some("no route".into()),
                 "worker-2 on host does not reach worker-1 at 192.0.2.1:7001: no route",

@@ -11,6 +11,7 @@ use crate::terminal::stdout_line;
 use clap::Args;
 use facts::MasterFacts;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_worker::http::ListenAddress;
 use serde_json::json;
 use std::path::PathBuf;
@@ -56,7 +57,8 @@ pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> 
             MasterFacts::None => "; no master is known here".to_owned(),
             MasterFacts::Unusable { .. } => "; nothing behind the master".to_owned(),
             MasterFacts::There(cluster) => {
-                format!(", the master and {} worker(s), and the ways between them", cluster.workers.len())
+                let workers = counted(cluster.workers.len() as u64, "worker", "workers");
+                format!(", the master and {workers}, and the ways between them")
             }
         };
         let result = if findings.is_empty() { "nothing is wrong" } else { "all else is well" };

@@ -298,7 +298,7 @@ impl AsyncClient {
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
-    /// What each worker says of itself, of its ways to the others, and whether it sees this path; in the order of the
+    /// What each worker says of itself, of its ways to the others, and whether it sees this path and a probe below it; in the order of the
     /// workers of the master that is answered too. All are asked at once, and each is given up after a few seconds
     /// ([`check`](gristmill_worker::agent::check) names them).
     ///
@@ -307,10 +307,12 @@ impl AsyncClient {
     pub async fn check_workers(
         &self,
         path: Option<&Path>,
+        probe: Option<&Path>,
     ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
         let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
         let peers = master.workers.iter().map(|worker| worker.endpoint.clone()).collect();
-        let request = CheckRequest { peers, path: path.map(FilePath::from) };
+        let request =
+            CheckRequest { peers, path: path.map(FilePath::from), probe: probe.map(FilePath::from) };
         let body = serde_json::to_vec(&request).map_err(|source| ClientError::Answer { source })?;
         let mut asked = JoinSet::new();
         for (number, worker) in master.workers.iter().enumerate() {

@@ -393,8 +393,9 @@ impl Client {
     pub fn check_workers(
         &self,
         path: Option<&Path>,
+        probe: Option<&Path>,
     ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
-        self.block_on(self.core.check_workers(path))
+        self.block_on(self.core.check_workers(path, probe))
     }
 
     /// [`AsyncClient::logs`].
