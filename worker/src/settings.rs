@@ -9,6 +9,7 @@ use crate::protocol::SlotCounts;
 use gristmill_scheduler::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 /// Settings of one worker process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub struct WorkerSettings {
     pub speed: f64,
     /// How many times as long its slots are made to take for what they compute, at least 1; waiting is not stretched.
     pub slow: f64,
+    /// How long a job is to take here, so that people can watch it.
+    pub watched: Option<WatchedJob>,
     /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
     pub nic_bytes_per_second: Option<NonZeroU64>,
     /// Memory for collectors, map outputs and gathered segments.
@@ -48,6 +51,7 @@ impl WorkerSettings {
             slots,
             speed: 1.0,
             slow: 1.0,
+            watched: None,
             nic_bytes_per_second: None,
             memory,
             disk_reserve: Self::DISK_RESERVE,
@@ -63,6 +67,24 @@ impl WorkerSettings {
     #[must_use]
     pub fn sends_all(&self) -> bool {
         self.shuffle == Shuffle::Http || self.nic_bytes_per_second.is_some()
+    }
+}
+
+/// How long each job of a cluster is to take: its attempts take their shares of that at least.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WatchedJob {
+    /// Time of a job.
+    pub takes: Duration,
+    /// Slots of the cluster.
+    pub slots: u32,
+}
+
+impl WatchedJob {
+    /// Time of an attempt of a job with this many tasks, which run in waves of one task for each slot.
+    #[must_use]
+    pub fn attempt(self, maps: u32, reduces: u32) -> Duration {
+        let waves = |tasks: u32| tasks.div_ceil(self.slots.max(1));
+        self.takes / waves(maps).saturating_add(waves(reduces)).max(1)
     }
 }
 

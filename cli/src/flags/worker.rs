@@ -10,10 +10,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::rate::parse_rate;
 use gristmill_runtime::size::parse_bytes;
-use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::protocol::{SLOTS_MAX, SlotCounts};
-use gristmill_worker::settings::{Shuffle, WorkerSettings};
+use gristmill_worker::settings::{Shuffle, WatchedJob, WorkerSettings};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Worker processes of one machine.
 const WORKERS_MAX: u32 = 1000;
@@ -23,6 +24,9 @@ const SPEEDS_MAX: usize = 1000;
 
 /// The slowest pace: a millisecond of computing takes ten seconds.
 const SLOW_MAX: f64 = 10_000.0;
+
+/// Longest time that a job can be made to take.
+const WATCHED_MAX: Span = Span::whole_seconds(3600);
 
 /// The slowest slots: a second of work takes 1,000 s.
 const SPEED_MIN: f64 = 0.001;
@@ -45,8 +49,8 @@ pub struct WorkerFlags {
     /// Slow the workers' slots down: 0.5 takes twice as long; a list such as 1,0.5 is for the workers in turn
     #[arg(long, global = true, value_name = "S,...")]
     pub speed: Option<String>,
-    /// Pace a job so that people can watch it: 5x takes five times as long for what it computes; waiting is not stretched
-    #[arg(long, global = true, value_name = "TIMES", conflicts_with = "speed")]
+    /// Pace jobs so that people can watch them: with 30s a job takes about that long; with 5x five times as long for what it computes, and waiting is not stretched
+    #[arg(long, global = true, value_name = "TIME|TIMES", conflicts_with = "speed")]
     pub slow: Option<String>,
     /// Slow each worker's shuffle down, in and out: 50MB/s, 64MiB/s, 400Mbit/s
     #[arg(long, global = true, value_name = "RATE")]
@@ -117,11 +121,14 @@ impl WorkerFlags {
         let reserve = reserve.map(|text| {
             parse_bytes(text).map(Bytes).map_err(|error| usage(format!("--disk-reserve: {error}")))
         });
-        let slow = self.slow.as_deref().map(parse_slow).transpose()?;
+        let watched = self.slow.as_deref().and_then(parse_watched);
+        let watched = watched.map(|takes| WatchedJob { takes, slots: count.saturating_mul(slots.total()) });
+        let slow = self.slow.as_deref().filter(|_| watched.is_none()).map(parse_slow).transpose()?;
         // What the file says of speeds is for another purpose.
-        let speeds = if slow.is_some() { Vec::new() } else { speeds };
+        let speeds = if self.slow.is_some() { Vec::new() } else { speeds };
         let each = WorkerSettings {
             slow: slow.unwrap_or(1.0),
+            watched,
             nic_bytes_per_second,
             disk_reserve: reserve.transpose()?.unwrap_or(WorkerSettings::DISK_RESERVE),
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
@@ -190,8 +197,16 @@ fn parse_slow(text: &str) -> anyhow::Result<f64> {
     let times = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
     match times.filter(|times| (1.0..=SLOW_MAX).contains(times)) {
         Some(times) => Ok(times),
-        None => Err(usage(format!("--slow {text} must be from 1x to {SLOW_MAX}x, such as 5x"))),
+        None => Err(usage(format!(
+            "--slow {text} must be a time of up to {WATCHED_MAX}, such as 30s, or from 1x to {SLOW_MAX}x, such as 5x"
+        ))),
     }
+}
+
+/// The time that a job is to take: `30s`, always with a unit.
+fn parse_watched(text: &str) -> Option<Duration> {
+    let span = text.parse::<Span>().ok().filter(|span| 0 < span.0 && *span <= WATCHED_MAX);
+    span.map(|span| Duration::from_nanos(span.0))
 }
 
 fn parse_speeds(text: &str) -> anyhow::Result<Vec<f64>> {

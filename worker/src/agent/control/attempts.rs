@@ -87,7 +87,8 @@ impl Agent {
         let settings = &self.config.settings;
         // A runner keeps the pace itself.
         let pace = if shipped { (1.0, 1.0) } else { (settings.slow, settings.speed) };
-        let progress = Arc::new(slot_progress(pace, parking));
+        let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
+        let progress = Arc::new(slot_progress(pace, parking).of_at_least(least.unwrap_or_default()));
         // One answer at most: the permit is asked for once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);

@@ -59,6 +59,8 @@ pub struct Progress {
     hold: Hold,
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
+    /// Time that the attempt takes at least, and when it began.
+    least: (Duration, OnceLock<Instant>),
     bad_records: OnceLock<BadRecords>,
     elsewhere: OnceLock<RanElsewhere>,
 }
@@ -92,6 +94,11 @@ impl Progress {
             pacer: Mutex::new(Pacer::new(speed, Duration::ZERO)),
         });
         Self { hold: Hold::new(parking), pacing, ..Self::default() }
+    }
+
+    /// For an attempt that takes this long at least, so that people can watch it.
+    pub(crate) fn of_at_least(self, least: Duration) -> Self {
+        Self { least: (least, OnceLock::new()), ..self }
     }
 
     /// The records that the attempt leaves out go here; said once.

@@ -86,6 +86,7 @@ impl Progress {
     /// The attempt begins in this slot: from now on its pace counts.
     pub fn begin(&self, slot: u32) {
         self.hold.begin(slot);
+        let _ = self.least.1.set(Instant::now());
         if let Some(pacing) = &self.pacing {
             let now = pacing.epoch.elapsed();
             *pacing.pacer() = Pacer::new(pacing.speed, now);
@@ -102,6 +103,15 @@ impl Progress {
             && self.signals.fetch_and(!PACED, Relaxed) & PACED != 0
         {
             self.wait_for_work(pacing, false);
+        }
+        let (least, begun) = &self.least;
+        while let Some(rest) = begun.get().and_then(|begun| least.checked_sub(begun.elapsed()))
+            && !rest.is_zero()
+            && !self.is_cancelled()
+        {
+            let before = Instant::now();
+            self.hold.sleep(rest.min(WAIT_SLICE), false);
+            self.paced_ns.fetch_add(before.elapsed().as_nanos() as u64, Relaxed);
         }
     }
 }
