@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Runs cases of public bug reports, each a folder with a run.sh that exits with 0 if right, 77 if skipped, and else if wrong.
+# Usage: scripts/reports.sh [FOLDER [PROGRAM]]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cases=${1:-../shared/cases/reports}
+export GM=${2:-$PWD/target/debug/gristmill} PYTHONPATH=$PWD/python
+if [[ ! -d $cases ]]; then
+    echo "reports.sh: skipped: there is no folder $cases" >&2
+    exit 0
+fi
+
+declare -A package_of=([xz]=xz-utils [lz4]=lz4 [zstd]=zstd [mount.exfat-fuse]=exfat-fuse [mkfs.exfat]=exfatprogs [bindfs]=bindfs)
+missing=()
+for program in "${!package_of[@]}"; do
+    command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+if ((${#missing[@]})) && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+    { apt-get update -qq && apt-get install -y -qq "${missing[@]}"; } >/dev/null ||
+        echo "reports.sh: could not install ${missing[*]}; cases that need them are skipped" >&2
+fi
+
+wrong=0
+for run in "$cases"/*/run.sh; do
+    code=0
+    said=$(timeout 600 "$run" 2>&1 | tail -n 1; exit "${PIPESTATUS[0]}") || code=$?
+    printf '%s: %s\n' "$(basename "$(dirname "$run")")" "$said"
+    [[ $code == 0 || $code == 77 ]] || wrong=$((wrong + 1))
+done
+if ((wrong)); then
+    echo "reports.sh: $wrong wrong" >&2
+    exit 1
+fi
