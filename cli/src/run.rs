@@ -4,8 +4,9 @@ use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
 use crate::narrate::{JobNarrator, NarrateFlags};
+use crate::page::LivePage;
 use crate::settings::Settings;
-use crate::terminal::{stderr_text, stdout_line, written};
+use crate::terminal::{stderr_text, stdout_line, stdout_records, written};
 use crate::usage::usage;
 use crate::{advice, page, printed, private_file, processes, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -41,7 +42,15 @@ pub fn run_command(registry: &Registry) -> Command {
                 .long("show")
                 .global(true)
                 .action(clap::ArgAction::SetTrue)
-                .help("Print a link to the live page of this run, and keep it there until Enter"),
+                .help("Open the live page of this run in a browser, print its link, and keep it there until Enter"),
+        )
+        .arg(
+            clap::Arg::new("no_open")
+                .long("no-open")
+                .global(true)
+                .requires("show")
+                .action(clap::ArgAction::SetTrue)
+                .help("Print the link of --show only, and open no browser"),
         );
     with_jobs(command, registry)
 }
@@ -133,12 +142,22 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut client = Client::within(runtime.clone(), core);
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
-    let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref() };
-    if shows {
-        say!("live page: {}", page::link(&cluster.join_line().endpoint, &client.page_code()?));
-    }
+    let page = match shows {
+        true => Some(LivePage {
+            link: page::link(&cluster.join_line().endpoint, &client.page_code()?),
+            folder: (!typed.get_flag("no_open")).then(|| cluster.folder()),
+        }),
+        false => None,
+    };
+    let page = page.as_ref();
+    let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref(), page };
     let result = work.carry_out(&mut client, &options, &job, shown);
-    if shows && *ended.borrow() == 0 {
+    // Of a job that did not come to be there is nothing to see.
+    let has_ended_job = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ClientError::Job { .. }));
+    if shows && *ended.borrow() == 0 && result.as_ref().err().is_none_or(has_ended_job) {
+        if let Err(error) = &result {
+            say!("{}", gristmill_runtime::chain(error.as_ref()));
+        }
         say!("the page stays until you press Enter");
         runtime.block_on(page::wait_for_enter(ended.clone()));
     }
@@ -217,7 +236,7 @@ fn submit_with(
         client,
         &options,
         job,
-        ResultView { print: printed.is_some(), cores: None, narrator: None },
+        ResultView { print: printed.is_some(), cores: None, narrator: None, page: None },
     )
 }
 
@@ -230,6 +249,8 @@ struct ResultView<'a> {
     cores: Option<u32>,
     /// Who tells how it came about.
     narrator: Option<&'a JobNarrator>,
+    /// Where it is seen meanwhile.
+    page: Option<&'a LivePage<'a>>,
 }
 
 /// A job, or rounds of jobs, ready to go.
@@ -270,7 +291,10 @@ impl PreparedWork {
     ) -> anyhow::Result<u8> {
         match self {
             PreparedWork::Job(job) => run_job(client, job, options, flags, shown),
-            PreparedWork::Rounds(rounds, typed) => run_rounds(client, (&*rounds, &typed), options, flags),
+            PreparedWork::Rounds(rounds, typed) => {
+                shown.page.into_iter().for_each(LivePage::show);
+                run_rounds(client, (&*rounds, &typed), options, flags)
+            }
         }
     }
 }
@@ -349,7 +373,9 @@ fn run_job(
     let mut outlook_due = !flags.report.quiet;
     let mut workers_missed = false;
     let result = client.run_prepared(job, options, &mut |status| {
-        seen = Some(status.job);
+        if seen.replace(status.job).is_none() {
+            shown.page.into_iter().for_each(LivePage::show);
+        }
         if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
             outlook_due = false;
             progress.say(&outlook.words);
@@ -390,7 +416,7 @@ fn run_job(
 fn finish(
     report: &JobReport,
     flags: &JobFlags,
-    ResultView { print, cores, narrator }: ResultView<'_>,
+    ResultView { print, cores, narrator, .. }: ResultView<'_>,
 ) -> anyhow::Result<()> {
     if flags.report.json {
         let mut value = json!({"output": report.output, "status": report.status});
@@ -406,11 +432,10 @@ fn finish(
         }
         stdout_line(&serde_json::to_string_pretty(&value)?)?;
     } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
-        let mut out = io::stdout().lock();
         for part in report.parts() {
-            written(io::copy(&mut open_part(&part)?, &mut out))?;
+            stdout_records(open_part(&part)?)?;
         }
-        written(out.flush())?;
+        written(io::stdout().flush())?;
     }
     if !flags.report.quiet {
         let place = report.output.display().to_string();

@@ -1,7 +1,8 @@
 //! What a newcomer meets in the first hour: each stumble of a trial, which must not come back.
 
+use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line, start_worker};
-use crate::support::{Sandbox, until};
+use crate::support::{Sandbox, is_root, until};
 use crate::user_code::faulty_program;
 use std::fs;
 use std::path::Path;
@@ -196,7 +197,7 @@ fn standard_input_is_read_by_run_and_by_an_attached_submit_and_refused_where_nob
     let text = sandbox.write("text", "to be or not to be\n");
     let piped = |arguments: &str| {
         let script = format!("exec \"$0\" {arguments} < {text}");
-        sandbox.program(Path::new("sh"), ["-c", &script, crate::support::sandbox::PROGRAM]).finish()
+        sandbox.program(Path::new("sh"), ["-c", &script, PROGRAM]).finish()
     };
     let run = piped("run wordcount - --reduces 1 --workers 1").expect_code(0).stdout_text();
     assert_eq!(run, "be\t2\nnot\t1\nor\t1\nto\t2\n");
@@ -309,9 +310,88 @@ fn what_cannot_be_written_is_named_with_a_code_of_its_own() {
     let sandbox = Sandbox::new();
     for words in ["completions bash", "--help", "run --help"] {
         let script = format!("\"$0\" {words} > /dev/full");
-        let full = sandbox.program(Path::new("sh"), ["-c", &script, crate::support::sandbox::PROGRAM]);
+        let full = sandbox.program(Path::new("sh"), ["-c", &script, PROGRAM]);
         full.finish().expect_code(7).expect_words(&["could not write to standard output", "No space left"]);
     }
     let refused = sandbox.gristmill(["gen", "text", "/proc/there/is/none", "--size", "1KB"]).finish();
     refused.expect_code(3).expect_words(&["could not write /proc/there/is/none"]);
+}
+
+#[test]
+fn closed_streams_are_errors_for_whoever_uses_them() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "b\na");
+    let shell = |script: &str| sandbox.program(Path::new("sh"), ["-c", script, PROGRAM, &input]).finish();
+    for (script, code, words) in [
+        ("\"$0\" run sort \"$1\" --quiet >&-", 7, "could not write to standard output: it is closed"),
+        ("\"$0\" run sort \"$1\" --quiet 1</dev/null", 7, "could not write to standard output: it is closed"),
+        ("\"$0\" run sort \"$1\" --quiet --json >&-", 7, "it is closed"),
+        ("\"$0\" sim --list >&-", 7, "it is closed"),
+        ("\"$0\" completions bash >&-", 7, "it is closed"),
+        ("\"$0\" --help >&-", 7, "it is closed"),
+        ("\"$0\" --version >&-", 7, "it is closed"),
+        ("\"$0\" run sort - --quiet <&-", 4, "standard input is closed"),
+    ] {
+        shell(script).expect_code(code).expect_words(&[words]);
+    }
+    // What is closed and not used does no harm, and gives no file of ours its number.
+    let out = sandbox.text("out");
+    let unused = format!("\"$0\" run sort \"$1\" --quiet --reduces 1 --output {out} <&- >&- 2>&-");
+    shell(&unused).expect_code(0);
+    assert_eq!(std::fs::read_to_string(sandbox.path("out/part-00000")).unwrap(), "a\nb\n");
+}
+
+#[test]
+fn records_on_a_terminal_are_shown_without_what_drives_it() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "x\u{1b}[31mred\u{9b}\ty\n");
+    let line = format!("{PROGRAM} run sort {input} --quiet");
+    let shown = sandbox.program(Path::new("script"), ["-qec", &line, "/dev/null"]).finish().expect_code(0);
+    assert_eq!(shown.stdout_text(), "x\\u001b[31mred\\u009b\ty\r\n");
+    let piped = sandbox.gristmill(["run", "sort", &input, "--quiet"]).finish().expect_code(0);
+    assert_eq!(piped.stdout_text(), "x\u{1b}[31mred\u{9b}\ty\n");
+}
+
+#[test]
+fn signals_that_were_ignored_at_the_start_stay_ignored() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "b a\n");
+    let out = sandbox.text("out");
+    let script = format!("trap '' HUP; exec \"$0\" run wordcount {input} --workers 1 --output {out}");
+    sandbox.arm("reduce");
+    let running = sandbox.program(Path::new("sh"), ["-c", &script, PROGRAM]).start();
+    sandbox.stopped_at("reduce");
+    running.signal(rustix::process::Signal::HUP);
+    sandbox.go_on("reduce");
+    running.finish().expect_code(0);
+    assert!(sandbox.path("out/_SUCCESS").exists());
+}
+
+#[test]
+fn machine_without_loopback_or_proc_is_named() {
+    if !is_root("namespaces") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("input", "a\n");
+    let within = |flag: &str, before: &str| {
+        let script = format!("{before} exec \"$0\" run wordcount {input} --quiet");
+        sandbox.program(Path::new("unshare"), [flag, "sh", "-c", &script, PROGRAM]).finish().expect_code(3)
+    };
+    within("-n", "").expect_words(&["the loopback interface cannot be used", "ip link set lo up"]);
+    within("-m", "mount -t tmpfs none /proc &&").expect_words(&["/proc is not mounted"]);
+}
+
+#[test]
+fn names_are_looked_up_to_listen_and_messages_are_said_once() {
+    let sandbox = Sandbox::new();
+    let port = free_ports(1);
+    let master = sandbox.gristmill(["master", "--listen", &format!("localhost:{port}")]).start();
+    let join = await_join_line(&master);
+    assert_eq!(join.address.port(), port);
+    Standing::of(&sandbox, master, Vec::new(), join).end();
+    let wrong = sandbox.gristmill(["master", "--listen", "7072"]).finish().expect_code(2);
+    wrong.expect_words(&["write HOST:PORT"]);
+    let doubled = sandbox.gristmill(["run", "wordcount", "x", "--slow", "5", "--speed", "1"]).finish();
+    assert_eq!(doubled.expect_code(2).stderr.matches("error:").count(), 1);
 }

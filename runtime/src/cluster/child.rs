@@ -328,6 +328,15 @@ pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::C
     command.spawn()
 }
 
+/// Has the program of the system that opens files open one, and does not wait for it.
+///
+/// # Errors
+/// What the system says.
+pub fn start_opener(program: &str, file: &Path) -> io::Result<()> {
+    let mut command = std::process::Command::new(program);
+    command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
+}
+
 /// Starts a program of the system with these words, killed if this process drops it.
 pub(super) fn start_tool(program: &OsStr, words: &[String], stdin: Stdio) -> io::Result<Child> {
     let mut command = Command::new(program);

@@ -12,7 +12,7 @@ mod workers;
 
 pub use child::{
     ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild,
-    inherited, start_command, start_detached,
+    inherited, start_command, start_detached, start_opener,
 };
 pub use folders::{leave_folders, remove_folders};
 pub use strays::end_strays;
@@ -35,6 +35,7 @@ use gristmill_worker::protocol::SlotCounts;
 use hyper::Method;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -86,6 +87,20 @@ pub enum ClusterError {
         #[source]
         source: SecretError,
     },
+    /// The kernel's view of processes is missing, as in a bare chroot.
+    #[error(
+        "/proc is not mounted, and processes are started and recognized by it; mount it: `mount -t proc proc /proc`"
+    )]
+    NoProc,
+    /// The processes could not reach each other.
+    #[error(
+        "the loopback interface cannot be used, over which the processes of this machine reach each other; bring it up: \
+         `ip link set lo up`"
+    )]
+    NoLoopback {
+        #[source]
+        source: io::Error,
+    },
     /// Its processes could not do their work.
     #[error("a cluster cannot be started")]
     Descriptors {
@@ -104,7 +119,7 @@ pub struct Cluster {
     stop: watch::Sender<bool>,
     supervisors: JoinSet<Option<u8>>,
     folders: Vec<PathBuf>,
-    _holds: Vec<scratch::FolderLock>,
+    holds: Vec<scratch::FolderLock>,
 }
 
 impl Cluster {
@@ -114,6 +129,7 @@ impl Cluster {
     /// Whatever keeps the processes from starting; nothing is left behind then.
     pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
         descriptors::ensure_enough()?;
+        ensure_proc_and_loopback()?;
         let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let (folders, holds) = private_folders(&config.workers.spill_dirs, &secret)?;
         match Self::start_in(config, secret, folders.clone(), holds).await {
@@ -160,7 +176,7 @@ impl Cluster {
             stop,
             supervisors: JoinSet::new(),
             folders,
-            _holds: holds,
+            holds,
         };
         let plaintext = Plaintext::OnLoopback;
         let join = JoinLine { endpoint: cluster.master.clone(), token: made(Role::Work)?, plaintext };
@@ -195,7 +211,30 @@ impl Cluster {
         let path = format!("{ROOT}/shutdown");
         let _ = pool.request(&self.master, Some(&self.token), Method::POST, &path, full(Vec::new())).await;
         child::end(&mut self.master_child, self.master_stdin.take()).await;
+        // Some file systems keep what is open, under another name, and with it the folder.
+        self.holds.clear();
         remove_folders(&self.folders);
+    }
+}
+
+/// Refuses a machine on which processes can neither be started nor reach each other, before any is.
+fn ensure_proc_and_loopback() -> Result<(), ClusterError> {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkDown, NetworkUnreachable};
+    if cfg!(target_os = "linux") && !Path::new("/proc/self").exists() {
+        return Err(ClusterError::NoProc);
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    match listener.and_then(|listener| TcpStream::connect(listener.local_addr()?)) {
+        Err(source)
+            if matches!(
+                source.kind(),
+                AddrNotAvailable | HostUnreachable | NetworkDown | NetworkUnreachable
+            ) =>
+        {
+            Err(ClusterError::NoLoopback { source })
+        }
+        // All else is named where it happens again.
+        _ => Ok(()),
     }
 }
 
