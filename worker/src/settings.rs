@@ -38,6 +38,10 @@ pub struct WorkerSettings {
     pub permissions: Permissions,
     /// Folder in which attempts write down their pairs, for somebody who wants to read them.
     pub narration: Option<Box<FilePath>>,
+    /// The file with the join line, which is never input.
+    pub join_file: Option<Box<FilePath>>,
+    /// Directories of which it reads input; empty: any.
+    pub input_dirs: Vec<FilePath>,
 }
 
 impl WorkerSettings {
@@ -60,6 +64,8 @@ impl WorkerSettings {
             advertise: None,
             permissions: Permissions::default(),
             narration: None,
+            join_file: None,
+            input_dirs: Vec::new(),
         }
     }
 

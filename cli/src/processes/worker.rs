@@ -20,11 +20,13 @@ use gristmill_worker::agent::{
     crash, slots,
 };
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, ListenAddress, Transport};
+use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use gristmill_worker::{descriptors, fault};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,9 @@ pub struct WorkerCommand {
     /// Name or address under which other workers reach this one
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
+    /// Directory of which jobs may read input on this worker; several allowed [default: all that its user can read, except for state and spill directories]
+    #[arg(long, value_name = "DIR")]
+    input_dir: Vec<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
 }
@@ -113,6 +118,12 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     }
     workers.each.listen = listen;
     workers.each.advertise = flags.advertise.clone();
+    let canonical = |path: &PathBuf| {
+        let found = std::fs::canonicalize(path).map(|found| FilePath::from(found.as_path()));
+        found.map_err(|error| usage(format!("--input-dir {}: {error}", path.display())))
+    };
+    workers.each.input_dirs = flags.input_dir.iter().map(canonical).collect::<anyhow::Result<_>>()?;
+    workers.each.join_file = flags.master.join.as_ref().and_then(|join| canonical(join).ok()).map(Box::new);
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
     // What the listeners of the children would refuse is refused here, once.
     let is_root = rustix::process::geteuid().is_root();

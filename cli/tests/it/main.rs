@@ -35,6 +35,7 @@ mod crash;
 mod cuts;
 mod disk;
 mod doctor;
+mod doors;
 mod drain;
 mod faults;
 mod first_hour;

@@ -118,7 +118,7 @@ async fn answer_list(request: Request<Incoming>) -> Response<Body> {
     let listed = tokio::task::spawn_blocking(move || list_local(&path)).await;
     match listed {
         Ok(Ok(files)) => answer::json(StatusCode::OK, &files),
-        Ok(Err(error)) => answer::json(files::refusal(&error), &error.to_string()),
+        Ok(Err(error)) => answer::json(files::refusal(&error), &crate::error_text::chain(&error)),
         Err(_) => answer::status(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }

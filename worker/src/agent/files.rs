@@ -90,6 +90,10 @@ fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
         if same { Ok(()) } else { Err(StatusCode::CONFLICT) }
     };
     check()?;
+    // `/proc/self/mem` has the size 0 and the memory of this process behind its end.
+    if range.offset.checked_add(range.length).is_none_or(|end| end > range.stamp.size) {
+        return Err(StatusCode::CONFLICT);
+    }
     let mut bytes = vec![0; range.length as usize];
     file.read_exact_at(&mut bytes, range.offset).map_err(|source| match source.kind() {
         ErrorKind::UnexpectedEof => StatusCode::CONFLICT,
@@ -269,6 +273,11 @@ mod tests {
         let range = request(&path, 2);
         assert_eq!(read_range(&range).unwrap(), &b"bc"[..]);
         assert_eq!(read_range(&request(&path, 3)), Err(StatusCode::CONFLICT), "beyond the end");
+        let memory = RangeRequest {
+            offset: (&raw const range).addr() as u64,
+            ..request("/proc/self/mem".as_ref(), 8)
+        };
+        assert_eq!(read_range(&memory), Err(StatusCode::CONFLICT), "memory of this process");
         std::fs::write(&path, "abcd").unwrap();
         assert_eq!(read_range(&range), Err(StatusCode::CONFLICT));
         std::fs::remove_file(&path).unwrap();

@@ -167,6 +167,8 @@ pub async fn run(
 ) -> Result<WorkerExit, WorkerError> {
     let epoch = Instant::now();
     let store = Store::default();
+    let WorkerSettings { join_file, input_dirs, .. } = &config.settings;
+    crate::input::private::limit(join_file.as_deref(), input_dirs);
     let listener = config.bind.listen().await.map_err(|source| WorkerError::Listen { source })?;
     let address = listener.local_addr().map_err(|source| WorkerError::Start { source })?;
     let pin = match &config.bind.transport {

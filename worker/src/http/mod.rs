@@ -46,7 +46,7 @@ pub use pool::Pool;
 pub use private_file::{PrivateFileError, make_private_directory, read_private, replace_private};
 #[cfg(test)]
 pub(crate) use proof::answer_to_hello;
-pub use secret::{Secret, SecretError};
+pub use secret::{SECRET_FILE, Secret, SecretError, TOKENS_FILE};
 pub use serve::{PeerAddress, ServerConfig, ShownKey, serve};
 pub use tls::{Identity, IdentityError, Pin};
 pub use token::{Key, Token, TokenError};

@@ -22,6 +22,11 @@ use zeroize::Zeroizing;
 
 use super::private_file::{self, PrivateFileError};
 
+/// Name of the file with the cluster's secret in a state directory.
+pub const SECRET_FILE: &str = "secret";
+/// Name of the file next to it with the generation of tokens and those that were revoked.
+pub const TOKENS_FILE: &str = "tokens";
+
 /// Length of a secret in bytes.
 const SECRET_BYTES: usize = 32;
 /// Length of 32 bytes as unpadded base64url.

@@ -12,8 +12,9 @@
 
 use super::InputError;
 use super::glob::{DEPTH_MAX, expand};
-use super::local::{open_regular, refuse_special};
+use super::local::refuse_special;
 use super::path::FilePath;
+use super::private::{check_listed, open_regular};
 use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::tables::{Table, TableKind};
@@ -25,6 +26,7 @@ use std::fs::{DirEntry, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// What says that a directory is the output of a job.
 const SUCCESS: &str = "_SUCCESS";
@@ -157,7 +159,8 @@ pub(super) fn list_within(
     below: Subdirectories,
     names_max: usize,
 ) -> Result<Vec<ListedFile>, InputError> {
-    let mut walk = Walk { named: path, below, within: Vec::new(), names_left: names_max, names_max };
+    let mut walk =
+        Walk { named: path, below, within: Vec::new(), names_left: names_max, names_max, open: None };
     match std::fs::metadata(path.to_path()) {
         Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path.as_bytes()) => {
             let mut files = Vec::new();
@@ -236,6 +239,8 @@ struct Walk<'a> {
     within: Vec<(FolderId, FilePath)>,
     names_left: usize,
     names_max: usize,
+    /// Where the last named file lies, which may be listed.
+    open: Option<PathBuf>,
 }
 
 /// By which a folder is known, whatever name led to it: device and number.
@@ -245,8 +250,17 @@ impl Walk<'_> {
     /// A file, or all that a folder has.
     fn list(&mut self, path: &FilePath, metadata: &Metadata) -> Result<Vec<ListedFile>, InputError> {
         let mut files = Vec::new();
+        let parent = path.to_path().parent();
+        if metadata.is_dir() || parent != self.open.as_deref() {
+            self.check(path, metadata.is_dir())?;
+            self.open = parent.map(Path::to_owned);
+        }
         self.take_in(path, metadata, &mut files)?;
         Ok(files)
+    }
+
+    fn check(&self, path: &FilePath, is_directory: bool) -> Result<(), InputError> {
+        check_listed(path.to_path(), is_directory).map_err(|source| InputError::from_io(path, source))
     }
 
     fn take_in(
@@ -274,6 +288,7 @@ impl Walk<'_> {
     }
 
     fn list_folder(&mut self, folder: &FilePath) -> Result<Vec<ListedFile>, InputError> {
+        self.check(folder, true)?;
         let mut files = Vec::new();
         let mut bad = Vec::new();
         let is_output = folder.to_path().join(SUCCESS).is_file();

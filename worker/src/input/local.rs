@@ -9,16 +9,16 @@
 use super::lost_pages::Watch;
 use super::maps::{MAPS, MappedFiles};
 use super::path::FilePath;
+use super::private::open_regular;
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::stored::open_stored;
 use super::{FileAccess, InputError, OpenFile, RangeRead};
 use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::sync::Arc;
 
 /// Files up to this size are read; mapping one costs more than copying it.
@@ -314,13 +314,6 @@ impl LocalFile {
             FileContents::Read(_) => Ok(()),
         }
     }
-}
-
-/// Opens a file that was regular a moment ago.
-pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
-    // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(nonblocking).open(path)
 }
 
 #[allow(unsafe_code, reason = "memmap2 cannot know that nobody cuts the file short; see the module's text")]

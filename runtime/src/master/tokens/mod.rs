@@ -14,7 +14,8 @@ use crate::api::{JobOwner, Quota};
 use crate::role::Role;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::http::{
-    Endpoint, JoinLine, Key, Plaintext, Secret, Token, read_private, replace_private,
+    Endpoint, JoinLine, Key, Plaintext, SECRET_FILE, Secret, TOKENS_FILE, Token, read_private,
+    replace_private,
 };
 use name::{TokenName, check_label};
 use serde::{Deserialize, Serialize};
@@ -23,12 +24,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
-
-/// Name of the file with the secret in a state folder.
-const SECRET_FILE: &str = "secret";
-
-/// Name of the file with the generation of tokens and those that were revoked.
-const TOKENS_FILE: &str = "tokens";
 
 /// Version of the file.
 const SCHEMA: u32 = 1;

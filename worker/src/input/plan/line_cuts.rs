@@ -2,7 +2,7 @@
 
 use super::SPLITS_MAX;
 use crate::input::InputError;
-use crate::input::local::open_regular;
+use crate::input::open_regular;
 use crate::input::split::Piece;
 use std::io::Read;
 

@@ -2,7 +2,7 @@
 
 use crate::input::blocks::{BYTE_ORDER_MARK, sound_cuts};
 use crate::input::border::{QUOTE, RowCuts};
-use crate::input::local::open_regular;
+use crate::input::open_regular;
 use crate::input::path::FilePath;
 use crate::input::record::RecordFormat;
 use crate::input::split::{FileStamp, Piece};
