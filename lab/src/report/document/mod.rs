@@ -14,6 +14,9 @@ use std::fmt::Write;
 
 const STYLE: &str = include_str!("style.css");
 
+/// Styles of the page itself, and nothing else: no scripts, and nothing that is fetched.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
 /// Sections that belong together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
@@ -109,7 +112,8 @@ impl Document<'_> {
         let placed: Vec<Vec<Placed<'_>>> = self.parts.iter().map(Part::placed).collect();
         let title = plain(self.title);
         let mut out = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" \
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n\
              <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<a class=\"skip\" \
              href=\"#main\">Skip the contents</a>\n",
