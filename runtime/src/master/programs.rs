@@ -30,6 +30,9 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// Such chunks that wait for the socket, or for the disk.
 const CHUNKS_AHEAD: usize = 4;
 
+/// Programs that are on their way with one token at most, so that places are left to others.
+const UPLOADS_OF_TOKEN_MAX: usize = 8;
+
 /// What drafts begin with; no checksum does.
 const DRAFT: &str = "draft-";
 
@@ -60,6 +63,11 @@ pub(super) enum ProgramError {
         "the program that came has {bytes} bytes and checksum {sum}, and not the {said_bytes} bytes and checksum {said}"
     )]
     Other { bytes: u64, sum: ProgramSum, said_bytes: u64, said: ProgramSum },
+    /// Its token sends as many programs as it may.
+    #[error(
+        "{most} programs are on their way with the token {token}, and no more may be: wait for one of them"
+    )]
+    Uploads { token: String, most: usize },
     /// It did not come to its end.
     #[error("the program did not come to its end: {why}")]
     Broken { why: String },
@@ -82,8 +90,8 @@ pub(super) struct Programs {
 #[derive(Default)]
 struct Shelf {
     kept: BTreeMap<ProgramSum, KeptProgram>,
-    /// By the number of its draft, the bytes that a program is said to have.
-    arriving: BTreeMap<u64, u64>,
+    /// By the number of its draft, the bytes that a program is said to have, and the token that sends it.
+    arriving: BTreeMap<u64, (u64, String)>,
     drafts: u64,
 }
 
@@ -153,8 +161,9 @@ impl Programs {
         said: ShippedProgram,
         body: Incoming,
         live: &BTreeSet<ProgramSum>,
+        token: &str,
     ) -> Result<(), ProgramError> {
-        let number = self.make_room(said.bytes, live)?;
+        let number = self.make_room(said.bytes, live, token)?;
         let (sender, chunks) = channel(CHUNKS_AHEAD);
         let programs = self.clone();
         let writing = tokio::task::spawn_blocking(move || programs.write((said, number), chunks));
@@ -225,13 +234,20 @@ impl Programs {
         Ok(())
     }
 
+    /// Bytes of the programs that a token is sending.
+    pub(super) fn arriving_of(&self, token: &str) -> u64 {
+        let shelf = self.shelf();
+        let sent = shelf.arriving.values().filter(|(_, sender)| sender == token).map(|(bytes, _)| *bytes);
+        sent.fold(0, u64::saturating_add)
+    }
+
     /// Whether there can be room for a program: before it is sent, as who sends a long body hears no word meanwhile.
     pub(super) fn fits(&self, bytes: u64, live: &BTreeSet<ProgramSum>) -> Result<(), ProgramError> {
         let ProgramLimits { count_max, bytes_max } = self.limits;
         let bytes_max = bytes_max.get();
         let shelf = self.shelf();
         let stay = shelf.kept.iter().filter(|(sum, _)| live.contains(sum)).map(|(_, kept)| kept.bytes);
-        let stay: Vec<u64> = stay.chain(shelf.arriving.values().copied()).collect();
+        let stay: Vec<u64> = stay.chain(shelf.arriving.values().map(|(bytes, _)| *bytes)).collect();
         let (kept, kept_bytes) = (stay.len(), stay.into_iter().fold(0, u64::saturating_add));
         match kept < count_max as usize && kept_bytes.saturating_add(bytes) <= bytes_max {
             true => Ok(()),
@@ -241,17 +257,20 @@ impl Programs {
 
     /// Lets those go that no live job is of, used longest ago first, until there is room for one of so many bytes. Answers
     /// the number of its draft.
-    fn make_room(&self, bytes: u64, live: &BTreeSet<ProgramSum>) -> Result<u64, ProgramError> {
+    fn make_room(&self, bytes: u64, live: &BTreeSet<ProgramSum>, token: &str) -> Result<u64, ProgramError> {
         let ProgramLimits { count_max, bytes_max } = self.limits;
         let bytes_max = bytes_max.get();
         let Shelf { kept, arriving, drafts } = &mut *self.shelf();
+        if UPLOADS_OF_TOKEN_MAX <= arriving.values().filter(|(_, sender)| sender == token).count() {
+            return Err(ProgramError::Uploads { token: token.to_owned(), most: UPLOADS_OF_TOKEN_MAX });
+        }
         loop {
             let count = kept.len() + arriving.len();
-            let said = kept.values().map(|kept| kept.bytes).chain(arriving.values().copied());
+            let said = kept.values().map(|kept| kept.bytes).chain(arriving.values().map(|(bytes, _)| *bytes));
             let kept_bytes = said.fold(0_u64, u64::saturating_add);
             if count < count_max as usize && kept_bytes.saturating_add(bytes) <= bytes_max {
                 *drafts += 1;
-                arriving.insert(*drafts, bytes);
+                arriving.insert(*drafts, (bytes, token.to_owned()));
                 return Ok(*drafts);
             }
             let idle = kept.iter().filter(|(sum, _)| bytes <= bytes_max && !live.contains(sum));
@@ -317,7 +336,7 @@ mod tests {
 
     /// Hands in bytes as a submitter would that says they are this program.
     fn hand_in(programs: &Programs, said: ShippedProgram, text: &str) -> Result<(), ProgramError> {
-        let number = programs.make_room(said.bytes, &BTreeSet::new())?;
+        let number = programs.make_room(said.bytes, &BTreeSet::new(), "submit-ada")?;
         let (sender, chunks) = channel(text.len() + 1);
         for byte in text.bytes() {
             sender.try_send(Ok(Bytes::copy_from_slice(&[byte]))).unwrap();
@@ -363,7 +382,7 @@ mod tests {
         let [a, b, c] = [("aaa", 1), ("bbb", 3), ("ccc", 2)].map(|(text, age)| keep(&programs, text, age));
         let here = |program| programs.shelf().kept.contains_key(&program);
         let room = |bytes, live: &BTreeSet<ProgramSum>| {
-            let number = programs.make_room(bytes, live)?;
+            let number = programs.make_room(bytes, live, "submit-ada")?;
             programs.shelf().arriving.remove(&number);
             Ok::<_, ProgramError>(())
         };
@@ -387,12 +406,12 @@ mod tests {
     #[test]
     fn programs_on_their_way_count_as_if_they_were_there() {
         let (_folder, programs) = opened(3, 10);
-        let number = programs.make_room(6, &BTreeSet::new()).unwrap();
-        let full = programs.make_room(5, &BTreeSet::new()).unwrap_err();
+        let number = programs.make_room(6, &BTreeSet::new(), "submit-ada").unwrap();
+        let full = programs.make_room(5, &BTreeSet::new(), "submit-ada").unwrap_err();
         assert!(matches!(full, ProgramError::NoRoom { kept: 1, kept_bytes: 6, .. }), "{full}");
         let (_, nothing) = channel(1);
         assert!(programs.write((program("longer"), number), nothing).is_err(), "it has not come");
-        programs.make_room(5, &BTreeSet::new()).unwrap();
+        programs.make_room(5, &BTreeSet::new(), "submit-ada").unwrap();
     }
 
     #[test]
@@ -408,5 +427,17 @@ mod tests {
         assert!(!path.join("draft-7").exists() && path.join("other").exists());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
         assert!(Programs::open(&path, ProgramLimits::USUAL).is_err(), "others can put programs there");
+    }
+
+    #[test]
+    fn token_that_sends_programs_without_end_leaves_places_to_others() {
+        let (_folder, programs) = opened(64, 1000);
+        for _ in 0..UPLOADS_OF_TOKEN_MAX {
+            programs.make_room(2, &BTreeSet::new(), "submit-ada").unwrap();
+        }
+        let refused = programs.make_room(2, &BTreeSet::new(), "submit-ada").unwrap_err();
+        assert!(matches!(refused, ProgramError::Uploads { .. }), "{refused}");
+        assert_eq!(programs.arriving_of("submit-ada"), 2 * UPLOADS_OF_TOKEN_MAX as u64);
+        programs.make_room(2, &BTreeSet::new(), "submit-bob").unwrap();
     }
 }

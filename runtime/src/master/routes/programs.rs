@@ -12,6 +12,16 @@ use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes in a second that an upload has on average, but for [`UPLOAD_TIME_LEAST`].
+const UPLOAD_RATE_MIN: u64 = 64 << 10;
+
+/// Time that every upload may take.
+const UPLOAD_TIME_LEAST: Duration = Duration::from_secs(60);
+
+/// Between two looks whether the token of an upload still holds.
+const TOKEN_LOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// The programs of a master that takes any.
 fn programs(handle: &MasterHandle) -> Result<&Arc<Programs>, RouteRefusal> {
@@ -37,12 +47,14 @@ fn named((sum, bytes): (&str, &str)) -> Result<ShippedProgram, RouteRefusal> {
 /// The programs of jobs that have not ended, if the quota of the token with this key has room for this one.
 async fn live(
     handle: &MasterHandle,
+    programs: &Programs,
     program: ShippedProgram,
     key: &ShownKey,
 ) -> Result<BTreeSet<ProgramSum>, RouteRefusal> {
     let owner = handle.tokens.owner(&key.0);
+    let arriving = owner.as_ref().map_or(0, |owner| programs.arriving_of(&owner.token));
     let look = move |state: &MasterState, _| {
-        let room = state.check_bytes(owner.as_ref(), program.bytes);
+        let room = state.check_bytes(owner.as_ref(), program.bytes.saturating_add(arriving));
         room.map(|()| state.live_programs())
     };
     let live = handle.query(look).await.ok_or_else(RouteRefusal::ending)?;
@@ -52,6 +64,7 @@ async fn live(
 fn refused(error: &ProgramError) -> RouteRefusal {
     let (status, code) = match error {
         ProgramError::NoRoom { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::ProgramRoom),
+        ProgramError::Uploads { .. } => (StatusCode::TOO_MANY_REQUESTS, ErrorCode::Quota),
         ProgramError::Disk { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::Register),
         ProgramError::Other { .. } | ProgramError::Broken { .. } => {
             (StatusCode::BAD_REQUEST, ErrorCode::Program)
@@ -65,7 +78,9 @@ pub(super) async fn look(handle: &MasterHandle, named_by: (&str, &str), key: &Sh
     let (programs, program) = (programs(handle)?, named(named_by)?);
     let is_here = programs.list().contains(&program);
     if !is_here {
-        programs.fits(program.bytes, &live(handle, program, key).await?).map_err(|error| refused(&error))?;
+        programs
+            .fits(program.bytes, &live(handle, programs, program, key).await?)
+            .map_err(|error| refused(&error))?;
     }
     ok(&is_here)
 }
@@ -78,8 +93,24 @@ pub(super) async fn put(
     body: Incoming,
 ) -> Answered {
     let (programs, program) = (programs(handle)?, named(named_by)?);
-    let taken = programs.receive(program, body, &live(handle, program, key).await?).await;
-    taken.map_err(|error| refused(&error))?;
+    let live = live(handle, programs, program, key).await?;
+    let token = handle.tokens.owner(&key.0).map(|owner| owner.token).unwrap_or_default();
+    let time = UPLOAD_TIME_LEAST.saturating_add(Duration::from_secs(program.bytes / UPLOAD_RATE_MIN));
+    let ended = async {
+        while handle.tokens.find(&key.0).is_some() {
+            tokio::time::sleep(TOKEN_LOOK_PAUSE).await;
+        }
+    };
+    let refusal = |status, why| Err(RouteRefusal::new(status, ErrorCode::Program, why));
+    // What is dropped here leaves no draft.
+    tokio::select! {
+        taken = programs.receive(program, body, &live, &token) => taken.map_err(|error| refused(&error))?,
+        () = tokio::time::sleep(time) => {
+            let why = format!("the program has not come within {} s: send 64 KiB in each second", time.as_secs());
+            return refusal(StatusCode::REQUEST_TIMEOUT, why);
+        }
+        () = ended => return refusal(StatusCode::UNAUTHORIZED, "the token of this upload ended".to_owned()),
+    }
     Ok(answer::status(StatusCode::NO_CONTENT))
 }
 
