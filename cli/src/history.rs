@@ -1,7 +1,7 @@
 //! `history`, `trace JOB` and `report JOB`: what is kept of jobs that have ended, of earlier masters too.
 
 use crate::flags::MasterFlags;
-use crate::query::{parse_job, table};
+use crate::query::{owner, parse_job, table};
 use crate::settings::Settings;
 use crate::terminal::{complain, stdout_line};
 use crate::{private_file, report, trace};
@@ -96,6 +96,7 @@ fn listed(jobs: &[JobStatus]) -> String {
         [
             job.job.to_string(),
             job.name.clone(),
+            owner(job),
             job.state.word().to_owned(),
             job.ended_ns.map_or_else(|| "-".to_owned(), |_| Span(job.flow_ns()).to_string()),
             Bytes(job.totals.map_bytes_in).to_string(),
@@ -105,7 +106,7 @@ fn listed(jobs: &[JobStatus]) -> String {
             job.output.to_string(),
         ]
     });
-    table(["JOB", "NAME", "STATE", "FLOW", "INPUT", "RECORDS", "SUBMITTED", "ENDED", "OUTPUT"], rows)
+    table(["JOB", "NAME", "OWNER", "STATE", "FLOW", "INPUT", "RECORDS", "SUBMITTED", "ENDED", "OUTPUT"], rows)
 }
 
 /// `gristmill trace JOB`.

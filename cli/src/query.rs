@@ -193,6 +193,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         [
             job.job.to_string(),
             job.name.clone(),
+            owner(job),
             job.state.word().to_owned(),
             format!("{}/{}", job.maps.done, job.maps.total),
             format!("{}/{}", job.reduces.done, job.reduces.total),
@@ -210,6 +211,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     let header = [
         "JOB",
         "NAME",
+        "OWNER",
         "STATE",
         "MAPS",
         "REDUCES",
@@ -225,6 +227,11 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     ];
     stdout_line(&table(header, rows))?;
     Ok(exit::OK)
+}
+
+/// Token that submitted a job.
+pub fn owner(job: &JobStatus) -> String {
+    job.owner.clone().unwrap_or_else(|| "-".to_owned())
 }
 
 /// The time from arrival to deadline, and how that stands.

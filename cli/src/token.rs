@@ -3,11 +3,12 @@
 //! Not here: what tokens are (`http::Token`) and what each may do (`master::tokens`).
 
 use crate::flags::MasterFlags;
+use crate::query::table;
 use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::{Args, Subcommand};
-use gristmill_runtime::api::{Quota, Role};
+use gristmill_runtime::api::{Quota, Role, TokenList};
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_runtime::size::parse_bytes;
@@ -28,6 +29,7 @@ Examples:
   gristmill token new work --label laptop --output laptop.join
   gristmill token new view --output page.join
   gristmill token new submit --label ada --jobs 2 --slots 4 --disk 1GiB --output ada.join
+  gristmill token list
   gristmill token revoke work-laptop@0
   gristmill token rotate --grace 600")]
 pub struct TokenCommand {
@@ -54,6 +56,12 @@ enum Action {
         /// Print the join line on stdout also where that is no terminal: whoever reads it there has the token
         #[arg(long)]
         print_join: bool,
+    },
+    /// List tokens that were made, used since the master started, or revoked
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Let a token open nothing any more: workers that joined with it, and jobs that are followed with it, are lost
     Revoke {
@@ -118,10 +126,28 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
             }
             say!("this is {name}; `gristmill token revoke {name}` ends it");
         }
+        Action::List { json: true } => stdout_line(&serde_json::to_string_pretty(&client.tokens()?)?)?,
+        Action::List { json: false } => stdout_line(&listed(&client.tokens()?))?,
         Action::Revoke { name } => client.revoke_token(name)?,
         Action::Rotate { grace } => client.rotate_tokens(Duration::from_secs(*grace))?,
     }
     Ok(exit::OK)
+}
+
+fn listed(list: &TokenList) -> String {
+    let rows = list.tokens.iter().map(|token| {
+        let quota = token.quota.unwrap_or_default();
+        let number = |most: Option<u64>| most.map_or_else(|| "-".to_owned(), |most| most.to_string());
+        [
+            token.name.clone(),
+            if token.holds { "valid" } else { "ended" }.to_owned(),
+            token.seen_seconds_ago.map_or_else(|| "-".to_owned(), |ago| format!("{ago} s ago")),
+            number(quota.jobs_max.map(u64::from)),
+            number(quota.slots_max.map(u64::from)),
+            number(quota.disk_bytes_max),
+        ]
+    });
+    table(["NAME", "STATE", "USED", "JOBS", "SLOTS", "DISK"], rows)
 }
 
 /// Makes a file that only its owner may read; one that is there is not touched.

@@ -364,6 +364,9 @@ fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
         | ErrorCode::Exact
         | ErrorCode::Spec => (exit::USAGE, None),
         ErrorCode::Ending | ErrorCode::JobForgotten => (exit::CLUSTER, None),
+        ErrorCode::Owner => {
+            (exit::UNAUTHORISED, Some("`gristmill jobs` lists owners; an admin token cancels any job"))
+        }
         ErrorCode::Quota => (
             exit::CANCELLED,
             Some("`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas"),

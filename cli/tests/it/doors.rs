@@ -1,8 +1,12 @@
 //! Those who hold a token and reach beyond it: for secrets of the cluster, for jobs and uploads of others.
 
-use crate::support::Sandbox;
+use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
+use crate::support::{Sandbox, until};
+use serde_json::Value;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 /// The join file of a new token.
 fn token(sandbox: &Sandbox, role: &str, label: &str, more: &[&str]) -> String {
@@ -49,5 +53,121 @@ fn submit_token_reads_no_secret_of_the_cluster_as_input_of_a_worker() {
     standing.await_workers(2);
     read("worker-2:", &input).expect_code(0).expect_words(&["succeeded"]);
     read("worker-2:", &outside).expect_code(4).expect_words(&["outside of --input-dir"]);
+    standing.end();
+}
+
+/// A `POST` with a token, `NAME:KEY`; answers the status and the body.
+fn post(standing: &Standing<'_>, token: &str, path: &str, body: &str) -> (u16, String) {
+    let (host, bearer) = (standing.join.address.to_string(), format!("Bearer {token}"));
+    let form = [("Host", host.as_str()), ("Authorization", &bearer), ("Content-Type", "application/json")];
+    let answer = request_with(standing.join.address, "POST", path, &form, body.as_bytes());
+    (answer.status, answer.text())
+}
+
+#[test]
+fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let [ada, bob] = ["ada", "bob"].map(|label| token(&sandbox, "submit", label, &[]));
+    let input = sandbox.write("text", "a\n");
+    let submit = |join: &str, output: &str| {
+        let output = sandbox.text(output);
+        let words = ["submit", "wordcount", &input, "--detach", "--output", &output, "--join", join];
+        sandbox.gristmill(words).finish().expect_code(0).stdout_text().trim().to_owned()
+    };
+    let cancel = |job: &str, join: &str| sandbox.gristmill(["cancel", job, "--join", join]).finish();
+    let (first, second) = (submit(&ada, "one"), submit(&ada, "two"));
+    let third = submit(&sandbox.text("state/join"), "three");
+    cancel(&first, &bob)
+        .expect_code(6)
+        .expect_words(&["submit-ada", "submit-bob cancels its own jobs alone"]);
+    cancel(&third, &ada).expect_code(6).expect_words(&["with admin"]);
+    // A page is worth what the token that asked for it is worth.
+    let page = |join: &str| {
+        let key = JoinLine::read(&fs::read_to_string(join).unwrap()).token;
+        let (_, code) = post(&standing, &key, "/api/v1/page/submit", "null");
+        let code: Value = serde_json::from_str(&code).unwrap();
+        let host = standing.join.address.to_string();
+        let form = [("Host", host.as_str()), ("Content-Type", "application/json")];
+        let body = serde_json::json!({ "code": code["code"] }).to_string();
+        let entered = request_with(standing.join.address, "POST", "/page/enter", &form, body.as_bytes());
+        let entered: Value = serde_json::from_slice(&entered.body).unwrap();
+        entered["token"].as_str().unwrap().to_owned()
+    };
+    let path = format!("/api/v1/jobs/{first}/cancel");
+    assert_eq!(post(&standing, &page(&bob), &path, "").0, 403);
+    assert_eq!(standing.job(&first)["state"], "waiting");
+    assert_eq!(post(&standing, &page(&sandbox.text("state/join")), &path, "").0, 204);
+    cancel(&second, &ada).expect_code(0);
+    cancel(&third, &sandbox.text("state/join")).expect_code(0);
+    for list in ["jobs", "history"] {
+        let listed = sandbox.gristmill([list]).finish().expect_code(0).stdout_text();
+        let row =
+            |job: &str| listed.lines().find(|line| line.split_whitespace().next() == Some(job)).unwrap();
+        assert!(row(&first).contains("submit-ada") && row(&third).contains("admin"), "{listed}");
+    }
+    assert_eq!(standing.job(&second)["owner"], "submit-ada");
+    standing.end();
+}
+
+#[test]
+fn tokens_that_were_made_used_or_revoked_are_listed() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start(&sandbox, 0);
+    let ada = token(&sandbox, "submit", "ada", &["--jobs", "2"]);
+    token(&sandbox, "view", "screen", &[]);
+    sandbox.gristmill(["token", "revoke", "view-screen@0"]).finish().expect_code(0);
+    let listed = sandbox.gristmill(["token", "list"]).finish().expect_code(0).stdout_text();
+    let words = |name: &str| -> Vec<String> {
+        let line =
+            listed.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {listed}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(words("submit-ada@0"), ["submit-ada@0", "valid", "-", "2", "-", "-"]);
+    assert_eq!(words("view-screen@0")[1], "ended");
+    assert_eq!(words("admin@0")[..2], ["admin@0", "valid"]);
+    sandbox.gristmill(["token", "list", "--join", &ada]).finish().expect_code(6);
+    standing.end();
+}
+
+#[test]
+fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 0, &["--allow-ship"]);
+    let ada = JoinLine::read(&fs::read_to_string(token(&sandbox, "submit", "ada", &[])).unwrap()).token;
+    let host = standing.join.address.to_string();
+    let path = |number: usize| format!("/api/v1/programs/{number:064x}/1");
+    let bearer = format!("Bearer {ada}");
+    // A byte that never comes.
+    let start = |number: usize| {
+        let mut stream = TcpStream::connect(standing.join.address).unwrap();
+        let head = format!(
+            "PUT {} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\nContent-Length: 1\r\nConnection: \
+             close\r\n\r\n",
+            path(number)
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let held: Vec<TcpStream> = (0..8).map(start).collect();
+    let put = |bearer: &str| {
+        let form = [("Host", host.as_str()), ("Authorization", bearer)];
+        request_with(standing.join.address, "PUT", &path(99), &form, b"x").status
+    };
+    // The wrong byte is refused as such until all others are on their way.
+    until("the ninth upload to be refused", || (put(&bearer) == 429).then_some(()));
+    assert_eq!(put(&format!("Bearer {}", standing.join.token)), 400, "of another token");
+    sandbox.gristmill(["token", "revoke", "submit-ada@0"]).finish().expect_code(0);
+    for mut stream in held {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    }
+    until("all drafts to go", || {
+        let names = fs::read_dir(sandbox.path("state/programs")).unwrap();
+        (names.count() == 0).then_some(())
+    });
+    let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
+    assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &form).status, 401);
     standing.end();
 }

@@ -116,6 +116,8 @@ pub enum ErrorCode {
     Program,
     /// There is no room for another program.
     ProgramRoom,
+    /// The job is of another token.
+    Owner,
     /// The quota of the token does not allow it.
     Quota,
     /// The state folder cannot be written.

@@ -198,6 +198,9 @@ pub struct JobStatus {
     pub job: JobId,
     /// Its name.
     pub name: String,
+    /// Role and label of the token that submitted it; `None` of jobs of masters that did not remember it.
+    #[serde(default)]
+    pub owner: Option<String>,
     /// Its parameters as JSON text; in JSON what that text says.
     #[serde(with = "json_text")]
     pub parameters: String,

@@ -25,7 +25,9 @@ pub(crate) use self::page::EnterPage;
 pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, PageCode};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, JobAttended, OutputClosed, Submission};
-pub use self::tokens::{JobOwner, MadeToken, NewToken, Quota, RevokeToken, RotateTokens};
+pub use self::tokens::{
+    JobOwner, KnownToken, MadeToken, NewToken, Quota, RevokeToken, RotateTokens, TokenList,
+};
 pub use self::trace::{
     AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry, PathStep,
 };

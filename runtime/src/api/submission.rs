@@ -28,7 +28,7 @@ pub struct Submission {
     /// need not be the cluster's.
     #[serde(default)]
     pub program: Option<ShippedProgram>,
-    /// Whose it is, if a token with a quota submits it. Filled in by the master, whatever stands here.
+    /// Its owner. Filled in by the master, whatever stands here.
     #[serde(default)]
     pub owner: Option<JobOwner>,
     /// Name of the job in the registry.

@@ -23,7 +23,7 @@ impl Quota {
     }
 }
 
-/// Whose a job is: the token that it was submitted with, and what that one may take.
+/// Owner of a job: the token that it was submitted with, and what that one may take.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobOwner {
     /// Role and label of the token, without its generation.
@@ -50,6 +50,28 @@ pub struct NewToken {
 pub struct MadeToken {
     /// `NAME:KEY`: a secret.
     pub token: String,
+}
+
+/// Answer of `GET /api/v1/tokens`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TokenList {
+    /// Generation of tokens that are made now.
+    pub generation: u32,
+    /// Those that were made, used since the master started, or revoked, by their names.
+    pub tokens: Vec<KnownToken>,
+}
+
+/// A token of which a master knows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KnownToken {
+    /// `ROLE[-LABEL]@GENERATION`.
+    pub name: String,
+    /// False once it is revoked or of an earlier generation.
+    pub holds: bool,
+    /// Seconds since a request came with it; `None`: none has since the master started.
+    pub seen_seconds_ago: Option<u64>,
+    /// Limits of the jobs that are submitted with it.
+    pub quota: Option<Quota>,
 }
 
 /// Body of `POST /api/v1/tokens/revoke`.

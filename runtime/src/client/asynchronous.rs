@@ -12,7 +12,7 @@ use super::rounds::{InputFile, RoundInputs};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
     JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, Quota, ROOT,
-    RevokeToken, Role, RotateTokens, Submission, Turns,
+    RevokeToken, Role, RotateTokens, Submission, TokenList, Turns,
 };
 use crate::cluster_view::{ClusterListing, ClusterView, unseen};
 use crate::output_dir::{ClaimedOutput, Success};
@@ -161,6 +161,14 @@ impl AsyncClient {
         let wanted = NewToken { role, label: label.map(str::to_owned), quota };
         let made: MadeToken = parsed(&self.change(Method::POST, "tokens", &wanted).await?)?;
         made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
+    }
+
+    /// Tokens that the master knows of.
+    ///
+    /// # Errors
+    /// A token of ours that may not do this, or a master that cannot be reached.
+    pub async fn tokens(&self) -> Result<TokenList, ClientError> {
+        self.get(&format!("{ROOT}/tokens")).await
     }
 
     /// A code that opens the live page once, to look.

@@ -14,7 +14,7 @@ mod rounds;
 mod shipping;
 
 use crate::api::{
-    Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role, Turns,
+    Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role, TokenList, Turns,
 };
 use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
@@ -304,6 +304,14 @@ impl Client {
         quota: Option<Quota>,
     ) -> Result<Token, ClientError> {
         self.block_on(self.core.new_token(role, label, quota))
+    }
+
+    /// [`AsyncClient::tokens`].
+    ///
+    /// # Errors
+    /// Its errors.
+    pub fn tokens(&self) -> Result<TokenList, ClientError> {
+        self.block_on(self.core.tokens())
     }
 
     /// [`AsyncClient::page_code`].

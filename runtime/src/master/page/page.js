@@ -445,7 +445,7 @@ function jobRow(job) {
   const name = jobLink(job);
   const fetched = job.segments_total ? Math.min(100, Math.round((100 * job.totals.shuffle_segments) / job.segments_total)) : 0;
   const rest = left(job), waits = liveWorkers().length ? place(job) : ended(job) ? "" : "no workers";
-  const order = [waits, job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
+  const order = [waits, job.owner && "of " + job.owner, job.pool && "pool " + job.pool, job.priority && "priority " + job.priority,
     job.weight !== 1 && "weight " + job.weight, job.deadline_ns && deadline(job)].filter(Boolean);
   return [
     { node: name },
@@ -794,10 +794,15 @@ async function drawJob(id) {
 }
 
 /** By the name of the page's token, for what is shown alone: what is asked for the master's gate judges. */
-const mayCancel = () => /^(submit|admin)[-@]/.test(sessionStorage.getItem(TOKEN) ?? "");
+const mayCancel = (job) => {
+  // ROLE[-LABEL]@GENERATION, or ROLE@ASKER@GENERATION of a page that another token asked for.
+  const [own, asker, page] = (sessionStorage.getItem(TOKEN) ?? "").split(":")[0].split("@");
+  const owner = page ? asker : own;
+  return /^(submit|admin)(-|$)/.test(own) && (/^admin(-|$)/.test(owner) || owner === job?.owner);
+};
 
 function drawCancelling(job) {
-  const over = ended(job), may = mayCancel(), said = $("cancel-said");
+  const over = ended(job), may = mayCancel(job), said = $("cancel-said");
   // The question gives the focus back to the button, and that must not go with the focus.
   if (over) $("cancel-dialog").close();
   if (over && document.activeElement === $("cancel")) $("job-title").focus();

@@ -18,13 +18,14 @@
 //! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
 //! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
 //! | `GET /api/v1/turns` | who would get slots next by the policy, and why |
-//! | `POST /api/v1/jobs/JOB/cancel` | stop it |
+//! | `POST /api/v1/jobs/JOB/cancel` | stop it: the token that submitted it, or an admin's |
 //! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
 //! | `POST /api/v1/workers/ended` | a worker process has ended |
 //! | `POST /api/v1/workers/WORKER/drain` | it leaves once it has ended what it runs and others have what they lack of it |
 //! | `PUT /api/v1/policy` | others decide from now on; answers the status |
 //! | `GET /api/v1/estimator` | what the estimator has learned |
 //! | `PUT /api/v1/estimator` | it knows that from now on and nothing else; answers it |
+//! | `GET /api/v1/tokens` | tokens that were made, used or revoked |
 //! | `POST /api/v1/tokens` | make a token |
 //! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
 //! | `POST /api/v1/tokens/rotate` | make all tokens new |
@@ -51,7 +52,7 @@ use super::connection::attend;
 use super::input::{Ending, MasterHandle, MasterInput};
 use super::kept_job::KeptJob;
 use super::state::{Absence, ENDED_JOBS_MAX, MasterState, TaskName, explain_kept};
-use super::tokens::list_key;
+use super::tokens::{Tokens, list_key};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, Explanation, JobTrace, MasterStatus, OutputClosed, PolicyChange,
     ROOT, SCHEMA, WorkerEnded,
@@ -81,6 +82,7 @@ pub(super) fn route(path: &str) -> Option<Vec<&str>> {
 
 /// Answers one request.
 pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>) -> Response<Body> {
+    handle.tokens.note_seen(&key_of(&request).0);
     let path = request.uri().path().to_owned();
     if path == CONNECT_PATH {
         return connect(handle, &mut request);
@@ -111,7 +113,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         }
         (&Method::GET, ["turns"]) => turns(&handle).await,
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
-        (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job).await,
+        (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job, &key_of(&request)).await,
         (&Method::GET, ["programs"]) => programs::list(&handle),
         (&Method::GET, ["programs", sum, bytes]) => {
             programs::look(&handle, (sum, bytes), &key_of(&request)).await
@@ -130,6 +132,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::PUT, ["policy"]) => change_policy(&handle, shown(request)).await,
         (&Method::POST, ["workers", "ended"]) => worker_ended(&handle, shown(request)).await,
         (&Method::POST, ["workers", worker, "drain"]) => drain(&handle, worker).await,
+        (&Method::GET, ["tokens"]) => ok(&handle.tokens.list()),
         (&Method::POST, ["tokens"]) => tokens::new_token(&handle, shown(request)).await,
         (&Method::POST, ["tokens", "revoke"]) => tokens::revoke_token(&handle, shown(request)).await,
         (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, shown(request)).await,
@@ -322,8 +325,15 @@ async fn jobs(handle: &MasterHandle) -> Answered {
     ok(&handle.query(|state, now| state.statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
 }
 
-async fn cancel(handle: &MasterHandle, job: &str) -> Answered {
-    let job = find(handle, job, |state, now, job| state.status(now, job)).await?.job;
+async fn cancel(handle: &MasterHandle, job: &str, key: &ShownKey) -> Answered {
+    let status = find(handle, job, |state, now, job| state.status(now, job)).await?;
+    let asks = handle.tokens.owner(&key.0).map(|owner| owner.token).unwrap_or_default();
+    if status.owner.as_deref() != Some(asks.as_str()) && !Tokens::is_admin(&key.0) {
+        let owner = status.owner.as_deref().unwrap_or("an unknown token");
+        let words = format!("{job} was submitted with {owner}, and {asks} cancels its own jobs alone");
+        return Err(RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Owner, words));
+    }
+    let job = status.job;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;

@@ -5,6 +5,7 @@ use super::super::tokens::{Tokens, TokensError};
 use super::{Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::{ErrorCode, MadeToken, NewToken, RevokeToken, RotateTokens};
 use gristmill_worker::answer;
+use gristmill_worker::http::Key;
 use hyper::StatusCode;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub(super) async fn new_token(handle: &MasterHandle, sent: ShownBody) -> Answere
         let (role, label) = (wanted.role, wanted.label.clone());
         change_tokens(handle, move |tokens| tokens.set_quota(role, label.as_deref(), quota)).await?;
     }
+    let name = token.name().to_owned();
+    change_tokens(handle, move |tokens| tokens.note_made(&name)).await?;
     ok(&MadeToken { token: token.to_text().to_string() })
 }
 

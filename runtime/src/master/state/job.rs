@@ -256,6 +256,7 @@ impl JobEntry {
             schema: SCHEMA,
             job: id,
             name: submission.name.clone(),
+            owner: submission.owner.as_ref().map(|owner| owner.token.clone()),
             parameters: submission.parameters.clone(),
             state: self.shown_state(),
             maps: TaskCounts {

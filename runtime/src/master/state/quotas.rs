@@ -44,12 +44,14 @@ impl MasterState {
     /// Refuses a job for which the quota of its token has no room.
     pub(super) fn check_quota(&self, owner: Option<&JobOwner>) -> Result<(), ApiError> {
         let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
-        let live = self.live_jobs_of(token).count();
-        if let Some(most) = quota.jobs_max.filter(|most| *most as usize <= live) {
-            return Err(refuse(format!(
-                "{live} jobs of the token {token} have not ended, and its quota is {most}: wait for one of them to end, or \
-                 cancel one"
-            )));
+        if let Some(most) = quota.jobs_max {
+            let live = self.live_jobs_of(token).count();
+            if most as usize <= live {
+                return Err(refuse(format!(
+                    "{live} jobs of the token {token} have not ended, and its quota is {most}: wait for one of them to end, \
+                     or cancel one"
+                )));
+            }
         }
         self.check_bytes(owner, 0)
     }

@@ -6,6 +6,7 @@
 //! Which role a route needs stands in `auth`.
 
 mod error;
+mod list;
 mod name;
 
 pub use error::TokensError;
@@ -53,6 +54,9 @@ struct TokensFile {
     /// Of tokens by role and label, whatever their generation.
     #[serde(default)]
     quotas: BTreeMap<String, Quota>,
+    /// Names of tokens that were made, for `token list`, of the present generation and the one before.
+    #[serde(default)]
+    made: BTreeSet<String>,
 }
 
 impl Default for TokensFile {
@@ -63,6 +67,7 @@ impl Default for TokensFile {
             earlier_until: 0,
             revoked: BTreeSet::new(),
             quotas: BTreeMap::new(),
+            made: BTreeSet::new(),
         }
     }
 }
@@ -77,6 +82,8 @@ pub struct Tokens {
     join: Mutex<Option<(PathBuf, Endpoint)>>,
     /// Held while something is changed and written, so that no change is lost to another.
     changing: Mutex<()>,
+    /// When a request last came with each token, seconds since 1970; since this master started.
+    seen: Mutex<BTreeMap<String, u64>>,
     /// Changes whenever a token may have ceased to hold.
     changed: watch::Sender<()>,
 }
@@ -115,6 +122,7 @@ impl Tokens {
             kept: RwLock::new(kept),
             join: Mutex::new(None),
             changing: Mutex::new(()),
+            seen: Mutex::default(),
             changed: watch::Sender::new(()),
         }
     }
@@ -175,13 +183,18 @@ impl Tokens {
         self.keep(kept)
     }
 
-    /// Whose the jobs are that the token of this name submits, if it has a quota.
+    /// Owner of the jobs that the token of this name submits: of a page, the token that asked for it.
     pub(super) fn owner(&self, name: &str) -> Option<JobOwner> {
-        let TokenName { role, label, .. } = name.parse().ok()?;
-        let token = owner_name(role, label.as_deref());
+        let TokenName { role, asker, label, .. } = name.parse().ok()?;
+        let token = owner_name(asker.unwrap_or(role), label.as_deref());
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let quota = *kept.quotas.get(&token)?;
+        let quota = kept.quotas.get(&token).copied().unwrap_or_default();
         Some(JobOwner { token, quota })
+    }
+
+    /// True if the token of this name, or the one that asked for its page, is of the role that may do everything.
+    pub(super) fn is_admin(name: &str) -> bool {
+        name.parse().is_ok_and(|name: TokenName| name.asker.unwrap_or(name.role) == Role::Admin)
     }
 
     /// What the token of this name may do, and its secret; `None` if no token that holds is called so.
@@ -239,6 +252,7 @@ impl Tokens {
         kept.earlier_until = since_1970().saturating_add(grace.as_secs());
         let of_last = format!("@{}", kept.generation - 1);
         kept.revoked.retain(|name| name.ends_with(&of_last));
+        kept.made.retain(|name| name.ends_with(&of_last));
         self.keep(kept)?;
         self.write_join().map_err(|error| match (error, self.join_path()) {
             (TokensError::File(source), Some(path)) => TokensError::Rotated { path, source },
