@@ -349,8 +349,9 @@ impl MasterState {
 
     /// The master ends, and with it the journal; unless the next one is to go on from it.
     pub(crate) fn end_journal(&mut self, ending: Ending) {
-        if ending == Ending::Abandons {
-            self.journal.note(|| JournalRecord::End);
+        match ending {
+            Ending::Abandons => self.journal.note(|| JournalRecord::End),
+            Ending::Keeps => self.journal.note_for_people(&JournalRecord::End),
         }
         if !self.journal.write_out() && ending == Ending::Abandons {
             tracing::warn!(
