@@ -9,6 +9,7 @@ use crate::output_dir::{ClaimedOutput, OutputError, refuse_inputs};
 use crate::plural::counted;
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
+use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::fault;
 use gristmill_worker::folder::id_of;
@@ -17,7 +18,6 @@ use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits
 use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::record::RecordFormat;
-use gristmill_worker::segment::PARTITIONS_MAX;
 use gristmill_worker::task::TaskFailure;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -268,8 +268,8 @@ pub(crate) fn plan(
         return Err(SubmitError::Settings { reason: TaskError::config(reason) });
     }
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
-    if PARTITIONS_MAX < reduces {
-        let reason = format!("{reduces} parts are more than the {PARTITIONS_MAX} that a job can have");
+    if reduces > REDUCES_MAX {
+        let reason = format!("{reduces} parts are more than the {REDUCES_MAX} that a job can have");
         return Err(SubmitError::Settings { reason: TaskError::config(reason) });
     }
     if let Some(exact) = &options.exact {

@@ -2,7 +2,7 @@
 //! known of its work.
 
 use crate::ids::WorkerId;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, decode_reduces};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -59,6 +59,7 @@ pub struct JobSpec {
     /// The maps, in the order of the input.
     pub maps: Vec<MapSpec>,
     /// Number of partitions and reduce tasks; 0 means that the maps write the output parts themselves.
+    #[serde(deserialize_with = "decode_reduces")]
     pub reduces: u32,
     /// Share of the cluster relative to other jobs under a fair policy; above 0 and finite, 1 by default.
     pub weight: f64,

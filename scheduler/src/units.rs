@@ -2,7 +2,8 @@
 //!
 //! Not here: wall-clock time. [`Time`] counts from the start of the master that gives it meaning.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
@@ -18,6 +19,38 @@ pub struct Span(pub u64);
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Bytes(pub u64);
+
+/// Most map tasks of one job.
+pub const MAPS_MAX: u32 = 1_000_000;
+
+/// Most reduce tasks of one job.
+pub const REDUCES_MAX: u32 = 100_000;
+
+/// Decodes a number of map tasks, before anything is sized by it.
+///
+/// # Errors
+/// More than [`MAPS_MAX`].
+pub fn decode_maps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    decode_count(deserializer, "maps", MAPS_MAX)
+}
+
+/// Decodes a number of reduce tasks, before anything is sized by it.
+///
+/// # Errors
+/// More than [`REDUCES_MAX`].
+pub fn decode_reduces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    decode_count(deserializer, "reduces", REDUCES_MAX)
+}
+
+fn decode_count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    of: &'static str,
+    max: u32,
+) -> Result<u32, D::Error> {
+    let count = u32::deserialize(deserializer)?;
+    let refused = || D::Error::custom(format!("{count} {of} are more than the {max} that a job can have"));
+    (count <= max).then_some(count).ok_or_else(refused)
+}
 
 impl Time {
     /// The start of the master.

@@ -6,15 +6,12 @@ use clap::{Args, ValueEnum};
 use gristmill_runtime::api::{BAD_RECORDS_MAX, ExactWork};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
-use gristmill_scheduler::units::Span;
+use gristmill_scheduler::units::{REDUCES_MAX, Span};
 use gristmill_worker::http::ListenAddress;
 use gristmill_worker::input::{Compression, TableKind};
 use gristmill_worker::output::PartFormat;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Parts of one job.
-const REDUCES_MAX: u32 = 100_000;
 
 /// How a job is run.
 #[derive(Args, Clone, Debug)]

@@ -11,6 +11,7 @@ use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
 use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
+use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::input::list::named_by;
 use gristmill_worker::input::{Compression, FilePath};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,9 +76,6 @@ const COMBINE_BYTES_MAX: u64 = 512 << 20;
 
 /// How long a command may stand still unless `mapreduce.task.timeout` says otherwise, milliseconds.
 const TIMEOUT_MS: u64 = 600_000;
-
-/// Parts of a job.
-const REDUCES_MAX: u32 = 100_000;
 
 /// What was typed.
 #[derive(Debug, Default, PartialEq, Eq)]

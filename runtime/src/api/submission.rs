@@ -2,6 +2,7 @@
 
 use super::JobOwner;
 use gristmill_scheduler::ids::AttemptId;
+use gristmill_scheduler::units::decode_reduces;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
@@ -41,6 +42,7 @@ pub struct Submission {
     /// One map task each, in input order.
     pub splits: Vec<Split>,
     /// Number of parts; 0 for a map-only job.
+    #[serde(deserialize_with = "decode_reduces")]
     pub reduces: u32,
     /// Whether values of equal keys are merged before they travel; `None` if the client does not say.
     #[serde(default)]

@@ -15,7 +15,7 @@ use crate::narration::Narration;
 use crate::output::Output;
 use crate::protocol::{FailureClass, JobOrder, ShippedProgram};
 use crate::recycle::Recycler;
-use crate::segment::{PARTITIONS_MAX, SpillDirs};
+use crate::segment::SpillDirs;
 use crate::task::{Parking, Progress, TaskSettings};
 use gristmill_scheduler::ids::WorkerId;
 use std::collections::BTreeSet;
@@ -124,11 +124,6 @@ impl RunningJob {
 pub(super) fn plan_of(source: &dyn JobSource, order: &JobOrder) -> Result<JobPlan, String> {
     let making = AssertUnwindSafe(|| source.plan(&order.name, &order.parameters));
     match std::panic::catch_unwind(making) {
-        // A sort has 20 bits for a partition's number.
-        Ok(Ok(_)) if PARTITIONS_MAX < order.partitions => Err(format!(
-            "{} partitions are more than the {PARTITIONS_MAX} that a job can have",
-            order.partitions
-        )),
         Ok(Ok(plan)) => Ok(plan),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("the job's plan panicked".to_owned()),

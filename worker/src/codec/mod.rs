@@ -11,7 +11,7 @@ mod bounded;
 use bincode::config::{Configuration, Limit, standard};
 use bounded::Bounded;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::cell::Cell;
 
 /// Bytes that do not decode, or a structure that does not encode.
@@ -103,6 +103,17 @@ pub fn decode_message<T: DeserializeOwned>(bytes: &[u8], memory_max: usize) -> R
         return Err(CodecError::Trailing { type_name, length, left: length - used });
     }
     Ok(value)
+}
+
+/// Decodes JSON that comes from another process: lists inside may take `memory_max` bytes together.
+///
+/// # Errors
+/// Text that is not JSON of the type, or that takes more.
+pub fn decode_json<T: DeserializeOwned>(text: &[u8], memory_max: usize) -> Result<T, serde_json::Error> {
+    let left = Cell::new(memory_max);
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let value = Bounded::<T>::new(&left).deserialize(&mut deserializer)?;
+    deserializer.end().map(|()| value)
 }
 
 /// Decodes all of `bytes`. `limit` bounds the bytes of memory that one string inside may claim, and what all of it has

@@ -22,7 +22,7 @@ impl Split {
     /// Bytes of all pieces as they lie in their files (compressed files count compressed).
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.length).sum()
+        self.pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.length))
     }
 }
 

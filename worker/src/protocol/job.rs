@@ -6,6 +6,7 @@ use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
 use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_scheduler::units::{decode_maps, decode_reduces};
 use serde::{Deserialize, Serialize};
 
 /// How large the records of a job's input may be, and how many of them bad.
@@ -31,8 +32,10 @@ pub struct JobOrder {
     /// Its parameters as JSON.
     pub parameters: String,
     /// Number of maps.
+    #[serde(deserialize_with = "decode_maps")]
     pub maps: u32,
     /// Number of partitions; 0 for map-only.
+    #[serde(deserialize_with = "decode_reduces")]
     pub partitions: u32,
     /// Borders of the ranges of a totally ordered job, `partitions - 1` encoded keys; empty otherwise.
     pub cuts: Vec<Vec<u8>>,

@@ -94,3 +94,34 @@ fn bytes_that_are_no_frame_are_refused() {
     let (_, end) = run(read_all(bytes, vec![7], FRAME_BYTES_MAX));
     assert!(matches!(end, Err(FrameError::Decode { length: 3, .. })), "{end:?}");
 }
+
+#[test]
+fn order_of_more_tasks_than_a_job_can_have_is_refused_where_it_is_decoded() {
+    let order = |maps, partitions| JobOrder {
+        job: JobId(1),
+        program: None,
+        name: String::new(),
+        parameters: String::new(),
+        maps,
+        partitions,
+        cuts: Vec::new(),
+        key: Secret::from_bytes([9; 32]),
+        output: crate::input::FilePath::from("/nowhere"),
+        output_probe: "probe".parse().unwrap(),
+        part_format: Default::default(),
+        side: Vec::new(),
+        submitter: None,
+        peers: Vec::new(),
+        limits: RecordLimits { record_bytes_max: 1, expansion_max: 1, bad_records_max: 0 },
+        sync: false,
+        hang_ms: 1,
+    };
+    let decoded = |maps, partitions| {
+        let mut bytes = Vec::new();
+        crate::codec::encode(&order(maps, partitions), &mut bytes);
+        crate::codec::decode_message::<JobOrder>(&bytes, 1 << 16).is_ok()
+    };
+    assert!(decoded(1_000_000, 100_000));
+    assert!(!decoded(1_000_001, 1) && !decoded(u32::MAX, 1));
+    assert!(!decoded(1, 100_001) && !decoded(1, u32::MAX));
+}

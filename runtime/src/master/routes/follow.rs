@@ -8,6 +8,7 @@ use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::answer;
+use gristmill_worker::codec;
 use gristmill_worker::fault;
 use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, stream};
 use gristmill_worker::objects::is_url;
@@ -91,7 +92,7 @@ pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> 
 /// Reads a submission, off the thread that drives the workers if it is long.
 async fn parse(body: Bytes) -> Result<Submission, RouteRefusal> {
     let short = body.len() < PARSED_INLINE_BYTES_MAX;
-    let read = move || serde_json::from_slice(&body);
+    let read = move || codec::decode_json(&body, SUBMISSION_BYTES_MAX);
     let parsed = if short {
         read()
     } else {

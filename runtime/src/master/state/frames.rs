@@ -15,6 +15,7 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::clean;
+use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
 use std::collections::BTreeSet;
 
@@ -252,7 +253,11 @@ fn shorten(frame: &mut WorkerFrame) {
             *message = clean::message(message);
         }
         // Files are named by the master.
-        WorkerFrame::PartFinished { part, .. } => part.name = String::new(),
+        WorkerFrame::PartFinished { part, .. } => {
+            part.name = String::new();
+            // One more than there may be, so that the part is still refused when it is published.
+            part.named.truncate(NAMED_OUTPUTS_MAX + 1);
+        }
         _ => {}
     }
 }

@@ -11,7 +11,7 @@ use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
-use gristmill_scheduler::units::Time;
+use gristmill_scheduler::units::{MAPS_MAX, Time};
 use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
@@ -67,6 +67,23 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Refuses numbers of tasks, of cuts and of bytes by which the ledger could not be sized.
+fn check_counts(submission: &Submission) -> Result<(), ApiError> {
+    let Submission { splits, reduces, cuts, .. } = submission;
+    let bytes = splits.iter().try_fold(0_u64, |sum, split| sum.checked_add(split.bytes()));
+    let words = match () {
+        () if splits.len() > MAPS_MAX as usize => {
+            format!("{} maps are more than the {MAPS_MAX} that a job can have", splits.len())
+        }
+        () if cuts.len() > reduces.saturating_sub(1) as usize => {
+            format!("{} cuts are too many for {reduces} reduces", cuts.len())
+        }
+        () if bytes.is_none() => format!("the splits together have more than {} bytes", u64::MAX),
+        () => return Ok(()),
+    };
+    Err(refuse(ErrorCode::Spec, words))
+}
+
 fn refuse(code: ErrorCode, message: impl Into<String>) -> ApiError {
     ApiError { code, message: message.into() }
 }
@@ -90,6 +107,7 @@ impl MasterState {
         }
         check_words(&mut submission)?;
         self.check_program(&submission)?;
+        check_counts(&submission)?;
         let parsed = ParsedTexts::of(&submission)?;
         submission.bad_records_max = submission.bad_records_max.min(BAD_RECORDS_MAX);
         if submission.deadline_ns == Some(0) {
@@ -177,6 +195,7 @@ impl MasterState {
         job: JobId,
         submission: Submission,
     ) -> Result<(), ApiError> {
+        check_counts(&submission)?;
         let parsed = ParsedTexts::of(&submission)?;
         self.enter_job(at, job, submission, parsed);
         Ok(())

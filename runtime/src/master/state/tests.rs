@@ -2,6 +2,7 @@
 
 mod comeback;
 mod compaction;
+mod counts;
 mod every_line;
 mod feed;
 mod promises;

@@ -1,9 +1,9 @@
 //! Where files of lines are cut so that each split has so many of them: read once where the job is submitted.
 
-use super::SPLITS_MAX;
 use crate::input::InputError;
 use crate::input::open_regular;
 use crate::input::split::Piece;
+use gristmill_scheduler::units::MAPS_MAX;
 use std::io::Read;
 
 /// Bytes read at once.
@@ -25,8 +25,8 @@ pub(super) fn line_cuts(file: &Piece, lines: u64) -> Result<Vec<u64>, InputError
         for end in memchr::memchr_iter(b'\n', &buffer[..got]) {
             ended += 1;
             if ended % lines.max(1) == 0 {
-                if SPLITS_MAX <= cuts.len() {
-                    return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+                if MAPS_MAX as usize <= cuts.len() {
+                    return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
                 }
                 cuts.push(offset + end as u64 + 1);
             }

@@ -18,9 +18,6 @@ use super::split::{Piece, Split};
 use super::{Blocks, FileAccess, InputError, InputLimits, open_split};
 use packing::Packing;
 
-/// Splits a job may have.
-const SPLITS_MAX: usize = 1_000_000;
-
 /// Splits that an input is cut into by bytes, at most: a smaller size of splits is raised.
 const CUT_SPLITS_MAX: u64 = 100_000;
 

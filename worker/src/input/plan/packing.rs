@@ -2,11 +2,12 @@
 
 use super::line_cuts::line_cuts;
 use super::rows::{row_cuts, sound_row_cuts};
-use super::{EXPANSION_TYPICAL, SPLITS_MAX, SplitRules};
+use super::{EXPANSION_TYPICAL, SplitRules};
 use crate::input::record::RecordFormat;
 use crate::input::split::{Compression, Piece, Place, Split};
 use crate::input::tables::TableKind;
 use crate::input::{InputError, LocalFiles, recognized_whole};
+use gristmill_scheduler::units::MAPS_MAX;
 
 /// Cuts and packs the files of one input.
 pub(super) struct Packing<'a> {
@@ -56,8 +57,8 @@ impl Packing<'_> {
     }
 
     fn push(&mut self, piece: Piece) -> Result<(), InputError> {
-        if self.splits.len() == SPLITS_MAX {
-            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        if self.splits.len() == MAPS_MAX as usize {
+            return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
         }
         self.splits.push(Split { input: self.input, format: self.format, pieces: vec![piece] });
         Ok(())
@@ -106,8 +107,8 @@ impl Packing<'_> {
         // The last piece is never longer than what may be left over.
         let left = self.last_bytes_max(step);
         let count = file.length.saturating_sub(left).div_ceil(step);
-        if SPLITS_MAX as u64 <= count {
-            return Err(InputError::TooManySplits { limit: SPLITS_MAX });
+        if u64::from(MAPS_MAX) <= count {
+            return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
         }
         Ok((1..=count).map(|index| index * step).collect())
     }
