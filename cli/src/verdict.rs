@@ -335,7 +335,9 @@ fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
             (exit::RESOURCES, Some("free some space, or choose other folders"))
         }
         FailureCode::Memory => {
-            (exit::RESOURCES, Some("run less at once: fewer --workers or --slots, or a smaller --memory"))
+            let hint = "a worker over its own budget needs a larger --memory; where the kernel ended it, run less at \
+                        once: fewer --workers or --slots, or a smaller --memory";
+            (exit::RESOURCES, Some(hint))
         }
         FailureCode::OutputCorrupt => (
             exit::RESOURCES,

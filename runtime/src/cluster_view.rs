@@ -179,6 +179,10 @@ impl Submitter for ClusterSubmitter<'_> {
         let records = first_records(input, &ClusterListing(self.0), &self.0.files(), &self.1);
         records.map_err(|error| unusable(input, &error))
     }
+
+    fn memory_bytes(&self) -> u64 {
+        self.0.workers.iter().map(|worker| worker.memory_budget_bytes).min().unwrap_or(u64::MAX)
+    }
 }
 
 fn unusable(input: &Input, error: &InputError) -> PlanError {

@@ -43,10 +43,12 @@ pub mod worker {
     pub const BROKEN: i32 = 81;
     /// This machine gives it no thread, file or port. There is a point in another process only if one has worked there.
     pub const LACKING: i32 = 82;
+    /// Start another process: this one took more memory than its budget and the allowance.
+    pub const OVER_MEMORY: i32 = 83;
 
     /// Whether a worker process ends with this code of its own accord, rather than by an `exit` in user code.
     #[must_use]
     pub fn is_own(code: i32) -> bool {
-        (RENEW..=LACKING).contains(&code)
+        (RENEW..=OVER_MEMORY).contains(&code)
     }
 }

@@ -26,6 +26,7 @@ pub mod input;
 pub mod key;
 mod machine;
 pub mod memory;
+pub mod memory_watch;
 pub mod merge;
 pub mod narration;
 pub mod objects;

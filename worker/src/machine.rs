@@ -124,6 +124,11 @@ pub(crate) fn resident_bytes() -> u64 {
     status_bytes(&["RssAnon:", "RssShmem:"])
 }
 
+/// Resident anonymous memory of this process, bytes; 0 where the system does not report it.
+pub(crate) fn anonymous_bytes() -> u64 {
+    status_bytes(&["RssAnon:"])
+}
+
 /// Most memory of this process that was resident at once, bytes; 0 where the system does not report it.
 pub(crate) fn resident_peak_bytes() -> u64 {
     status_bytes(&["VmHWM:"])

@@ -21,6 +21,7 @@ use gristmill_worker::agent::{
 };
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, ListenAddress, Transport};
 use gristmill_worker::input::FilePath;
+use gristmill_worker::memory_watch;
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use gristmill_worker::{descriptors, fault};
@@ -166,6 +167,11 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
     }
     config.capture = Some(capture);
+    // The reason goes where its parent finds the last words of user code.
+    memory_watch::watch(config.settings.memory.get(), config.settings.slots.total(), |why| {
+        crate::terminal::stderr_line(why);
+        std::process::exit(exit::worker::OVER_MEMORY);
+    })?;
     let running = || runtime.block_on(agent::run(config, Arc::new(registry), requests.clone()));
     let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
         // The hook has said what. Left to itself, it would look like an exit code of user code.

@@ -2,6 +2,7 @@
 
 use crate::support::standing::{Standing, await_join_line, start_worker};
 use crate::support::{Finished, Sandbox, oracle, until};
+use crate::user_code::faulty_program;
 use std::path::Path;
 
 /// Runs the program under a limit of the shell's `ulimit`, such as `-v 1000000`.
@@ -107,4 +108,52 @@ fn too_few_open_files_for_any_work_are_named_at_once_by_all_that_would_wait_for_
         refused.expect_words(&["the limit of open files is 40", "64 are needed", "hint: ", "ulimit -n 1024"]);
     }
     run_under(&sandbox, "-n 64", &["run", "wordcount", &input]).expect_code(0);
+}
+
+#[test]
+fn user_code_that_takes_memory_without_end_is_ended_over_the_budget_and_the_numbers_are_named() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "good\nbad\n");
+    let out = sandbox.text("out");
+    let flags =
+        ["--how", "devour", "--workers", "1", "--memory", "64MiB", "--reduces", "1", "--output", &out];
+    let words = [&["run", "faulty", &input, "--split-size", "5"], &flags[..]].concat();
+    let failed = sandbox.program(&faulty_program(), words).finish().expect_code(7);
+    failed.expect_words(&["memory ran out on 3 workers", "its budget of 64 MiB and ", "a larger --memory"]);
+    sandbox.assert_nothing_left();
+}
+
+#[test]
+fn rankings_that_no_slot_has_room_for_are_refused_and_the_remedy_is_named() {
+    let sandbox = Sandbox::new();
+    let words: Vec<String> = (0..600_000).map(|number| format!("w{number:08}\n")).collect();
+    let input = sandbox.write("words", words.concat());
+    let jobs: [&[&str]; 2] = [
+        &["run", "wordcount", &input, "--top", "3000000"],
+        &["run", "grep", "w[0-9]+", &input, "--count-matches"],
+    ];
+    for job in jobs {
+        let with = |memory| [job, &["--workers", "1", "--memory", memory]].concat();
+        let refused = sandbox.run(with("32MiB")).expect_code(2);
+        refused.expect_words(&["in order of frequency takes over ", " MiB of memory", "--memory"]);
+        sandbox.run_well(with("256MiB"));
+    }
+}
+
+#[test]
+fn join_holds_no_table_that_is_more_than_a_quarter_of_the_memory() {
+    let sandbox = Sandbox::new();
+    let row = |number: usize| format!("{number:06},{}\n", "x".repeat(92));
+    let rows: Vec<String> = (0..50_000).map(row).collect();
+    let (left, right) = (sandbox.write("left", rows.concat()), sandbox.write("right", rows.concat()));
+    let join = ["run", "join", "--left", &left, "--right", &right, "--on", "1", "--workers", "1"];
+    let with = |more: &[&'static str]| [&join[..], more].concat();
+    let held = sandbox.run(with(&["--strategy", "broadcast", "--memory", "16MiB"])).expect_code(2);
+    held.expect_words(&[
+        "the left table has 5000000 bytes",
+        "a quarter of a worker's 16777216 bytes",
+        "--memory",
+    ]);
+    sandbox.run_well(with(&["--memory", "16MiB"]));
+    sandbox.run_well(with(&["--strategy", "broadcast", "--memory", "64MiB"]));
 }

@@ -284,6 +284,23 @@ fn user_code_that_aborts_or_hangs_in_a_shipped_program_costs_its_process_alone()
 }
 
 #[test]
+fn process_of_a_shipped_program_that_takes_more_than_its_budget_is_ended_and_its_attempt_charged() {
+    let sandbox = Sandbox::new();
+    let mut standing = Standing::start_with(&sandbox, 0, &["--allow-ship"]);
+    let worker = ["worker", "--workers", "1", "--slots", "1", "--memory", "64MiB"];
+    standing.workers.push(sandbox.gristmill(worker).start());
+    standing.await_workers(1);
+    let workers = standing.worker_pids();
+    let program = small_program(&sandbox, &faulty_program());
+    let (input, token) = (sandbox.write("text", "good\nbad\n"), sandbox.write("token", ""));
+    let words = ["submit", "--ship", "faulty", "--how", "devour", "--token", &token, &input];
+    let done = sandbox.program(&program, words).finish().expect_code(0);
+    done.expect_words(&["1 failed in user code", "was ended: this process took ", "a larger --memory"]);
+    assert_eq!(standing.worker_pids(), workers, "the worker's own process is another");
+    standing.end();
+}
+
+#[test]
 fn exit_of_a_process_of_a_shipped_program_is_charged_to_the_engine_only_when_the_engine_says_so() {
     let sandbox = Sandbox::new();
     let standing = Standing::start_with(&sandbox, 2, &["--allow-ship"]);

@@ -145,7 +145,7 @@ pub struct WorkerEnded {
     pub key: String,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The kernel ended it because memory ran out.
+    /// The kernel ended it because memory ran out, or it ended itself because it took more than its budget.
     #[serde(default)]
     pub out_of_memory: bool,
     /// Its exit code, if no signal did.

@@ -207,7 +207,8 @@ impl WorkerSlot {
         if final_code.is_none() {
             let (signal, code) = (status.signal(), status.code());
             let host = gristmill_worker::host_name();
-            let out_of_memory = signal == Some(SIGKILL) && self.memory_kills.take_one();
+            let out_of_memory = signal == Some(SIGKILL) && self.memory_kills.take_one()
+                || own_code == Some(exit::worker::OVER_MEMORY);
             let key = key.to_text().to_string();
             let end = WorkerEnded { pid, host, key, signal, out_of_memory, code, last_words, begun, culprit };
             self.report(&end).await;

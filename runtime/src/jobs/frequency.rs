@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 
 /// Bytes of keys and bookkeeping that one reducer holds at most.
 const HELD_BYTES_MAX: usize = 512 << 20;
-/// What a held key takes beside its own bytes.
-const HELD_KEY_BYTES: usize = 48;
+/// What a held key takes beside its own bytes, while the heap doubles.
+const HELD_KEY_BYTES: usize = 72;
 
 /// How a line of output reads.
 #[derive(Clone, Copy)]
@@ -23,12 +23,13 @@ pub(super) struct MostFrequent {
     /// The worst of the held keys is on top.
     held: BinaryHeap<(Reverse<u64>, Box<[u8]>)>,
     held_bytes: usize,
+    held_bytes_max: usize,
 }
 
 impl MostFrequent {
     /// Writes at most `keys_max` keys, or all.
     pub(super) fn new(keys_max: Option<usize>, columns: Columns) -> Self {
-        Self { keys_max, columns, held: BinaryHeap::new(), held_bytes: 0 }
+        Self { keys_max, columns, held: BinaryHeap::new(), held_bytes: 0, held_bytes_max: HELD_BYTES_MAX }
     }
 
     /// Keys must come in ascending order.
@@ -45,11 +46,12 @@ impl MostFrequent {
         }
         self.held.push((Reverse(count), key.into()));
         self.held_bytes += key.len() + HELD_KEY_BYTES;
-        if self.held_bytes > HELD_BYTES_MAX {
+        if self.held_bytes > self.held_bytes_max {
             return Err(TaskError::config(format!(
-                "putting {} different strings in order of frequency takes over {} MiB of memory",
+                "putting {} different strings in order of frequency takes over {} MiB of memory, which is what a slot \
+                 of this worker has room for; give it more memory (--memory) or fewer slots",
                 self.held.len(),
-                HELD_BYTES_MAX >> 20
+                self.held_bytes_max >> 20
             )));
         }
         Ok(())
@@ -59,6 +61,11 @@ impl MostFrequent {
 impl Reducer for MostFrequent {
     type Key = ByteString;
     type Value = u64;
+
+    fn setup(&mut self, task: &TaskContext, _out: &mut Output) -> TaskResult {
+        self.held_bytes_max = task.held_bytes_max().min(HELD_BYTES_MAX);
+        Ok(())
+    }
 
     fn reduce(
         &mut self,

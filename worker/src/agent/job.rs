@@ -11,6 +11,7 @@ use crate::collect::pair_bytes_max;
 use crate::folder::PlainName;
 use crate::http::Pool;
 use crate::input::InputLimits;
+use crate::memory_watch::item_bytes_max;
 use crate::narration::Narration;
 use crate::output::Output;
 use crate::protocol::{FailureClass, JobOrder, ShippedProgram};
@@ -79,6 +80,7 @@ impl RunningJob {
         let limits = InputLimits {
             record_max: order.limits.record_bytes_max,
             buffered_record_max: pair_bytes_max(means.slot_bytes) as u64,
+            held_max: item_bytes_max(means.slot_bytes) as u64,
             expansion_max: order.limits.expansion_max,
             bad_records_max: order.limits.bad_records_max,
             ..InputLimits::default()

@@ -21,6 +21,7 @@ pub struct TaskContext {
     progress: Option<Arc<Progress>>,
     folder: Option<PathBuf>,
     stretch: Option<InputStretch>,
+    held_bytes_max: usize,
 }
 
 /// What a map reads first: a stretch of one file.
@@ -59,7 +60,8 @@ impl TaskContext {
     #[must_use]
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
         let attempt = task.attempt(0);
-        Self { attempt, partitions, counters, side, progress: None, folder: None, stretch: None }
+        let (progress, folder, stretch, held_bytes_max) = (None, None, None, usize::MAX);
+        Self { attempt, partitions, counters, side, progress, folder, stretch, held_bytes_max }
     }
 
     /// Of an attempt that somebody watches.
@@ -75,6 +77,7 @@ impl TaskContext {
             progress,
             folder: Some(settings.spill.first().to_owned()),
             stretch: None,
+            held_bytes_max: usize::try_from(settings.limits.held_max).unwrap_or(usize::MAX),
         }
     }
 
@@ -106,6 +109,12 @@ impl TaskContext {
     #[must_use]
     pub fn stretch(&self) -> Option<&InputStretch> {
         self.stretch.as_ref()
+    }
+
+    /// Bytes that a task may hold besides what is sorted and merged for it: with much more its worker is ended.
+    #[must_use]
+    pub fn held_bytes_max(&self) -> usize {
+        self.held_bytes_max
     }
 
     /// By which the task shows that it goes on while it neither reads nor writes.

@@ -63,6 +63,11 @@ pub trait Submitter {
     /// A path that is missing or unreadable, or a first record over the limit.
     fn first_records(&self, input: &Input) -> Result<Vec<FirstRecord>, PlanError>;
 
+    /// Memory of the worker that has the least, bytes.
+    fn memory_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Where the columns of these names stand in a table with a header; see [`Columns`] for how a job uses it.
     ///
     /// # Errors

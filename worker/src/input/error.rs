@@ -416,6 +416,19 @@ pub enum InputError {
         /// Splits a job may have.
         limit: usize,
     },
+    /// A batch, dictionary or page of a table by columns that is larger than a slot has room for.
+    #[error(
+        "input {path} has a batch, page or dictionary of {bytes} bytes, which are held whole; a slot of this worker has \
+         room for {limit}: give it more memory (--memory) or fewer slots, or write the file with smaller batches"
+    )]
+    TableTooLarge {
+        /// As the user named it.
+        path: FilePath,
+        /// Bytes that it has when it is unpacked.
+        bytes: u64,
+        /// Bytes that a slot has room for.
+        limit: u64,
+    },
     /// A side input larger than tasks may hold in memory.
     #[error("side input {path} makes more than {limit} bytes, too much to hold in memory")]
     SideTooLarge {

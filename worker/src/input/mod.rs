@@ -96,6 +96,8 @@ pub struct InputLimits {
     /// The same of a record that has to be held in memory, because its file is compressed, far away or cannot be
     /// mapped.
     pub buffered_record_max: u64,
+    /// Bytes of a batch, dictionary or page of a table by columns, each of which is held whole.
+    pub held_max: u64,
     /// Bytes of a block, unless one record needs more.
     pub block_bytes: usize,
     /// Bytes that may come out of a compressed file, or of one that holds a table, for each that goes in.
@@ -112,6 +114,7 @@ impl Default for InputLimits {
         Self {
             record_max: 64 << 20,
             buffered_record_max: u64::MAX,
+            held_max: u64::MAX,
             block_bytes: 1 << 20,
             expansion_max: 200,
             expansion_floor: 64 << 20,

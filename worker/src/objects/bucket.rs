@@ -9,7 +9,7 @@ use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
 use super::reader::ObjectReader;
 use super::url::{ObjectUrl, Scheme};
-use super::{OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
+use super::{KEYS_BYTES_MAX, OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
@@ -338,7 +338,7 @@ async fn list(
     prefix: &str,
     bucket: &str,
 ) -> Result<Vec<Object>, ObjectFailure> {
-    let (mut found, mut token) = (Vec::new(), None);
+    let (mut found, mut token, mut key_bytes) = (Vec::new(), None, 0);
     for _ in 0..PAGES_MAX {
         let options = PaginatedListOptions { page_token: token, ..PaginatedListOptions::default() };
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
@@ -349,6 +349,10 @@ async fn list(
                 .iter()
                 .map(|meta| Object { key: meta.location.to_string(), stamp: stamp_of(meta) }),
         );
+        key_bytes += page.result.objects.iter().map(|meta| meta.location.as_ref().len()).sum::<usize>();
+        if key_bytes > KEYS_BYTES_MAX {
+            return Err(ObjectFailure::KeysTooLong { limit: KEYS_BYTES_MAX });
+        }
         if OBJECTS_MAX < found.len() {
             return Err(ObjectFailure::TooMany { limit: OBJECTS_MAX });
         }

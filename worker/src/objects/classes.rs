@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Bytes of an answer that says no which are read for its code.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of an answer to many deletions, of up to 1000 keys, or to the end of an upload.
+/// Bytes of an answer to many deletions, of up to 1000 keys, or to the end of an upload, and of a page of a listing.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Longest code, bytes.
@@ -166,6 +166,8 @@ impl ClassifyingClient {
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let for_credentials = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
         let is_post = request.method() == Method::POST;
+        let query = request.uri().query().unwrap_or_default();
+        let is_listing = query.contains("list-type=2") || query.contains("comp=list");
         let may_be_done = request.extensions().get::<MayBeDone>().cloned();
         let answer = self.0.execute(request).await;
         if let Some(may_be_done) = may_be_done {
@@ -181,7 +183,14 @@ impl ClassifyingClient {
             && status != StatusCode::NOT_MODIFIED
             && !answer.headers().contains_key(LOCATION);
         if !status.is_client_error() && !status.is_server_error() && !leads_nowhere {
-            return if is_post && is_xml(&answer) { refused_in_body(answer).await } else { Ok(answer) };
+            return match () {
+                () if is_post && is_xml(&answer) => refused_in_body(answer).await,
+                // The library holds a page whole, however long the store makes it.
+                () if is_listing => Ok(answer.map(|body| {
+                    HttpResponseBody::new(Limited::new(body, ANSWER_BYTES_MAX).map_err(of_body))
+                })),
+                () => Ok(answer),
+            };
         }
         if for_credentials {
             return Err(HttpError::new(HttpErrorKind::Unknown, NoRole));
@@ -209,15 +218,20 @@ fn is_xml(answer: &HttpResponse) -> bool {
     kind.is_some_and(|kind| kind.ends_with("/xml"))
 }
 
+/// The error of a body that may have a limit.
+fn of_body(error: Box<dyn Error + Send + Sync>) -> HttpError {
+    match error.downcast::<HttpError>() {
+        Ok(error) => *error,
+        Err(error) => HttpError::new(HttpErrorKind::Decode, std::io::Error::other(error)),
+    }
+}
+
 /// S3 begins some answers before it knows how they end, and has one for many objects: what says 200 may be a refusal inside.
 async fn refused_in_body(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (head, body) = answer.into_parts();
     let bytes = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) => match error.downcast::<HttpError>() {
-            Ok(error) => return Err(*error),
-            Err(error) => return Err(HttpError::new(HttpErrorKind::Decode, std::io::Error::other(error))),
-        },
+        Err(error) => return Err(of_body(error)),
     };
     match memmem::find(&bytes, b"<Error>").map(|at| find_code(&bytes[at..])) {
         Some(code) => Err(StoreRefusal { status: head.status.as_u16(), code }.into()),

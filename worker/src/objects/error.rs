@@ -118,6 +118,9 @@ pub enum ObjectFailure {
     /// More objects than are listed.
     #[error("there are more than {limit} objects; name fewer at a time")]
     TooMany { limit: usize },
+    /// Longer keys than are listed.
+    #[error("the keys of its objects have more than {limit} bytes together; name fewer at a time")]
+    KeysTooLong { limit: usize },
     /// A listing without an end.
     #[error("its listing has not ended after {pages} pages; name a longer prefix")]
     Endless { pages: usize },

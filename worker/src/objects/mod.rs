@@ -44,6 +44,9 @@ pub const BUILT_IN: bool = cfg!(feature = "stores");
 /// Objects that are listed for one prefix.
 pub const OBJECTS_MAX: usize = 1 << 20;
 
+/// Bytes of all keys that a listing may have: what is listed takes some ten times as much while it is planned.
+pub const KEYS_BYTES_MAX: usize = 128 << 20;
+
 /// An object as a store tells of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {

@@ -99,6 +99,9 @@ pub enum Strategy {
     Broadcast,
 }
 
+/// A table of short rows takes four times its bytes when it is held by its keys.
+const BROADCAST_MEMORY_PARTS: u64 = 4;
+
 impl Join {
     fn input(&self, side: Side, header: bool) -> Input {
         let paths = match side {
@@ -109,13 +112,22 @@ impl Join {
     }
 
     /// The table to hold in each worker's memory, if any, and why.
-    fn choose_strategy(&self, bytes: impl Fn(Side) -> u64) -> Result<(Option<Side>, String), PlanError> {
+    fn choose_strategy(
+        &self,
+        bytes: impl Fn(Side) -> u64,
+        memory_bytes: u64,
+    ) -> Result<(Option<Side>, String), PlanError> {
         if self.strategy == Strategy::Repartition {
             return Ok((None, "as asked".to_owned()));
         }
         let smaller = if bytes(Side::Left) < bytes(Side::Right) { Side::Left } else { Side::Right };
         let reason = match self.join_type.broadcast_side(smaller) {
             None => format!("a broadcast cannot serve a {} join", self.join_type),
+            Some(side) if bytes(side) > memory_bytes / BROADCAST_MEMORY_PARTS => format!(
+                "the {side} table has {} bytes, and a quarter of a worker's {memory_bytes} bytes of memory is \
+                 less: a larger --memory allows it",
+                bytes(side)
+            ),
             Some(side) if bytes(side) <= self.broadcast_max => {
                 return Ok((Some(side), format!("the {side} table has {} bytes", bytes(side))));
             }
@@ -145,7 +157,7 @@ impl Job for Join {
             Side::Left => left.bytes,
             Side::Right => right.bytes,
         };
-        let (broadcast, reason) = self.choose_strategy(bytes)?;
+        let (broadcast, reason) = self.choose_strategy(bytes, submitter.memory_bytes())?;
         let left_alone = self.join_type.is_left_alone();
         let output = columns::find_output(&self.columns, header, &left, &right, left_alone)?;
         if header {

@@ -53,6 +53,7 @@ impl fmt::Display for WorkerEnd<'_> {
                 (None, Some(exit::worker::TERMINATED)) => {
                     f.write_str("ended by SIGTERM or SIGINT from outside")
                 }
+                (None, Some(exit::worker::OVER_MEMORY)) => f.write_str("ended by itself, over its budget"),
                 (None, Some(exit::worker::BROKEN)) => f.write_str("ended by a mistake of the engine"),
                 (None, Some(code)) => write!(f, "ended with exit code {code}"),
                 (None, None) => f.write_str("lost: its process ended"),
@@ -66,7 +67,7 @@ struct Loss {
     worker: WorkerId,
     /// In words.
     how: String,
-    /// The kernel ended its process for lack of memory.
+    /// Its process was ended for lack of memory, by the kernel or by itself.
     out_of_memory: bool,
     /// Attempts that it had begun and not reported.
     begun: BTreeSet<AttemptId>,

@@ -7,8 +7,8 @@ use crate::protocol::{AttemptProgress, AttemptReport, DiskRoom, FailureClass, He
 use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Time;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 impl Agent {

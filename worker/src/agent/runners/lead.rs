@@ -10,6 +10,7 @@ use crate::agent::publish::{finish_part, make_built};
 use crate::agent::slots::{
     Assignment, AttemptInput, Done, ENGINE_PATIENCE, Failed, SlotSetting, failed as task_failed,
 };
+use crate::clean::message as clean;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ShippedProgram};
 use crate::segment::{GivenUpOutput, MapOutput, SegmentData, SpillFile};
@@ -194,6 +195,10 @@ impl Runner {
                     let words =
                         format!("the process of program {sum} ended by a mistake of the engine: {why}");
                     return Err(failed(FailureClass::Engine, &words));
+                }
+                Ok(Heard::Frame(RunnerWord::OverMemory { why })) => {
+                    let words = format!("the process of program {} was ended: {}", self.sum, clean(&why));
+                    return Err(failed(FailureClass::User, &words));
                 }
                 Ok(Heard::Nothing) => {}
                 Ok(Heard::Frame(RunnerWord::Ready { .. })) | Err(_) => {

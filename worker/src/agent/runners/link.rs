@@ -1,7 +1,7 @@
 //! Frames over the socket between a worker and one of its runners, without a runtime: both ends are plain threads.
 
 use crate::codec;
-use crate::protocol::push_frame;
+use crate::protocol::{FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX, push_frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
@@ -10,12 +10,6 @@ use std::time::Duration;
 
 /// How long the other side may take nothing of what it is told.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-
-/// Longest frame, bytes: the description of a job is the longest.
-const FRAME_BYTES_MAX: usize = crate::protocol::FRAME_BYTES_MAX;
-
-/// Memory that the lists of a frame may take, for each byte that a frame may have.
-const FRAME_MEMORY_FACTOR: usize = 4;
 
 /// Bytes that are asked for at once.
 const READ_BYTES: usize = 64 << 10;
@@ -36,17 +30,29 @@ pub(super) enum Heard<T> {
 pub(super) struct RunnerLink {
     socket: UnixStream,
     buffer: Vec<u8>,
+    /// Longest frame that is heard, and the memory that its lists may take, bytes.
+    limits: (usize, usize),
 }
 
 impl RunnerLink {
-    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+    /// The runner's end: the description of a job is the longest frame.
+    pub(super) fn of_runner(socket: UnixStream) -> io::Result<Self> {
+        Self::new(socket, (FRAME_BYTES_MAX, 4 * FRAME_BYTES_MAX))
+    }
+
+    /// The worker's end: what a shipped program reports is limited as the frames of workers are.
+    pub(super) fn of_worker(socket: UnixStream) -> io::Result<Self> {
+        Self::new(socket, (WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX))
+    }
+
+    fn new(socket: UnixStream, limits: (usize, usize)) -> io::Result<Self> {
         socket.set_write_timeout(Some(WRITE_PATIENCE))?;
-        Ok(Self { socket, buffer: Vec::new() })
+        Ok(Self { socket, buffer: Vec::new(), limits })
     }
 
     /// The same socket, for another thread that only says something.
     pub(super) fn speaker(&self) -> io::Result<Self> {
-        Self::new(self.socket.try_clone()?)
+        Self::new(self.socket.try_clone()?, self.limits)
     }
 
     /// Says something.
@@ -89,12 +95,13 @@ impl RunnerLink {
     fn take<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let Some((head, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;
-        if FRAME_BYTES_MAX < length {
-            let words = format!("a frame of {length} bytes is over the limit of {FRAME_BYTES_MAX}");
+        let (bytes_max, memory_max) = self.limits;
+        if length > bytes_max {
+            let words = format!("a frame of {length} bytes is over the limit of {bytes_max}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
         }
         let Some(body) = rest.get(..length) else { return Ok(None) };
-        let frame = codec::decode_message(body, FRAME_BYTES_MAX * FRAME_MEMORY_FACTOR)
+        let frame = codec::decode_message(body, memory_max)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         self.buffer.drain(..4 + length);
         if self.buffer.is_empty() && BUFFER_KEPT_BYTES < self.buffer.capacity() {
@@ -113,7 +120,7 @@ mod tests {
     fn pair() -> (RunnerLink, RunnerLink, UnixStream) {
         let (one, other) = UnixStream::pair().unwrap();
         let raw = one.try_clone().unwrap();
-        (RunnerLink::new(one).unwrap(), RunnerLink::new(other).unwrap(), raw)
+        (RunnerLink::of_runner(one).unwrap(), RunnerLink::of_worker(other).unwrap(), raw)
     }
 
     #[test]
@@ -145,7 +152,7 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_an_error_and_takes_no_memory() {
         let (_one, mut other, mut raw) = pair();
-        raw.write_all(&u32::MAX.to_le_bytes()).unwrap();
+        raw.write_all(&(WORKER_FRAME_BYTES_MAX as u32 + 1).to_le_bytes()).unwrap();
         assert!(other.hear::<String>(SHORT).is_err());
         let (_one, mut other, mut raw) = pair();
         raw.write_all(&[2, 0, 0, 0, 255, 255]).unwrap();

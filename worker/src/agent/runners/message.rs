@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Version of what follows: a shipped program may have been built against another version of this library.
-pub(super) const RUNNER_PROTOCOL: u32 = 5;
+pub(super) const RUNNER_PROTOCOL: u32 = 6;
 
 /// What a worker orders.
 #[derive(Serialize, Deserialize)]
@@ -83,6 +83,11 @@ pub(super) enum RunnerWord {
     /// It ends by a mistake of the engine. Its exit code alone does not say so: user code may exit with any.
     Broken {
         /// What went wrong.
+        why: String,
+    },
+    /// It ends because it took more memory than its budget.
+    OverMemory {
+        /// How much it was.
         why: String,
     },
 }

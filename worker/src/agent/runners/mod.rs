@@ -195,7 +195,7 @@ impl Runners {
         };
         let folders = RunnerFolders::make(&self.0.spill, number).map_err(lacking)?;
         let (ours, theirs) = UnixStream::pair().map_err(lacking)?;
-        let link = RunnerLink::new(ours).map_err(lacking)?;
+        let link = RunnerLink::of_worker(ours).map_err(lacking)?;
         let place = folders.first().ok_or_else(|| lacking(io::ErrorKind::NotFound.into()))?;
         let child =
             run_when_free(&**starter, (program, &place), theirs).map_err(|error| not_started(sum, &error))?;

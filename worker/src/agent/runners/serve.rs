@@ -20,6 +20,7 @@ use crate::folder::Folder;
 use crate::http::{Pool, Timeouts};
 use crate::input::FilePath;
 use crate::machine;
+use crate::memory_watch;
 use crate::output::Output;
 use crate::protocol::FailureClass;
 use crate::recycle::Recycler;
@@ -44,13 +45,16 @@ static SPEAKER: OnceLock<Arc<Mutex<RunnerLink>>> = OnceLock::new();
 /// Tells the worker that this process ends by a mistake of the engine, so that user code is not charged with it. The worker
 /// believes it for this word alone, whatever the exit code is.
 pub fn say_broken(why: &str) {
+    say_last(&RunnerWord::Broken { why: clean(why) });
+}
+
+fn say_last(word: &RunnerWord) {
     let Some(speaker) = SPEAKER.get() else { return };
-    let word = RunnerWord::Broken { why: clean(why) };
     let began = Instant::now();
     // One that panics while it speaks holds the way itself, and would wait for ever.
     while began.elapsed() < LAST_WORD_PATIENCE {
         if let Ok(mut speaker) = speaker.try_lock() {
-            let _ = speaker.say(&word);
+            let _ = speaker.say(word);
             return;
         }
         std::thread::sleep(LAST_WORD_PAUSE);
@@ -75,7 +79,7 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> RunnerError {
 /// # Errors
 /// What keeps it from starting, and orders that make no sense.
 pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerError> {
-    let mut link = RunnerLink::new(socket).map_err(cannot("use its socket"))?;
+    let mut link = RunnerLink::of_runner(socket).map_err(cannot("use its socket"))?;
     link.say(&RunnerWord::Ready { protocol: RUNNER_PROTOCOL }).map_err(cannot("greet its worker"))?;
     let terms = loop {
         match link.hear(PROGRESS_INTERVAL).map_err(cannot("understand its worker"))? {
@@ -87,6 +91,11 @@ pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerE
     let speaker = Arc::new(Mutex::new(link.speaker().map_err(cannot("use its socket"))?));
     // A process serves once.
     let _ = SPEAKER.set(speaker.clone());
+    let over_memory = |why: &str| {
+        say_last(&RunnerWord::OverMemory { why: why.to_owned() });
+        std::process::exit(1);
+    };
+    memory_watch::watch(terms.slot_bytes, 1, over_memory).map_err(cannot("start its threads"))?;
     let runner = RunningProgram::start(terms, jobs, speaker).map_err(cannot("start its threads"))?;
     runner.obey(link)
 }

@@ -79,7 +79,7 @@ impl ArrowFile {
         for block in footer.dictionaries().into_iter().flatten() {
             let (data, unpacked) = checked_block(&bytes, &expansion, block)?;
             kept = kept.saturating_add(unpacked);
-            expansion.expect(bytes.size(), kept)?;
+            expansion.hold(bytes.size(), kept)?;
             decoder.read_dictionary(block, &data)?;
         }
         let blocks: Vec<Block> = footer.recordBatches().into_iter().flatten().copied().collect();
@@ -158,7 +158,7 @@ fn checked_batch(expansion: &Expansion, batch: &RecordBatch<'_>, body: &[u8]) ->
         };
         unpacked = unpacked.saturating_add(length);
     }
-    expansion.expect(body.len() as u64, unpacked)?;
+    expansion.hold(body.len() as u64, unpacked)?;
     // The least that a value takes is a bit.
     let rows_max = ROWS_FREE_MAX.max(unpacked.saturating_mul(8));
     let mut counts = vec![(batch.length(), 0)];

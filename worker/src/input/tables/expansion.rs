@@ -11,11 +11,25 @@ pub(super) struct Expansion {
     max: u32,
     /// Bytes that may come out whatever the ratio.
     floor: u64,
+    /// Bytes of what is held whole.
+    held_max: u64,
 }
 
 impl Expansion {
     pub fn new(name: FilePath, limits: &InputLimits) -> Self {
-        Self { name, max: limits.expansion_max, floor: limits.expansion_floor }
+        Self { name, max: limits.expansion_max, floor: limits.expansion_floor, held_max: limits.held_max }
+    }
+
+    /// Checks bytes that are unpacked and held whole.
+    ///
+    /// # Errors
+    /// [`InputError::TableTooLarge`] if no slot has room for them, and as [`Expansion::expect`].
+    pub fn hold(&self, packed: u64, unpacked: u64) -> Result<(), InputError> {
+        if unpacked > self.held_max {
+            let (path, limit) = (self.name.clone(), self.held_max);
+            return Err(InputError::TableTooLarge { path, bytes: unpacked, limit });
+        }
+        self.expect(packed, unpacked)
     }
 
     /// Whether so many bytes may come out of so many.

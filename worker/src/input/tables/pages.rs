@@ -207,7 +207,7 @@ impl PageWatch {
         }
         chunk.page_at = Some(begins).filter(|_| 0 < packed);
         let allowed = |packed, unpacked| {
-            self.expansion.expect(packed, unpacked).map_err(|failure| refused(bytes, failure))
+            self.expansion.hold(packed, unpacked).map_err(|failure| refused(bytes, failure))
         };
         allowed(packed, unpacked)?;
         let mean = unpacked.div_ceil(values.max(1));
