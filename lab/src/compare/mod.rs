@@ -57,6 +57,7 @@ pub const REPETITIONS_MAX: u32 = 1000;
 
 /// Where the workload runs.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Site {
     /// On a fresh cluster of local processes for each run; its policy and placement are the contender's.
     Embedded(ClusterConfig),

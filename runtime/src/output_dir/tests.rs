@@ -93,8 +93,14 @@ fn only_the_first_of_two_processes_closes_an_output() {
     let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
     let folder = Folder::open(&out).unwrap();
     let temporary = folder.folder(TEMPORARY).unwrap();
-    let _lock = temporary.open_own("probe-1").unwrap();
-    let other = OutputDirectory { folder, temporary, probe: "probe-1".parse().unwrap(), made: true, _lock };
+    let lock = temporary.open_own("probe-1").unwrap();
+    let other = OutputDirectory {
+        folder,
+        temporary,
+        probe: "probe-1".parse().unwrap(),
+        made: true,
+        lock: Some(lock),
+    };
     fs::write(out.join("part-00000"), "x").unwrap();
     claimed.finish(&success(), &[], false).unwrap();
     other.abandon();

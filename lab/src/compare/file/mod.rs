@@ -93,7 +93,7 @@ pub enum FileError {
         /// The key that was probably meant.
         nearest: Option<String>,
         /// All keys.
-        known: String,
+        known: Box<str>,
     },
     /// A value that makes no sense.
     #[error("{file}, {place}: `{key}` of {table} is {value}, which is not {wanted}")]

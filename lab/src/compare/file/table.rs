@@ -97,7 +97,7 @@ impl<'a> Table<'a> {
                     table: self.name,
                     nearest: nearest(&name, known.iter().copied()).map(str::to_owned),
                     key: name,
-                    known: known.join(", "),
+                    known: known.join(", ").into(),
                 })
             }
         }
