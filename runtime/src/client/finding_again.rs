@@ -71,13 +71,13 @@ impl AsyncClient {
     ) -> Result<Lines<'_>, ClientError> {
         let open = async || self.open(again.method.clone(), &again.path, full(again.body.clone())).await;
         let found = self.ask_again(again.patience, lost, job.is_some(), open).await;
-        match (found, job) {
-            (Err(ClientError::Master { source, master }), Some(job)) if !again.patience.is_zero() => {
+        found.map_err(|error| match (is_broken(&error), error, job) {
+            (true, ClientError::Master { source, master }, Some(job)) if !again.patience.is_zero() => {
                 let seconds = again.patience.as_secs_f64();
-                Err(ClientError::LostSight { job, master, seconds, source })
+                ClientError::LostSight { job, master, seconds, source }
             }
-            (found, _) => found,
-        }
+            (_, error, _) => error,
+        })
     }
 
     /// Asks again after this error, while the master may be there a little later. `has_job`: it has said that it has the job.
