@@ -24,7 +24,7 @@ impl Quota {
 }
 
 /// Owner of a job: the token that it was submitted with, and what that one may take.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct JobOwner {
     /// Role and label of the token, without its generation.
     pub token: String,

@@ -6,6 +6,7 @@
 //! Invariant: a file under the name of a checksum has that checksum, was synced, and is none of a program that is on its
 //! way.
 
+use crate::api::JobOwner;
 use bytes::Bytes;
 use gristmill_scheduler::units::Bytes as ByteCount;
 use gristmill_worker::folder::Folder;
@@ -29,9 +30,6 @@ const CHUNK_BYTES: usize = 512 << 10;
 
 /// Such chunks that wait for the socket, or for the disk.
 const CHUNKS_AHEAD: usize = 4;
-
-/// Programs that are on their way with one token at most, so that places are left to others.
-const UPLOADS_OF_TOKEN_MAX: usize = 8;
 
 /// What drafts begin with; no checksum does.
 const DRAFT: &str = "draft-";
@@ -161,9 +159,9 @@ impl Programs {
         said: ShippedProgram,
         body: Incoming,
         live: &BTreeSet<ProgramSum>,
-        token: &str,
+        owner: &JobOwner,
     ) -> Result<(), ProgramError> {
-        let number = self.make_room(said.bytes, live, token)?;
+        let number = self.make_room(said.bytes, live, owner)?;
         let (sender, chunks) = channel(CHUNKS_AHEAD);
         let programs = self.clone();
         let writing = tokio::task::spawn_blocking(move || programs.write((said, number), chunks));
@@ -257,12 +255,20 @@ impl Programs {
 
     /// Lets those go that no live job is of, used longest ago first, until there is room for one of so many bytes. Answers
     /// the number of its draft.
-    fn make_room(&self, bytes: u64, live: &BTreeSet<ProgramSum>, token: &str) -> Result<u64, ProgramError> {
+    fn make_room(
+        &self,
+        bytes: u64,
+        live: &BTreeSet<ProgramSum>,
+        owner: &JobOwner,
+    ) -> Result<u64, ProgramError> {
         let ProgramLimits { count_max, bytes_max } = self.limits;
-        let bytes_max = bytes_max.get();
+        let (bytes_max, JobOwner { token, quota }) = (bytes_max.get(), owner);
         let Shelf { kept, arriving, drafts } = &mut *self.shelf();
-        if UPLOADS_OF_TOKEN_MAX <= arriving.values().filter(|(_, sender)| sender == token).count() {
-            return Err(ProgramError::Uploads { token: token.to_owned(), most: UPLOADS_OF_TOKEN_MAX });
+        // Half of all places, so that some are left to others, and no more than the jobs that the programs are for.
+        let most =
+            (count_max as usize / 2).max(1).min(quota.jobs_max.map_or(usize::MAX, |jobs| jobs as usize));
+        if most <= arriving.values().filter(|(_, sender)| sender == token).count() {
+            return Err(ProgramError::Uploads { token: token.clone(), most });
         }
         loop {
             let count = kept.len() + arriving.len();
@@ -270,7 +276,7 @@ impl Programs {
             let kept_bytes = said.fold(0_u64, u64::saturating_add);
             if count < count_max as usize && kept_bytes.saturating_add(bytes) <= bytes_max {
                 *drafts += 1;
-                arriving.insert(*drafts, (bytes, token.to_owned()));
+                arriving.insert(*drafts, (bytes, token.clone()));
                 return Ok(*drafts);
             }
             let idle = kept.iter().filter(|(sum, _)| bytes <= bytes_max && !live.contains(sum));
@@ -329,6 +335,10 @@ mod tests {
         (folder, programs)
     }
 
+    fn owner(token: &str) -> JobOwner {
+        JobOwner { token: token.to_owned(), quota: crate::api::Quota::default() }
+    }
+
     fn program(text: &str) -> ShippedProgram {
         let (sum, bytes) = ProgramSum::of_reader(text.as_bytes()).unwrap();
         ShippedProgram { sum, bytes }
@@ -336,7 +346,7 @@ mod tests {
 
     /// Hands in bytes as a submitter would that says they are this program.
     fn hand_in(programs: &Programs, said: ShippedProgram, text: &str) -> Result<(), ProgramError> {
-        let number = programs.make_room(said.bytes, &BTreeSet::new(), "submit-ada")?;
+        let number = programs.make_room(said.bytes, &BTreeSet::new(), &owner("submit-ada"))?;
         let (sender, chunks) = channel(text.len() + 1);
         for byte in text.bytes() {
             sender.try_send(Ok(Bytes::copy_from_slice(&[byte]))).unwrap();
@@ -382,7 +392,7 @@ mod tests {
         let [a, b, c] = [("aaa", 1), ("bbb", 3), ("ccc", 2)].map(|(text, age)| keep(&programs, text, age));
         let here = |program| programs.shelf().kept.contains_key(&program);
         let room = |bytes, live: &BTreeSet<ProgramSum>| {
-            let number = programs.make_room(bytes, live, "submit-ada")?;
+            let number = programs.make_room(bytes, live, &owner("submit-ada"))?;
             programs.shelf().arriving.remove(&number);
             Ok::<_, ProgramError>(())
         };
@@ -406,12 +416,12 @@ mod tests {
     #[test]
     fn programs_on_their_way_count_as_if_they_were_there() {
         let (_folder, programs) = opened(3, 10);
-        let number = programs.make_room(6, &BTreeSet::new(), "submit-ada").unwrap();
-        let full = programs.make_room(5, &BTreeSet::new(), "submit-ada").unwrap_err();
+        let number = programs.make_room(6, &BTreeSet::new(), &owner("submit-ada")).unwrap();
+        let full = programs.make_room(5, &BTreeSet::new(), &owner("submit-ada")).unwrap_err();
         assert!(matches!(full, ProgramError::NoRoom { kept: 1, kept_bytes: 6, .. }), "{full}");
         let (_, nothing) = channel(1);
         assert!(programs.write((program("longer"), number), nothing).is_err(), "it has not come");
-        programs.make_room(5, &BTreeSet::new(), "submit-ada").unwrap();
+        programs.make_room(5, &BTreeSet::new(), &owner("submit-ada")).unwrap();
     }
 
     #[test]
@@ -432,12 +442,15 @@ mod tests {
     #[test]
     fn token_that_sends_programs_without_end_leaves_places_to_others() {
         let (_folder, programs) = opened(64, 1000);
-        for _ in 0..UPLOADS_OF_TOKEN_MAX {
-            programs.make_room(2, &BTreeSet::new(), "submit-ada").unwrap();
+        for _ in 0..32 {
+            programs.make_room(2, &BTreeSet::new(), &owner("submit-ada")).unwrap();
         }
-        let refused = programs.make_room(2, &BTreeSet::new(), "submit-ada").unwrap_err();
+        let refused = programs.make_room(2, &BTreeSet::new(), &owner("submit-ada")).unwrap_err();
         assert!(matches!(refused, ProgramError::Uploads { .. }), "{refused}");
-        assert_eq!(programs.arriving_of("submit-ada"), 2 * UPLOADS_OF_TOKEN_MAX as u64);
-        programs.make_room(2, &BTreeSet::new(), "submit-bob").unwrap();
+        assert_eq!(programs.arriving_of("submit-ada"), 64);
+        let mut bob = owner("submit-bob");
+        bob.quota.jobs_max = Some(1);
+        programs.make_room(2, &BTreeSet::new(), &bob).unwrap();
+        assert!(programs.make_room(2, &BTreeSet::new(), &bob).is_err(), "its quota is one job");
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn put(
 ) -> Answered {
     let (programs, program) = (programs(handle)?, named(named_by)?);
     let live = live(handle, programs, program, key).await?;
-    let token = handle.tokens.owner(&key.0).map(|owner| owner.token).unwrap_or_default();
+    let owner = handle.tokens.owner(&key.0).unwrap_or_default();
     let time = UPLOAD_TIME_LEAST.saturating_add(Duration::from_secs(program.bytes / UPLOAD_RATE_MIN));
     let ended = async {
         while handle.tokens.find(&key.0).is_some() {
@@ -104,7 +104,7 @@ pub(super) async fn put(
     let refusal = |status, why| Err(RouteRefusal::new(status, ErrorCode::Program, why));
     // What is dropped here leaves no draft.
     tokio::select! {
-        taken = programs.receive(program, body, &live, &token) => taken.map_err(|error| refused(&error))?,
+        taken = programs.receive(program, body, &live, &owner) => taken.map_err(|error| refused(&error))?,
         () = tokio::time::sleep(time) => {
             let why = format!("the program has not come within {} s: send 64 KiB in each second", time.as_secs());
             return refusal(StatusCode::REQUEST_TIMEOUT, why);

@@ -18,7 +18,12 @@ pub(super) async fn new_token(handle: &MasterHandle, sent: ShownBody) -> Answere
         change_tokens(handle, move |tokens| tokens.set_quota(role, label.as_deref(), quota)).await?;
     }
     let name = token.name().to_owned();
-    change_tokens(handle, move |tokens| tokens.note_made(&name)).await?;
+    // A list that lacks a name is no reason to refuse the token.
+    if change_tokens(handle, move |tokens| tokens.note_made(&name)).await.is_err() {
+        tracing::warn!(
+            "the state directory cannot be written: `token list` will not show the token that was just made"
+        );
+    }
     ok(&MadeToken { token: token.to_text().to_string() })
 }
 
