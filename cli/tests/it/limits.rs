@@ -150,7 +150,7 @@ fn join_holds_no_table_that_is_more_than_a_quarter_of_the_memory() {
     let with = |more: &[&'static str]| [&join[..], more].concat();
     let held = sandbox.run(with(&["--strategy", "broadcast", "--memory", "16MiB"])).expect_code(2);
     held.expect_words(&[
-        "the left table has 5000000 bytes",
+        "the right table has 5000000 bytes",
         "a quarter of a worker's 16777216 bytes",
         "--memory",
     ]);

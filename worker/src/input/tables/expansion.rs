@@ -48,3 +48,19 @@ impl Expansion {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_whole_is_refused_beyond_the_room_of_a_slot() {
+        let limits = InputLimits { held_max: 1000, ..InputLimits::default() };
+        let expansion = Expansion::new(FilePath::from("t.arrow"), &limits);
+        expansion.hold(1, 1000).unwrap();
+        expansion.expect(1, 1001).unwrap();
+        let refused = expansion.hold(1, 1001).unwrap_err();
+        assert!(matches!(refused, InputError::TableTooLarge { bytes: 1001, limit: 1000, .. }), "{refused}");
+        assert!(refused.to_string().contains("--memory"), "{refused}");
+    }
+}
