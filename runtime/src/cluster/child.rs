@@ -252,7 +252,7 @@ fn start_user_code(
     unsafe {
         command.pre_exec(confine);
     }
-    strays::start(command)
+    strays::start(|| command.spawn())
 }
 
 /// Has all descriptors but the standard ones closed when another program is executed. Makes system calls alone.

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ struct Seen {
 
 impl Seen {
     fn of(pid: i32) -> Option<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
         // The name, in brackets, may have anything in it.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         Some(Self {
@@ -53,10 +54,10 @@ pub(super) fn adopt() {
 }
 
 /// Starts a process of user code, which must enter a session of its own.
-pub(super) fn start(command: &mut Command) -> io::Result<Child> {
+pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     let _known = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     adopt();
-    let child = command.spawn()?;
+    let child = spawn()?;
     if let Some(seen) = Seen::of(child.id() as i32) {
         FIRST.get_or_init(|| seen.start);
         OWN.lock().unwrap_or_else(PoisonError::into_inner).insert((child.id() as i32, seen.start));
