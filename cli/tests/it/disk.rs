@@ -3,6 +3,7 @@
 //! Deliberately not here: disks that return errors or stand still.
 
 use crate::support::data::{Random, tool};
+use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox, is_root, oracle};
 use std::path::{Path, PathBuf};
 
@@ -79,6 +80,30 @@ fn spills_leave_the_disk_reserve_alone_and_say_so() {
     sandbox.run(arguments).expect_code(7).expect_words(&["are to stay free", "--disk-reserve"]);
     assert!(!Path::new(&out).exists(), "the output of a failed job was left");
     sandbox.assert_nothing_left();
+}
+
+#[test]
+fn worker_whose_temporary_files_were_cleared_away_makes_its_folders_again() {
+    let sandbox = Sandbox::new();
+    let input = records(&sandbox, "40MiB");
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    let worker = ["worker", "--workers", "1", "--slots", "1", "--memory", "32MiB"];
+    let standing = Standing::of(&sandbox, master, vec![sandbox.gristmill(worker).start()], join);
+    let sorted = |name: &str| {
+        let out = sandbox.text(name);
+        sandbox
+            .gristmill(["submit", "sort", "-r", &input, "--output", &out, "--quiet"])
+            .finish()
+            .expect_code(0);
+        oracle::whole(Path::new(&out))
+    };
+    let before = sorted("before");
+    for entry in std::fs::read_dir(sandbox.path("tmp")).unwrap().flatten() {
+        std::fs::remove_dir_all(entry.path()).unwrap();
+    }
+    assert!(sorted("after") == before, "another output");
+    standing.end();
 }
 
 /// The parts of a job on two workers of two slots with this memory, and the bytes and number of its spills.

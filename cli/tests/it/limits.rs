@@ -1,8 +1,11 @@
 //! Small limits of the operating system: of the address space and of open files.
 
+use crate::support::data::tool;
+use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line, start_worker};
-use crate::support::{Finished, Sandbox, oracle, until};
+use crate::support::{Finished, Sandbox, is_root, oracle, until};
 use crate::user_code::faulty_program;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Runs the program under a limit of the shell's `ulimit`, such as `-v 1000000`.
@@ -30,6 +33,39 @@ fn sort_maps_a_file_once_for_all_its_splits_when_the_address_space_is_small() {
         oracle::whole(Path::new(&out)) == lines.concat().as_bytes(),
         "the output is not the sorted input"
     );
+}
+
+#[test]
+fn limit_of_processes_ends_a_job_in_order_or_lets_it_succeed() {
+    if !is_root("a user without other processes") || !tool("setpriv", "a user without other processes") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("gristmill");
+    let open = |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o1777)).unwrap();
+    // Linked and not written, so that it can be run at once.
+    std::fs::hard_link(PROGRAM, &program).or_else(|_| std::fs::copy(PROGRAM, &program).map(drop)).unwrap();
+    let input = place.path().join("text");
+    std::fs::write(&input, "a b a\n").unwrap();
+    open(place.path());
+    let mut succeeded = false;
+    for limit in 3..24 {
+        let run = format!(
+            "ulimit -u {limit} && exec {} run wordcount {} --quiet",
+            program.display(),
+            input.display()
+        );
+        let user = ["--reuid", "45681", "--regid", "45681", "--clear-groups", "sh", "-c", &run];
+        let finished = sandbox.program(Path::new("setpriv"), user).env("TMPDIR", place.path()).finish();
+        assert!(!finished.stderr.contains("panicked"), "at {limit}: {}", finished.stderr);
+        let code = finished.status.code();
+        assert!([Some(0), Some(3), Some(7)].contains(&code), "{code:?} at {limit}: {}", finished.stderr);
+        succeeded |= code == Some(0);
+        // The kernel counts those that have ended until they are reaped.
+        until("the end of all processes", || sandbox.processes().is_empty().then_some(()));
+    }
+    assert!(succeeded, "no limit was enough");
 }
 
 #[test]

@@ -567,7 +567,7 @@ fn without_interpreter(file: &Path, error: io::Error) -> io::Error {
 
 /// A command that cannot be started cannot be started elsewhere either, but where a machine lacks something: then the worker
 /// is at fault, and not the command.
-fn cannot_run(program: &str, directory: &Path, error: &io::Error) -> TaskError {
+pub(super) fn cannot_run(program: &str, directory: &Path, error: &io::Error) -> TaskError {
     let number = error.raw_os_error().map(|number| format!("error={number}, ")).unwrap_or_default();
     let said = format!(
         "Cannot run program \"{program}\" (in directory \"{}\"): {number}{error}",

@@ -14,6 +14,17 @@ fn partitions_are_hadoops() {
     assert_eq!(hash.of(b"", 5), 1);
 }
 
+#[test]
+fn worker_that_can_start_no_process_is_to_blame_and_not_the_command() {
+    let kind = |error: rustix::io::Errno| process::cannot_run("x", "/".as_ref(), &error.into()).kind;
+    use gristmill_worker::api::FailureKind::{Config, Worker};
+    use rustix::io::Errno;
+    assert_eq!(
+        [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NOENT].map(kind),
+        [Worker, Worker, Worker, Config]
+    );
+}
+
 proptest! {
     #[test]
     fn hash_by_groups_is_that_of_byte_after_byte(

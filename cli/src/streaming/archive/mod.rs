@@ -461,6 +461,18 @@ mod tests {
         Ok(folder)
     }
 
+    #[test]
+    fn archive_that_unpacks_to_more_than_fits_is_given_up_with_the_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut unpacking =
+            Unpacking { folder: folder.path(), bytes: BYTES_MAX - 3, entries: 0, links: Vec::new() };
+        let mut write =
+            |name: &str, content: &[u8]| unpacking.write(&folder.path().join(name), 0, &mut &*content);
+        write("fits", b"abc").unwrap();
+        let said = write("more", b"d").unwrap_err().to_string();
+        assert!(said.starts_with("it unpacks to more than 1 GiB or 1000000 files: "), "{said}");
+    }
+
     /// A tar file of these entries, with its end.
     fn tar_of(entries: &[Vec<u8>]) -> Vec<u8> {
         [entries.concat(), vec![0; 2 * TAR_BLOCK]].concat()

@@ -19,16 +19,13 @@ fn run(sandbox: &Sandbox, words: &[&str]) -> String {
 fn trees_are_gone_through_to_their_ends_when_they_are_deep() {
     let sandbox = Sandbox::new();
     let deep = "d/".repeat(500);
-    let file = sandbox.write(&format!("hdfs/{deep}x"), "12345");
+    sandbox.write(&format!("hdfs/{deep}x"), "12345");
     let count: Vec<String> = run(&sandbox, &["-count", "/d"]).split_whitespace().map(str::to_owned).collect();
     assert_eq!(count, ["500", "1", "5", "hdfs:///d"]);
     assert_eq!(run(&sandbox, &["-du", "-s", "/d"]), "5  5  hdfs:///d\n");
-    let named = format!("hdfs:///{deep}x");
-    for words in [&["-ls", "-R", "-C", "/d"][..], &["-find", "/d", "-name", "x"]] {
-        assert_eq!(run(&sandbox, words).lines().last(), Some(&*named), "{words:?}");
+    for (words, root) in [(&["-ls", "-R", "-C", "/d"][..], ""), (&["-find", "/d", "-name", "x"], "hdfs://")] {
+        assert_eq!(run(&sandbox, words).lines().last(), Some(&*format!("{root}/{deep}x")), "{words:?}");
     }
-    run(&sandbox, &["-chmod", "-R", "700", "/d"]);
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[test]
@@ -46,7 +43,6 @@ fn folder_that_cannot_be_looked_at_is_named_when_trees_are_gone_through() {
         &["-count", "/a"][..],
         &["-du", "/a"],
         &["-du", "-s", "/a"],
-        &["-chmod", "-R", "700", "/a"],
         &["-find", "/a"],
         &["-ls", "-R", "/a"],
         &["-cp", "/a", "/copy"],
@@ -64,10 +60,10 @@ fn link_that_leads_back_is_named_when_trees_are_gone_through() {
         symlink(".", sandbox.path("hdfs/a").join(name)).unwrap();
     }
     for words in [&["-count", "/a"][..], &["-du", "-s", "/a"], &["-ls", "-R", "-C", "/a"]] {
-        ends(&sandbox, words, 1, "`hdfs:///a/here': leads back to a folder that it lies in");
+        ends(&sandbox, words, 1, "/a/here': leads back to a folder that it lies in");
     }
-    let listed = ends(&sandbox, &["-ls", "-R", "-C", "/a"], 1, "`hdfs:///a/too': leads back").stdout_text();
-    assert_eq!(listed, "hdfs:///a/here\nhdfs:///a/too\nhdfs:///a/x\n");
+    let listed = ends(&sandbox, &["-ls", "-R", "-C", "/a"], 1, "`/a/too': leads back").stdout_text();
+    assert_eq!(listed, "/a/here\n/a/too\n/a/x\n");
     assert_eq!(run(&sandbox, &["-find", "/a"]), "hdfs:///a\nhdfs:///a/here\nhdfs:///a/too\nhdfs:///a/x\n");
 }
 

@@ -7,6 +7,7 @@
 mod as_streaming;
 mod bad_input;
 mod command_lines;
+mod confined;
 mod files;
 mod files_kept;
 mod files_named;

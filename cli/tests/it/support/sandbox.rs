@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// How long processes whose parent was killed may take to notice and to clean up.
 pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Name of the variable that marks processes.
-const MARK: &str = "GRISTMILL_TEST_MARK";
+/// Name of the variable that marks processes. User code inherits variables that begin so.
+const MARK: &str = "LC_TEST_MARK";
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gristmill");
