@@ -28,6 +28,8 @@ fi
 cargo test --workspace --no-fail-fast "$@"
 # With the programs that the tests have built; not when only some tests are asked for.
 if ((! $#)); then
+    # What went wrong for people who do this work with other tools.
+    scripts/reports.sh
     # The live page in a browser; how it looks with everything on it, first that a worse one would be noticed; under load for
     # ten minutes it is tried by hand (scripts/page_load.py).
     scripts/page.py
