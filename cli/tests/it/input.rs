@@ -161,7 +161,7 @@ fn record_over_the_limit_is_refused_with_its_place_and_the_flag() {
     text.extend(std::iter::repeat_n(b'x', 5_000));
     text.extend(b"\nshort again\n");
     let input = sandbox.write("text", &text);
-    let place = format!("{input}:6");
+    let place = format!("byte 6 of {input}");
     let words = [place.as_str(), "4096 bytes", "--max-record"];
     for job in ["sort", "wordcount"] {
         refused(&sandbox, &[job, &input, "--max-record", "4KiB"], false, &words);

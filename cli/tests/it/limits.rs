@@ -56,7 +56,7 @@ fn limit_of_processes_ends_a_job_in_order_or_lets_it_succeed() {
             program.display(),
             input.display()
         );
-        let user = ["--reuid", "45681", "--regid", "45681", "--clear-groups", "sh", "-c", &run];
+        let user = ["--reuid", "45681", "--regid", "45681", "--clear-groups", "bash", "-c", &run];
         let finished = sandbox.program(Path::new("setpriv"), user).env("TMPDIR", place.path()).finish();
         assert!(!finished.stderr.contains("panicked"), "at {limit}: {}", finished.stderr);
         let code = finished.status.code();

@@ -205,7 +205,7 @@ fn join_refuses_a_quote_that_is_never_closed_whichever_table_has_it() {
     let good = sandbox.write("good.csv", &rows);
     let bad = sandbox.write("bad.csv", rows.replacen("1000,x", "1000,\"x", 1));
     let at = rows.find("1000,x").unwrap() + "1000,".len();
-    let named = format!("{bad}:{at} is never closed");
+    let named = format!("byte {at} of {bad} is never closed");
     for strategy in ["repartition", "broadcast"] {
         for split_size in ["2KiB", "1MiB"] {
             for (left, right) in [(&good, &bad), (&bad, &good)] {

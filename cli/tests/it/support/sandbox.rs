@@ -43,6 +43,12 @@ impl Sandbox {
 
     /// A fresh one without settings: slow tasks get a second attempt.
     pub fn with_backups() -> Self {
+        // A shell has what it starts in the background ignore SIGINT, and what is ignored at the start stays ignored.
+        #[allow(unsafe_code, reason = "it sets the default, and no handler")]
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
+        }
         let directory = tempfile::Builder::new().prefix("gristmill-it-").tempdir().unwrap();
         for name in ["tmp", "faults", "log"] {
             fs::create_dir(directory.path().join(name)).unwrap();
