@@ -185,7 +185,7 @@ const RUNNERS_INHERIT: [&str; 10] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
-    "GRISTMILL_FAULTS",
+    "GRISTMILL_FAULT*",
     "GRISTMILL_LOG*",
     "RUST_BACKTRACE",
 ];

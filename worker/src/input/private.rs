@@ -72,7 +72,13 @@ fn check_parent(file: &Path) -> io::Result<()> {
 fn check_directory(directory: &Path) -> io::Result<()> {
     let within = LIMITS.get().map_or(&[][..], |limits| &limits.within);
     let is_outside = !within.is_empty() && !within.iter().any(|open| directory.starts_with(open));
-    if is_outside || directory.ancestors().any(holds_secrets) { Err(refusal()) } else { Ok(()) }
+    // A command of a job works in a directory of its own in a spill directory.
+    let is_own =
+        std::env::current_dir().is_ok_and(|own| directory.starts_with(&own) && own.ancestors().any(is_spill));
+    match is_outside || (!is_own && directory.ancestors().any(holds_secrets)) {
+        true => Err(refusal()),
+        false => Ok(()),
+    }
 }
 
 /// Refuses to list a file, or the files of a directory, that must not be input.
@@ -83,13 +89,16 @@ pub(super) fn check_listed(path: &Path, is_directory: bool) -> io::Result<()> {
 
 /// True for a state directory of a master, and for a spill directory of a worker process.
 fn holds_secrets(directory: &Path) -> bool {
+    let has = |file| directory.join(file).symlink_metadata().is_ok();
+    is_spill(directory) || (has(SECRET_FILE) && has(TOKENS_FILE))
+}
+
+/// True for a spill directory of a worker process.
+fn is_spill(directory: &Path) -> bool {
     let name = |path: &Path, start: &str| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(start.as_bytes()))
     };
-    let is_spill =
-        || name(directory, "worker-") && directory.parent().is_some_and(|of| name(of, "gristmill-"));
-    let has = |file| directory.join(file).symlink_metadata().is_ok();
-    is_spill() || (has(SECRET_FILE) && has(TOKENS_FILE))
+    name(directory, "worker-") && directory.parent().is_some_and(|of| name(of, "gristmill-"))
 }
 
 fn refusal() -> io::Error {

@@ -147,7 +147,7 @@ fn times_and_rights_are_set_when_the_flags_of_touch_and_chmod_say_so() {
     assert_eq!(fs::read(&file).unwrap(), b"kept\n");
     run(&sandbox, &["-touchz", "/d/empty", "/d/empty"]);
     assert_eq!(fs::metadata(sandbox.path("hdfs/d/empty")).unwrap().len(), 0);
-    run(&sandbox, &["-chmod", "-R", "u=rwX,go=", "/d"]);
+    run(&sandbox, &["-chmod", "u=rwX,go=", "/d", "/d/x"]);
     let rights = |name: &str| fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((rights("hdfs/d"), rights("hdfs/d/x")), (0o700, 0o600));
     run(&sandbox, &["-chmod", "-w", "/d/x"]);
