@@ -417,7 +417,7 @@ mod tests {
     fn programs_on_their_way_count_as_if_they_were_there() {
         let (_folder, programs) = opened(3, 10);
         let number = programs.make_room(6, &BTreeSet::new(), &owner("submit-ada")).unwrap();
-        let full = programs.make_room(5, &BTreeSet::new(), &owner("submit-ada")).unwrap_err();
+        let full = programs.make_room(5, &BTreeSet::new(), &owner("submit-bob")).unwrap_err();
         assert!(matches!(full, ProgramError::NoRoom { kept: 1, kept_bytes: 6, .. }), "{full}");
         let (_, nothing) = channel(1);
         assert!(programs.write((program("longer"), number), nothing).is_err(), "it has not come");

@@ -59,7 +59,7 @@ fn side_input_with_an_unclosed_quote_is_the_inputs_fault_and_named() {
     let side = SideInputs::new(planned.unwrap(), Arc::new(LocalFiles), InputLimits::default());
     let error = side.get(0, |blocks| Ok(blocks.len())).unwrap_err();
     assert_eq!(error.kind, FailureKind::Input);
-    assert!(error.chain().contains(&format!("{}:2 is never closed", paths[0])), "{error}");
+    assert!(error.chain().contains(&format!("byte 2 of {} is never closed", paths[0])), "{error}");
 }
 
 #[test]

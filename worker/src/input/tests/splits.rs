@@ -187,7 +187,7 @@ fn csv_refuses_a_quote_that_is_never_closed_whatever_the_split_size() {
     let path = files.write("table", text);
     let error = InputError::UnclosedQuote { path: FilePath::from(&*path), offset: 12 };
     let expected =
-        format!("the quote that opens a field at {path}:12 is never closed; close it or remove it");
+        format!("the quote that opens a field at byte 12 of {path} is never closed; close it or remove it");
     assert_eq!(error.to_string(), expected);
     assert!(error.is_input_fault());
     for split_bytes in 1..=text.len() as u64 + 1 {
@@ -213,7 +213,7 @@ fn csv_record_over_the_limit_names_the_quote_that_it_does_not_close() {
     let splits = plan(&input(std::slice::from_ref(&path), CSV), 1 << 20).unwrap();
     let error = read(&splits, &LocalFiles, &tight).unwrap_err();
     let expected = format!(
-        "record of more than 10 bytes at {path}:3, with a quote at byte 5 that is not closed (the limit is --max-record)"
+        "record of more than 10 bytes at byte 3 of {path}, with a quote at byte 5 that is not closed (the limit is --max-record)"
     );
     assert_eq!(error.to_string(), expected);
 }
@@ -341,7 +341,8 @@ fn record_at_the_limit_is_read_and_one_byte_more_is_refused() {
             let splits = plan(&input(std::slice::from_ref(&path), format), split_bytes).unwrap();
             let error = read(&splits, access, &tight).unwrap_err();
             assert!(error.is_input_fault());
-            let expected = format!("record of more than 10 bytes at {path}:3 (the limit is --max-record)");
+            let expected =
+                format!("record of more than 10 bytes at byte 3 of {path} (the limit is --max-record)");
             assert_eq!(error.to_string(), expected, "{format:?} {end:?} {split_bytes}");
         }
     }
