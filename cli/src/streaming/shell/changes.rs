@@ -1,10 +1,13 @@
 //! `hadoop fs -chmod`, whose rights are those of this machine.
 
+use super::trees::entries;
 use super::{FileCall, Refused, io_refused};
-use std::fs::{self, Metadata, Permissions};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl FileCall<'_> {
     /// `-chmod [-R] MODE PATH…`.
@@ -14,12 +17,6 @@ impl FileCall<'_> {
         };
         if changed(0, false, mode).is_none() {
             self.refuse(&Refused(format!("chmod : mode '{mode}' does not match the expected pattern.")));
-            return Ok(u8::MAX);
-        }
-        if self.has(&["R"]) {
-            // A name in a tree may become a link between the look at it and the change.
-            let how = "-R is not supported: name each path, or use chmod -R of this machine below $GRISTMILL_HDFS_ROOT";
-            self.refuse(&Refused(how.to_owned()));
             return Ok(u8::MAX);
         }
         let call = self.with_paths(names);
@@ -33,11 +30,43 @@ impl FileCall<'_> {
         if found.is_symlink() {
             return Ok(());
         }
+        let opened = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        self.change_opened(path, io_refused(&name, opened.map_err(io::Error::from))?, mode)
+    }
+
+    /// Changes what was opened, and with `-R` what is below it: by handles, so that no name that becomes a link is followed.
+    fn change_opened(&self, path: &Path, opened: OwnedFd, mode: &str) -> Result<(), Refused> {
+        let name = self.uri(path);
+        let here = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+        let opened = File::from(opened);
+        let found = io_refused(&name, opened.metadata())?;
+        if found.is_symlink() {
+            return Ok(());
+        }
         let set = || {
             let rights = changed(found.permissions().mode() & 0o7777, found.is_dir(), mode);
             let rights = rights.ok_or_else(|| io::ErrorKind::InvalidInput.into());
-            rights.and_then(|rights| fs::set_permissions(path, Permissions::from_mode(rights)))
+            rights.and_then(|rights| fs::set_permissions(&here, Permissions::from_mode(rights)))
         };
+        // What is in a folder comes first, as the change may close the folder; or open it.
+        if self.has(&["R"]) && found.is_dir() {
+            let below = match entries(&here) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    set().and_then(|()| entries(&here))
+                }
+                below => below,
+            };
+            for entry in io_refused(&name, below)? {
+                let Some(entry) = entry.file_name() else { continue };
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let below = path.join(entry);
+                let entry = openat(&opened, entry, flags, Mode::empty()).map_err(io::Error::from);
+                let entry = io_refused(&self.uri(&below), entry);
+                if let Err(refused) = entry.and_then(|entry| self.change_opened(&below, entry, mode)) {
+                    self.refuse(&refused);
+                }
+            }
+        }
         io_refused(&name, set())
     }
 }

@@ -43,9 +43,17 @@ fn rights_are_changed_and_owners_and_copies_looked_at() {
     let run = |words: &[&str]| well(&sandbox, &[&["fs"], words].concat());
     run(&["-chmod", "go-rwx,u=rwx", "/a/x"]);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o700);
-    let trees = call(&sandbox, "hdfs", &["dfs", "-chmod", "-R", "777", "/a"]).finish().expect_code(255);
-    trees.expect_words(&["chmod: -R is not supported"]);
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o700);
+    let outside = sandbox.write("key", "x");
+    fs::set_permissions(sandbox.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&outside, format!("{file}-link")).unwrap();
+    run(&["-chmod", "-R", "777", "/a"]);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o777);
+    assert_eq!(
+        fs::metadata(sandbox.path("key")).unwrap().permissions().mode() & 0o777,
+        0o600,
+        "behind a link"
+    );
+    fs::remove_file(format!("{file}-link")).unwrap();
     run(&["-chmod", "644", "/a/x"]);
     assert!(run(&["-ls", "/a/x"]).starts_with("-rw-r--r--   1 me supergroup          1 "));
     run(&["-chown", "-R", "me:us", "/a"]);
