@@ -50,6 +50,7 @@ LEFT_OUT = {
     "--listen-everywhere": "only means something beyond this machine",
     "--allow-root": "only means something beyond this machine",
     "--show": "waits for somebody to look",
+    "--no-open": "goes with --show",
     "--narrate": "prints a story in the place of the result",
     "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--recursive": "inputs are drawn without folders in folders",
@@ -164,7 +165,8 @@ class StandingCluster:
         of_master = {flag: shape[flag] for flag in ("--policy", "--placement", "--estimator", "--journal", "--no-backup") if flag in shape}
         of_worker = {flag: value for flag, value in shape.items() if flag not in of_master}
         self.processes = []
-        self.start([program, "master", "--state", str(self.state), *words(of_master)], "master")
+        divided = ["--divided-slots"] if "--map-slots" in shape else []
+        self.start([program, "master", "--state", str(self.state), *divided, *words(of_master)], "master")
         deadline = time.monotonic() + CASE_SECONDS_MAX
         while not (self.state / "join").exists():
             if deadline < time.monotonic() or self.processes[0].poll() is not None:
