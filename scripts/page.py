@@ -155,7 +155,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
 
     # Who comes next and why, what is left, and how busy the stations are.
     browser.until("who comes next", "/^1\\s+job-\\d+ synthetic\\s+\\d+ maps?\\s+\\d+ map.*its own has the least/s.test(document.querySelector('#turns-table tbody tr')?.innerText ?? '')")
-    browser.until("its place in line", f"{row}?.cells[7].innerText === 'next'")
+    browser.until("its place in line", f"{row}?.cells[7].innerText.startsWith('next')")
     browser.until("how long it still takes", f"/^~ [\\d.]+ (m?s|min)/.test({row}?.cells[6].innerText)")
     browser.until("busy slots in the line of maps", """(() => { const line = document.querySelector('#tiles canvas');
         const seen = line.getContext('2d').getImageData(line.width - 6, line.height - 3, 1, 1).data, none = line.getContext('2d').getImageData(2, 2, 1, 1).data;
