@@ -99,7 +99,7 @@ fn is_environment(error: &anyhow::Error) -> bool {
         || error.is::<std::io::Error>()
 }
 
-/// Whether that is a cause of an error.
+/// True if that is a cause of an error.
 fn is_by_lack_of_room(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room))
 }

@@ -48,7 +48,7 @@ impl CheckedWriter {
         Ok(Self::of(file, length))
     }
 
-    /// Whether the file of this path is the one that is written; also where that cannot be seen.
+    /// True if the file of this path is the one that is written; also where that cannot be seen.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (fs::metadata(path), self.file.metadata()) {
             (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),

@@ -43,7 +43,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Whether its owner is dead, once nobody holds the lock. A master holds none for the jobs that it has: it may have many.
+    /// True if its owner is dead, once nobody holds the lock. A master holds none for the jobs that it has: it may have many.
     fn is_of_dead(&self, here: &Owner) -> bool {
         let is_dead = |owner: &Owner| match self.job.is_some() && owner.boot == here.boot {
             true => owner.is_dead_without_lock(here),

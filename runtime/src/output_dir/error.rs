@@ -153,7 +153,7 @@ impl OutputError {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether this process or its machine had no descriptor left: that says nothing of the output.
+    /// True if this process or its machine had no descriptor left: that says nothing of the output.
     pub(crate) fn is_of_resources(&self) -> bool {
         matches!(self, Self::Io { source, .. } if are_used_up(source))
     }

@@ -57,7 +57,7 @@ pub struct WorkerCheck {
     pub build: String,
     /// Whether it sees the path.
     pub sees: Option<bool>,
-    /// Whether it sees the probe.
+    /// True if it sees the probe.
     #[serde(default)]
     pub sees_probe: Option<bool>,
     /// What is under the path, as [`fingerprint`] has it.

@@ -152,7 +152,7 @@ impl RecoveryJournal {
         }
     }
 
-    /// Whether the next master would find it.
+    /// True if the next master would find it.
     pub(super) fn is_there(&self) -> bool {
         self.lines.0.is_at(&self.path)
     }

@@ -44,7 +44,7 @@ impl MasterState {
         })
     }
 
-    /// Whether the job with this key is here.
+    /// True if the job with this key is here.
     pub(crate) fn has_key(&self, key: &Secret) -> bool {
         self.jobs.values().any(|job| job.keys.permits == *key)
     }
