@@ -54,6 +54,10 @@ pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.chain().any(|cause| cause.is::<TooFewDescriptors>()) {
         return (exit::RESOURCES, Some("raise the limit, as by `ulimit -n 1024`"));
     }
+    if let Some(ClusterError::MasterEnded { code: Some(code) }) = error.downcast_ref() {
+        // It is this program, and has judged by the same rules.
+        return (u8::try_from(*code).unwrap_or(exit::ENVIRONMENT), None);
+    }
     let lacks_threads = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().is_some_and(threads::are_used_up)
     };

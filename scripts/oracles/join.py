@@ -297,7 +297,10 @@ def expected(case: Case, folder):
         if table.width is None:
             table.width = 1 + max(keys[side])
     kind, strategy = options.get("--type", "inner"), options.get("--strategy", "auto")
-    held = held_side(kind, strategy, left, right, size(options.get("--broadcast-max", "64MiB")))
+    cluster = case.cluster or {}
+    # Only large cases can exceed a worker's quarter, and those name both flags.
+    memory = size(cluster["--memory"]) // int(cluster["--workers"]) if "--memory" in cluster else 1 << 40
+    held = held_side(kind, strategy, left, right, min(size(options.get("--broadcast-max", "64MiB")), memory // 4))
     if held is None:
         return refused(2, "it cannot be a broadcast")
     held, broadcast = held

@@ -13,18 +13,21 @@ pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len().max(1));
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            let (sender, next, run) = (sender.clone(), &next, &run);
-            scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    // The receiver outlives the scope.
-                    let _ = sender.send((index, run(item)));
-                }
-            });
+    let work = |sender: mpsc::Sender<(usize, R)>| {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            // The receiver outlives the scope.
+            let _ = sender.send((index, run(item)));
         }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            let sender = sender.clone();
+            // The threads that exist do the work of one that the system refuses.
+            let _ = thread::Builder::new().spawn_scoped(scope, || work(sender));
+        }
+        work(sender.clone());
     });
     drop(sender);
     let mut results: Vec<(usize, R)> = receiver.into_iter().collect();

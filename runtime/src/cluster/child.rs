@@ -279,15 +279,12 @@ pub(super) async fn configure(child: &mut Child, config: &ChildConfig) -> io::Re
     Ok(stdin)
 }
 
-/// The first line of a child's standard output.
-pub(super) async fn first_line(child: &mut Child) -> io::Result<String> {
+/// The first line of a child's standard output; `None` if it has closed it without one.
+pub(super) async fn first_line(child: &mut Child) -> io::Result<Option<String>> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).await?;
-    if line.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended at once, and says above why"));
-    }
-    Ok(line)
+    Ok(if line.is_empty() { None } else { Some(line) })
 }
 
 /// Asks a worker to leave in good order. One that has ended needs no word.

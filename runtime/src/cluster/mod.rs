@@ -74,6 +74,12 @@ pub enum ClusterError {
         #[source]
         source: io::Error,
     },
+    /// The master process ended before it was ready.
+    #[error("the master process ended at once, and says above why")]
+    MasterEnded {
+        /// Exit code of the process; `None` if a signal ended it.
+        code: Option<i32>,
+    },
     /// A private folder could not be made.
     #[error("could not make the folder {path}")]
     Folder {
@@ -162,7 +168,11 @@ impl Cluster {
         // They come up beside the master: of a short job that is much of its time.
         let launched = config.workers.launch()?;
         let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;
-        let ready = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
+        let Some(ready) = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?
+        else {
+            let code = child.wait().await.map_err(failed)?.code();
+            return Err(ClusterError::MasterEnded { code });
+        };
         let ready: MasterReady = serde_json::from_str(&ready).map_err(|error| failed(error.into()))?;
         let master = Endpoint { host: "127.0.0.1".to_owned(), port: ready.port, pin: None };
         let (stop, stopping) = watch::channel(false);

@@ -149,11 +149,11 @@ mod tests {
     const END: &str = "<!-- End of measures -->\n";
 
     #[test]
-    fn table_of_measures_in_the_readme_is_that_of_their_declarations() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-        let readme = std::fs::read_to_string(path).unwrap();
-        let (before, rest) = readme.split_once(BEGIN).expect("the README says where the table begins");
-        let (found, after) = rest.split_once(END).expect("the README says where the table ends");
+    fn table_of_measures_in_the_reference_is_that_of_their_declarations() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/reference.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).expect("the reference says where the table begins");
+        let (found, after) = rest.split_once(END).expect("the reference says where the table ends");
         let row = |Gauge { name, help, .. }: &Gauge| format!("| `{name}` | {help} |\n");
         let rows: String = GAUGES.iter().map(row).collect();
         let table = format!("| measure | meaning |\n|---|---|\n{rows}");
