@@ -32,9 +32,9 @@ class Job:
     modules: Sequence[ModuleType] = field(default=())
     # Properties, as `-D` of Hadoop Streaming takes them.
     properties: Sequence[Tuple[str, str]] = field(default=())
-    # Values of the result may be objects of any class. Reading them runs any code that a worker put there, with the rights of
-    # this process: only for clusters whose workers are all trusted.
-    pickled_results: bool = False
+    # Values of pairs and of the result may be objects of any class. Reading them runs any code that a worker put there, with
+    # the rights of this process or of another worker: only for clusters whose workers are all trusted.
+    pickled: bool = False
 
     def __post_init__(self) -> None:
         for role in ("mapper", "reducer", "combiner"):

@@ -220,7 +220,7 @@ def submit(
         raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
     roles = {"mapper": job.mapper, "reducer": job.reducer, "combiner": job.combiner}
     functions = {role: function for role, function in roles.items() if function is not None}
-    settings = {"input": "pairs" if runs else "lines"}
+    settings = {"input": "pairs" if runs else "lines", "pickled": job.pickled}
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
     folder = tempfile.TemporaryDirectory(prefix="gristmill-python-")
@@ -246,7 +246,7 @@ def submit(
     for given in inputs:
         path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
         words += ["-input", _listed(str(path.absolute()))]
-    started = JobRun(name, words, place, folder, job.pickled_results)
+    started = JobRun(name, words, place, folder, job.pickled)
     # What it reads must stay until it has been read.
     started._inputs = runs
     return started

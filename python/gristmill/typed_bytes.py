@@ -114,7 +114,7 @@ def _unpickled(content: bytes, pickled: bool) -> Any:
     if not pickled:
         raise ValueError(
             "a value is a pickled object, and reading it runs any code that a worker wrote into it: give the job plain values (None, "
-            "bool, int, float, str, bytes, list, tuple, dict), or Job(..., pickled_results=True) if you trust every worker"
+            "bool, int, float, str, bytes, list, tuple, dict), or Job(..., pickled=True) if you trust every worker"
         )
     return pickle.loads(content)
 

@@ -109,8 +109,8 @@ def lines(stream: BinaryIO) -> Iterator[Tuple[str]]:
         yield (line[:-1].decode("utf-8", "surrogateescape"),)
 
 
-def records(stream: BinaryIO) -> Iterator[Tuple[Any, Any]]:
-    for key, value in typed_bytes.pairs(stream, pickled=True):
+def records(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[Any, Any]]:
+    for key, value in typed_bytes.pairs(stream, pickled):
         yield typed_bytes.decode(key)[0], value
 
 
@@ -118,16 +118,16 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
     mapper = functions["mapper"]
     combined = Combined(functions["combiner"], writer) if "combiner" in functions else None
     take = combined.pair if combined else writer.pair
-    for arguments in records(stream) if job["input"] == "pairs" else lines(stream):
+    for arguments in records(stream, job["pickled"]) if job["input"] == "pairs" else lines(stream):
         write_all("mapper", mapper(*arguments), take)
     if combined:
         combined.flush()
     writer.flush()
 
 
-def reduce_all(functions: Dict[str, Callable[..., Any]], stream: BinaryIO, writer: Writer) -> None:
+def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
     reducer = functions["reducer"]
-    for key, group in itertools.groupby(typed_bytes.pairs(stream, pickled=True), key=lambda pair: pair[0]):
+    for key, group in itertools.groupby(typed_bytes.pairs(stream, job["pickled"]), key=lambda pair: pair[0]):
         values = (value for _, value in group)
         write_all("reducer", reducer(typed_bytes.decode(key)[0], values), writer.pair)
     writer.flush()
@@ -192,7 +192,7 @@ def main() -> None:
         if role == "map":
             map_all(functions, job, io.BufferedReader(stream), writer)
         else:
-            reduce_all(functions, io.BufferedReader(stream), writer)
+            reduce_all(functions, job, io.BufferedReader(stream), writer)
         sys.stdout.flush()
         tell_counts()
         # The task counts as complete with this line alone; a process that a function has forked is none.

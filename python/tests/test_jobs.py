@@ -65,11 +65,14 @@ def test_objects_in_a_result_are_read_only_by_those_who_trust_workers(text, run)
     def sets(line):
         yield line, set(line.split())
 
-    with pytest.raises(ValueError, match="pickled_results=True"):
+    with pytest.raises(ValueError, match="pickled=True"):
         list(run(gristmill.Job(sets), text))
-    assert dict(run(gristmill.Job(sets, pickled_results=True), text))["the grist"] == {"the", "grist"}
-    # Between workers they travel as ever.
-    assert dict(run(gristmill.Job(sets, lambda line, values: [(line, sorted(next(values)))]), text))["the grist"] == ["grist", "the"]
+    assert dict(run(gristmill.Job(sets, pickled=True), text))["the grist"] == {"the", "grist"}
+    # Between workers the same holds.
+    reduced = lambda line, values: [(line, sorted(next(values)))]
+    with pytest.raises(Exception, match="pickled=True"):
+        list(run(gristmill.Job(sets, reduced), text))
+    assert dict(run(gristmill.Job(sets, reduced, pickled=True), text))["the grist"] == ["grist", "the"]
 
 
 @pytest.mark.parametrize("leave", ["sys.exit(0)", "os._exit(0)"])

@@ -40,7 +40,11 @@ fn submit_token_reads_no_secret_of_the_cluster_as_input_of_a_worker() {
     let state = sandbox.text("state");
     let link = sandbox.text("link");
     std::os::unix::fs::symlink(&state, &link).unwrap();
+    // The name of a job's claim would let its holder publish in its place.
+    sandbox.write("out/_temporary/probe-0123456789abcdef", "");
+    let claims = sandbox.text("out/_temporary");
     for secret in [
+        claims,
         state.clone(),
         format!("{state}/join"),
         format!("{state}/jo*"),
@@ -96,6 +100,10 @@ fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other()
     };
     let path = format!("/api/v1/jobs/{first}/cancel");
     assert_eq!(post(&standing, &page(&bob), &path, "").0, 403);
+    // Nor does it say how the job of another ended.
+    let bobs = JoinLine::read(&fs::read_to_string(&bob).unwrap()).token;
+    let closed = format!("/api/v1/jobs/{first}/closed");
+    assert_eq!(post(&standing, &bobs, &closed, r#"{"failed":"bob was here"}"#).0, 403);
     assert_eq!(standing.job(&first)["state"], "waiting");
     assert_eq!(post(&standing, &page(&sandbox.text("state/join")), &path, "").0, 204);
     cancel(&second, &ada).expect_code(0);
@@ -128,6 +136,13 @@ fn tokens_that_were_made_used_or_revoked_are_listed() {
     assert_eq!(words("submit-ada@0"), ["submit-ada@0", "valid", "-", "2", "-", "-"]);
     assert_eq!(words("view-screen@0")[1], "ended");
     assert_eq!(words("admin@0")[..2], ["admin@0", "valid"]);
+    // A route that needs no token notes none.
+    let address = standing.join.address;
+    let form = [("Host", address.to_string()), ("Authorization", "Bearer admin-stolen@0:x".to_owned())];
+    let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(request(address, "GET", "/healthz", &form).status, 204);
+    let listed = sandbox.gristmill(["token", "list"]).finish().expect_code(0).stdout_text();
+    assert!(!listed.contains("stolen"), "{listed}");
     sandbox.gristmill(["token", "list", "--join", &ada]).finish().expect_code(6);
     standing.end();
 }
@@ -171,5 +186,9 @@ fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
     });
     let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
     assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &form).status, 401);
+    // One program may not take the room of all others.
+    let large = format!("/api/v1/programs/{:064x}/{}", 1, (2_u64 << 30) + 1);
+    let form = [("Host", host.as_str()), ("Authorization", &format!("Bearer {}", standing.join.token))];
+    assert_eq!(request_with(standing.join.address, "PUT", &large, &form, b"x").status, 429);
     standing.end();
 }

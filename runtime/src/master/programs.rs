@@ -66,6 +66,11 @@ pub(super) enum ProgramError {
         "{most} programs are on their way with the token {token}, and no more may be: wait for one of them"
     )]
     Uploads { token: String, most: usize },
+    /// Its token sends as many bytes as it may.
+    #[error(
+        "programs of {bytes} bytes would be on their way with the token {token}, and {most} may be: wait for those that are"
+    )]
+    UploadBytes { token: String, bytes: u64, most: u64 },
     /// It did not come to its end.
     #[error("the program did not come to its end: {why}")]
     Broken { why: String },
@@ -270,6 +275,12 @@ impl Programs {
         if most <= arriving.values().filter(|(_, sender)| sender == token).count() {
             return Err(ProgramError::Uploads { token: token.clone(), most });
         }
+        let sent = arriving.values().filter(|(_, sender)| sender == token).map(|(bytes, _)| *bytes);
+        let sent = sent.fold(bytes, u64::saturating_add);
+        let most = (bytes_max / 2).min(quota.disk_bytes_max.unwrap_or(u64::MAX));
+        if most < sent && bytes <= bytes_max {
+            return Err(ProgramError::UploadBytes { token: token.clone(), bytes: sent, most });
+        }
         loop {
             let count = kept.len() + arriving.len();
             let said = kept.values().map(|kept| kept.bytes).chain(arriving.values().map(|(bytes, _)| *bytes));
@@ -400,12 +411,12 @@ mod tests {
         assert_eq!([here(a.sum), here(b.sum), here(c.sum)], [true, true, false], "by number");
         room(5, &BTreeSet::from([b.sum])).unwrap();
         assert_eq!([here(a.sum), here(b.sum)], [false, true], "by bytes");
-        let full = room(8, &BTreeSet::from([b.sum])).unwrap_err();
-        assert!(matches!(full, ProgramError::NoRoom { kept: 1, .. }), "{full}");
         assert!(programs.fits(7, &BTreeSet::from([b.sum])).is_ok());
         assert!(
             programs.fits(8, &BTreeSet::from([b.sum])).is_err() && programs.fits(8, &BTreeSet::new()).is_ok()
         );
+        let half = room(6, &BTreeSet::new()).unwrap_err();
+        assert!(matches!(half, ProgramError::UploadBytes { most: 5, .. }), "{half}");
         let huge = room(11, &BTreeSet::new()).unwrap_err();
         assert!(
             matches!(huge, ProgramError::NoRoom { kept: 1, .. }),
@@ -415,10 +426,13 @@ mod tests {
 
     #[test]
     fn programs_on_their_way_count_as_if_they_were_there() {
-        let (_folder, programs) = opened(3, 10);
-        let number = programs.make_room(6, &BTreeSet::new(), &owner("submit-ada")).unwrap();
-        let full = programs.make_room(5, &BTreeSet::new(), &owner("submit-bob")).unwrap_err();
-        assert!(matches!(full, ProgramError::NoRoom { kept: 1, kept_bytes: 6, .. }), "{full}");
+        let (_folder, programs) = opened(5, 16);
+        let kept = keep(&programs, "aaaaaa", 1);
+        let number = programs.make_room(5, &BTreeSet::new(), &owner("submit-ada")).unwrap();
+        let more = programs.make_room(4, &BTreeSet::new(), &owner("submit-ada")).unwrap_err();
+        assert!(matches!(more, ProgramError::UploadBytes { bytes: 9, most: 8, .. }), "half of all: {more}");
+        let full = programs.make_room(6, &BTreeSet::from([kept.sum]), &owner("submit-bob"));
+        assert!(matches!(full, Err(ProgramError::NoRoom { kept: 2, kept_bytes: 11, .. })), "{full:?}");
         let (_, nothing) = channel(1);
         assert!(programs.write((program("longer"), number), nothing).is_err(), "it has not come");
         programs.make_room(5, &BTreeSet::new(), &owner("submit-ada")).unwrap();

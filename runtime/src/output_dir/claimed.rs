@@ -41,6 +41,14 @@ fn store_url(output: &FilePath) -> Result<Option<ObjectUrl>, OutputError> {
     }
 }
 
+/// Refuses an output that neither a directory nor a store can be, wherever it is written.
+///
+/// # Errors
+/// As [`store_url`].
+pub(crate) fn check_output(output: &FilePath) -> Result<(), OutputError> {
+    store_url(output).map(drop)
+}
+
 impl ClaimedOutput {
     /// Claims a directory or prefix, as [`OutputDirectory::claim`] does.
     ///

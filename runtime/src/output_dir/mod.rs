@@ -17,7 +17,7 @@ mod store;
 mod success;
 mod undo;
 
-pub(crate) use claimed::{ClaimedOutput, refuse_inputs};
+pub(crate) use claimed::{ClaimedOutput, check_output, refuse_inputs};
 pub use error::OutputError;
 pub use protected::why_kept;
 pub use success::{BAD_RECORDS, SUCCESS, Success};

@@ -126,7 +126,8 @@ impl RunningJob {
 pub(super) fn plan_of(source: &dyn JobSource, order: &JobOrder) -> Result<JobPlan, String> {
     let making = AssertUnwindSafe(|| source.plan(&order.name, &order.parameters));
     match std::panic::catch_unwind(making) {
-        Ok(Ok(plan)) => Ok(plan),
+        // A submission may come from anything that speaks the protocol.
+        Ok(Ok(plan)) => plan.validate().map(|()| plan).map_err(|error| error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("the job's plan panicked".to_owned()),
     }

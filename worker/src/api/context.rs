@@ -5,9 +5,10 @@
 
 use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskError, TaskResult};
 use crate::input::{Block, Piece, Record};
+use crate::segment::SpillDirs;
 use gristmill_scheduler::ids::{AttemptId, TaskId};
 use std::any::Any;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Handed to `setup`. Counters made here are summed over all tasks that succeed, so a retry never counts twice.
@@ -19,7 +20,7 @@ pub struct TaskContext {
     side: Arc<SideInputs>,
     /// Who is informed when the task waits for something that is not its own code.
     progress: Option<Arc<Progress>>,
-    folder: Option<PathBuf>,
+    spill: Option<SpillDirs>,
     stretch: Option<InputStretch>,
     held_bytes_max: usize,
 }
@@ -60,8 +61,8 @@ impl TaskContext {
     #[must_use]
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
         let attempt = task.attempt(0);
-        let (progress, folder, stretch, held_bytes_max) = (None, None, None, usize::MAX);
-        Self { attempt, partitions, counters, side, progress, folder, stretch, held_bytes_max }
+        let (progress, spill, stretch, held_bytes_max) = (None, None, None, usize::MAX);
+        Self { attempt, partitions, counters, side, progress, spill, stretch, held_bytes_max }
     }
 
     /// Of an attempt that somebody watches.
@@ -75,7 +76,7 @@ impl TaskContext {
             counters,
             side: side.clone(),
             progress,
-            folder: Some(settings.spill.first().to_owned()),
+            spill: Some(settings.spill.clone()),
             stretch: None,
             held_bytes_max: usize::try_from(settings.limits.held_max).unwrap_or(usize::MAX),
         }
@@ -102,7 +103,7 @@ impl TaskContext {
     /// single functions. Whoever makes something there removes it.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
+        self.spill.as_ref().map(SpillDirs::first)
     }
 
     /// The first stretch of what a map reads; `None` for a reduce, and for a map without files.

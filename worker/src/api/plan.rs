@@ -8,9 +8,9 @@ use super::TaskContext;
 use super::each::{MapEach, MapJson, MapOnlyEach};
 use super::task::{MapOnly, Mapper};
 use super::work::MapReduceWork;
-use crate::attempt::{TaskFailure, TaskResult};
+use crate::attempt::{TaskError, TaskFailure, TaskResult};
 use crate::collect::{CombineFactory, Combiner, Emitter, Partitioner};
-use crate::input::{Blocks, Compression, Input, Record};
+use crate::input::{Blocks, Compression, Input, Record, RecordFormat};
 use crate::key::{GroupPrefix, Key};
 use crate::output::{Output, PartFormat, RowLayout};
 use crate::value::Value;
@@ -391,6 +391,10 @@ impl JobPlan {
     /// # Errors
     /// A combination of settings that has no meaning.
     pub fn validate(&self) -> TaskResult {
+        let mut inputs = self.inputs().iter().chain(self.side_inputs());
+        if inputs.any(|input| input.format == RecordFormat::Fixed { length: 0 }) {
+            return Err(TaskError::config("records of 0 bytes have no end; their length must be at least 1"));
+        }
         match &self.work {
             JobFunctions::MapOnly(_) => Ok(()),
             JobFunctions::MapReduce(work) => work.validate(),

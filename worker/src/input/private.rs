@@ -3,6 +3,7 @@
 //!
 //! Whoever may submit jobs names paths on workers. Secrets of the cluster must not be among what they read that way.
 
+use super::list::TEMPORARY;
 use super::path::FilePath;
 use crate::http::{SECRET_FILE, TOKENS_FILE};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -84,6 +85,10 @@ fn check_directory(directory: &Path) -> io::Result<()> {
 /// Refuses to list a file, or the files of a directory, that must not be input.
 pub(super) fn check_listed(path: &Path, is_directory: bool) -> io::Result<()> {
     let real = canonicalize(path)?;
+    // The name of a job's claim lets its holder publish.
+    if is_directory && real.components().any(|part| part.as_os_str() == TEMPORARY) {
+        return Err(refusal());
+    }
     if is_directory { check_directory(&real) } else { check_parent(&real) }
 }
 
@@ -102,8 +107,8 @@ fn is_spill(directory: &Path) -> bool {
 }
 
 fn refusal() -> io::Error {
-    let why =
-        "it lies in a state directory, in a spill directory or outside of --input-dir, and is never input";
+    let why = "it is in a state directory, a spill directory, the _temporary of an output or outside of --input-dir, and is never \
+         input";
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 

@@ -95,7 +95,6 @@ impl SpillDirs {
     }
 
     fn create_in(&self, folder: &Path, name: &str) -> io::Result<SpillWriter> {
-        ensure(folder)?;
         check_reserve(folder, self.0.reserve_bytes)?;
         let path = folder.join(name);
         // `create_new` is O_CREAT with O_EXCL: it follows no link and opens nothing that is already there.

@@ -158,7 +158,30 @@ pub(super) struct Table {
     pub(super) bytes: u64,
 }
 
+/// Most columns that a table can have.
+const COLUMNS_MAX: usize = 1 << 20;
+
 impl PreparedJoin {
+    /// Refuses places that no row can have: a submission holds them as text that anything could have written.
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        for side in [Side::Left, Side::Right] {
+            let table = self.table(side);
+            let selected = self.selected(side).unwrap_or_default();
+            let orders = table.orders.values();
+            let places = table.keys.iter().chain(&selected).chain(orders.clone().flatten());
+            let fits = (1..=COLUMNS_MAX).contains(&table.width)
+                && places.max().is_none_or(|last| *last < table.width)
+                && orders.map(Vec::len).all(|columns| columns == table.width)
+                && table.names.as_ref().is_none_or(|names| names.len() == table.width);
+            if !fits {
+                let (parameter, value) = ("prepared".to_owned(), format!("the columns of the {side} table"));
+                let reason = format!("a place is beyond the {} columns of the table", table.width);
+                return Err(PlanError::Parameter { parameter, value, reason });
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn table(&self, side: Side) -> &Table {
         match side {
             Side::Left => &self.left,

@@ -174,6 +174,7 @@ impl Job for Join {
             value: "nothing".to_owned(),
             reason: "prepare has to look at the tables before the join can be planned".to_owned(),
         })?;
+        prepared.check()?;
         let plan = match prepared.broadcast {
             Some(side) => broadcast::plan(self, prepared, side),
             None => repartition::plan(self, prepared),

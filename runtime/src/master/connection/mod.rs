@@ -45,6 +45,11 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
     };
+    // It may have been revoked since the gate let the connection pass.
+    if handle.tokens.find(&key.0).is_none() {
+        refuse(&mut writer, "its token holds no more").await;
+        return;
+    }
     let Some((admitted, mut to_write)) = admit(&handle, hello, peer, &mut writer).await else { return };
     reader.set_limits(WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX);
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });

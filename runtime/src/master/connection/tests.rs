@@ -37,13 +37,12 @@ struct Joined {
     _all_left: mpsc::Receiver<()>,
 }
 
-async fn join() -> Joined {
-    let (inputs, mut fed) = unbounded_channel();
-    let (_attended, _all_left) = mpsc::channel(1);
-    let shutdown = Arc::new(watch::channel(None).0);
+fn handle() -> (MasterHandle, UnboundedReceiver<MasterInput>, mpsc::Receiver<()>) {
+    let (inputs, fed) = unbounded_channel();
+    let (_attended, all_left) = mpsc::channel(1);
     let handle = MasterHandle {
         inputs,
-        shutdown: Arc::clone(&shutdown),
+        shutdown: Arc::new(watch::channel(None).0),
         _attended,
         build: "build".to_owned(),
         plaintext: Plaintext::OnLoopback,
@@ -52,6 +51,24 @@ async fn join() -> Joined {
         archive: None,
         programs: None,
     };
+    (handle, fed, all_left)
+}
+
+#[tokio::test]
+async fn worker_whose_token_ends_before_its_hello_gets_no_job() {
+    let (handle, mut fed, _all_left) = handle();
+    handle.tokens.revoke("work-x@0").unwrap();
+    let (mut worker, master) = tokio::io::duplex(64 << 10);
+    let key = ShownKey("work-x@0".to_owned());
+    let attended = tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
+    write_frame(&mut worker, &hello()).await.unwrap();
+    attended.await.unwrap();
+    assert!(fed.try_recv().is_err(), "it joined");
+}
+
+async fn join() -> Joined {
+    let (handle, mut fed, _all_left) = handle();
+    let shutdown = Arc::clone(&handle.shutdown);
     let (mut worker, master) = tokio::io::duplex(64 << 10);
     let key = ShownKey("work@0".to_owned());
     let attended = tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));

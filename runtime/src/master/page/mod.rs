@@ -139,7 +139,7 @@ mod tests {
                 ("view-projector@0", "view-projector@0", Role::View, "view-projector@0"),
                 ("submit-x@0", "submit-x@0", Role::View, "view@submit-x@0"),
                 ("admin-laptop@0", "admin-laptop@0", Role::Submit, "submit@admin-laptop@0"),
-                ("submit@admin-laptop@0", "admin-laptop@0", Role::View, "view@admin-laptop@0"),
+                ("submit@admin-laptop@0", "submit@admin-laptop@0", Role::Submit, "submit@admin-laptop@0"),
             ] {
                 let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
                 let used = codes.give(key, role, now).unwrap();
@@ -152,6 +152,19 @@ mod tests {
                 assert!(tokens.find(name).is_none(), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn page_opens_none_of_another_role_and_a_revoked_name_is_not_given_out() {
+        let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
+        let given = |key, role| {
+            let code = codes.give(key, role, now).unwrap();
+            codes.take(&code.to_text(), &tokens, now).unwrap()
+        };
+        assert!(given("submit@admin@0", Role::View).is_err(), "it would outlive the page that asked");
+        assert!(given("admin@0", Role::Submit).is_ok());
+        tokens.revoke("submit@admin@0").unwrap();
+        assert!(given("admin@0", Role::Submit).is_err(), "it would open nothing");
     }
 
     #[test]

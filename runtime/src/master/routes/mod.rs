@@ -325,15 +325,25 @@ async fn jobs(handle: &MasterHandle) -> Answered {
     ok(&handle.query(|state, now| state.statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
 }
 
-async fn cancel(handle: &MasterHandle, job: &str, key: &ShownKey) -> Answered {
+/// A job that this token submitted, or any job for an admin.
+async fn own_job(
+    handle: &MasterHandle,
+    job: &str,
+    key: &ShownKey,
+    verb: &str,
+) -> Result<JobId, RouteRefusal> {
     let status = find(handle, job, |state, now, job| state.status(now, job)).await?;
     let asks = handle.tokens.owner(&key.0).map(|owner| owner.token).unwrap_or_default();
     if status.owner.as_deref() != Some(asks.as_str()) && !Tokens::is_admin(&key.0) {
         let owner = status.owner.as_deref().unwrap_or("an unknown token");
-        let words = format!("{job} was submitted with {owner}, and {asks} cancels its own jobs alone");
+        let words = format!("{job} was submitted with {owner}, and {asks} {verb} its own jobs alone");
         return Err(RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Owner, words));
     }
-    let job = status.job;
+    Ok(status.job)
+}
+
+async fn cancel(handle: &MasterHandle, job: &str, key: &ShownKey) -> Answered {
+    let job = own_job(handle, job, key, "cancels").await?;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;
@@ -353,8 +363,9 @@ async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
 }
 
 async fn client_closed(handle: &MasterHandle, job: &str, sent: ShownBody) -> Answered {
+    let key = sent.key.clone();
     let closed: OutputClosed = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
-    let job = find(handle, job, |state, _, job| state.watch(job).map(|_| job)).await?;
+    let job = own_job(handle, job, &key, "closes").await?;
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::ClientClosed { job, failed: closed.failed, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;

@@ -64,7 +64,9 @@ async fn live(
 fn refused(error: &ProgramError) -> RouteRefusal {
     let (status, code) = match error {
         ProgramError::NoRoom { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::ProgramRoom),
-        ProgramError::Uploads { .. } => (StatusCode::TOO_MANY_REQUESTS, ErrorCode::Quota),
+        ProgramError::Uploads { .. } | ProgramError::UploadBytes { .. } => {
+            (StatusCode::TOO_MANY_REQUESTS, ErrorCode::Quota)
+        }
         ProgramError::Disk { .. } => (StatusCode::INSUFFICIENT_STORAGE, ErrorCode::Register),
         ProgramError::Other { .. } | ProgramError::Broken { .. } => {
             (StatusCode::BAD_REQUEST, ErrorCode::Program)

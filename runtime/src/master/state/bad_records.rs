@@ -48,6 +48,18 @@ impl JobBadRecords {
     }
 }
 
+/// Longest path of a file with bad records, bytes: that of the system.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// Cuts texts that a worker reports, before they are written down.
+pub(super) fn shorten(files: &mut [FileBadRecords]) {
+    let cut = |text: &mut String, most| text.truncate(text.floor_char_boundary(most));
+    for file in files {
+        cut(&mut file.path, PATH_BYTES_MAX);
+        file.records.iter_mut().for_each(|record| cut(&mut record.reason, REASON_BYTES_MAX));
+    }
+}
+
 /// Leaves out what is more than `max`: a worker may say what it likes.
 fn clip(files: &mut Vec<FileBadRecords>, max: u64) {
     let mut left = usize::try_from(max).unwrap_or(usize::MAX);

@@ -89,6 +89,9 @@ impl MasterState {
     /// The client that follows a job has closed its output, or could not.
     pub(crate) fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
+        if *job.output.closed.borrow() {
+            return;
+        }
         job.output.closed.send_replace(true);
         self.journal.keep(|| RecoveryNote::ClientClosed { at: now, job: id, failed: failed.as_deref() });
         match failed {

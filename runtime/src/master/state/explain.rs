@@ -196,6 +196,8 @@ impl TaskFacts<'_> {
             AttemptEnd::Succeeded => format!("{attempt} ran on {worker} for {ran} and succeeded"),
             end @ (AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. }) => {
                 let (class, message) = end.shown().unwrap_or_default();
+                // A line of a worker must not look like a sentence of the master.
+                let message = message.replace('\n', "\n    ");
                 format!("{attempt} ended on {worker} after {ran} ({class}): {message}")
             }
             AttemptEnd::Lost => format!("{attempt} was lost with {worker} after {ran}"),

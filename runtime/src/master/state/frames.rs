@@ -7,6 +7,7 @@ use super::super::recovery::RecoveryNote;
 use super::super::translate;
 use super::MasterState;
 use super::attempts::EndedAttempt;
+use super::bad_records;
 use super::workers::shift;
 use crate::api::FetchRecord;
 use crate::journal::Encoded;
@@ -248,6 +249,13 @@ impl MasterState {
 
 /// Texts that come with a frame are cut as they are where they are shown, before it is written down.
 fn shorten(frame: &mut WorkerFrame) {
+    if let WorkerFrame::MapFinished { report, .. }
+    | WorkerFrame::PartFinished { report, .. }
+    | WorkerFrame::AttemptFailed { report, .. }
+    | WorkerFrame::HandedOver { report, .. } = frame
+    {
+        bad_records::shorten(&mut report.bad_records);
+    }
     match frame {
         WorkerFrame::AttemptFailed { message, .. } | WorkerFrame::FetchFailed { message, .. } => {
             *message = clean::message(message);

@@ -7,7 +7,7 @@ use super::job::{JobEntry, StatusContext};
 use super::job_parts::JobKeys;
 use crate::api::{ApiError, BAD_RECORDS_MAX, ErrorCode, SCHEMA, Submission};
 use crate::journal::JournalRecord;
-use crate::output_dir::ClaimedOutput;
+use crate::output_dir::{ClaimedOutput, check_output};
 use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
@@ -108,6 +108,7 @@ impl MasterState {
         check_words(&mut submission)?;
         self.check_program(&submission)?;
         check_counts(&submission)?;
+        check_output(&submission.output).map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
         let parsed = ParsedTexts::of(&submission)?;
         submission.bad_records_max = submission.bad_records_max.min(BAD_RECORDS_MAX);
         if submission.deadline_ns == Some(0) {

@@ -602,12 +602,9 @@ fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
         ),
         (ErrorCode::Build, "build not named", Box::new(|submission| submission.build = String::new())),
         (
-            ErrorCode::NotShared,
+            ErrorCode::Spec,
             "web server, which is only read",
-            Box::new(|submission| {
-                (submission.attached, submission.output) =
-                    (false, std::path::Path::new("http://127.0.0.1:9/out").into());
-            }),
+            Box::new(|submission| submission.output = std::path::Path::new("http://127.0.0.1:9/out").into()),
         ),
         (
             ErrorCode::JobName,

@@ -73,9 +73,14 @@ fn yes() -> bool {
     true
 }
 
+/// Pause between two changes of a worker's disk room that are believed: each one is logged.
+const ROOM_NOTICE_PAUSE: Span = Span::milliseconds(100);
+
 /// All workers together.
 #[derive(Default)]
 pub(super) struct Fleet {
+    /// When a change of a worker's disk room was noticed last.
+    pub(super) room_noticed: BTreeMap<WorkerId, Time>,
     /// Their process ids, which may be the same on several hosts.
     pub(super) processes: BTreeSet<(u32, WorkerId)>,
     /// Slots of all of them.
@@ -309,9 +314,13 @@ impl MasterState {
     /// and so are people.
     pub(super) fn notice_disk_room(&mut self, now: Time, worker: WorkerId, room: DiskRoom) {
         let (free, reserve) = (Bytes(room.free_bytes), Bytes(room.reserve_bytes));
-        if !self.core.room_matters(worker, free, reserve) {
+        let is_early = |at: &Time| now.0.saturating_sub(at.0) < ROOM_NOTICE_PAUSE.0;
+        if self.fleet.room_noticed.get(&worker).is_some_and(is_early)
+            || !self.core.room_matters(worker, free, reserve)
+        {
             return;
         }
+        self.fleet.room_noticed.insert(worker, now);
         self.events.push(Event::WorkerDiskRoom { worker, free, reserve });
         let text = match self.core.disk_full(worker) {
             true => format!("{worker} has room on its spill disks again: {free} are free"),

@@ -29,6 +29,9 @@ pub enum TokensError {
     /// The token that asked for a page does not hold any more.
     #[error("{name}, which asked for this page, is revoked or of an earlier generation")]
     Ended { name: String },
+    /// The token of a page asked for a page of another role.
+    #[error("{name} is the token of a page, and opens pages of its own role alone")]
+    Page { name: String },
     /// The token in the state folder, without which nobody could make others.
     #[error(
         "{name} is the token of whoever started the master: `gristmill token rotate` makes it and all others new"

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 const SCHEMA: u32 = 1;
 
 /// Longest file that is read, bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Names that can be revoked in one generation; more call for the next one.
 const REVOKED_MAX: usize = 1000;
@@ -156,8 +156,13 @@ impl Tokens {
         }
         let name = match asked.role == role {
             true => asked,
-            false => TokenName { role, asker: asked.asker.or(Some(asked.role)), ..asked },
+            // The name would not say that this page asked, so that the token would outlive it.
+            false if asked.asker.is_some() => return Err(TokensError::Page { name: asker.to_owned() }),
+            false => TokenName { role, asker: Some(asked.role), ..asked },
         };
+        if self.find(&name.to_string()).is_none() {
+            return Err(TokensError::Ended { name: name.to_string() });
+        }
         Ok(Token::of(&self.secret, &name.to_string())?)
     }
 

@@ -166,7 +166,9 @@ where
                     response
                 } else {
                     request.extensions_mut().insert(PeerAddress(arrival.peer));
-                    let key = ShownKey(self.gate.key_of(request.headers(), sessions).unwrap_or_default());
+                    // On an open route nobody has looked whether it holds.
+                    let named = authenticated.then(|| self.gate.key_of(request.headers(), sessions));
+                    let key = ShownKey(named.flatten().unwrap_or_default());
                     request.extensions_mut().insert(key);
                     (self.handler)(request).await
                 }
