@@ -1,5 +1,5 @@
-//! The jobs that `scripts/conformance.py` asks of any MapReduce: word count, an index, and a word count whose calls tell what
-//! they do and can be told to wait or die. `scripts/conformance.py --protocol` says what each mark and order means.
+//! The jobs that `tests/oracles/conformance.py` asks of any MapReduce: word count, an index, and a word count whose calls tell what
+//! they do and can be told to wait or die. `tests/oracles/conformance.py --protocol` says what each mark and order means.
 
 use gristmill::prelude::*;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! One cell of the matrix: a fresh cluster, a job that stands at the phase, the fault, and the ten invariants.
 //!
 //! The default suite runs the first phase of each row. With `GRISTMILL_MATRIX=FOLDER` all phases are run (those in
-//! `GRISTMILL_PHASE` alone, if that is set), and each leaves a line of JSON in FOLDER: `scripts/matrix` makes a page of
+//! `GRISTMILL_PHASE` alone, if that is set), and each leaves a line of JSON in FOLDER: `tests/faults/matrix` makes a page of
 //! them.
 
 use super::cluster::Cluster;
@@ -65,7 +65,7 @@ pub fn run(rows: &[Row], test: &str) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Adds a line to what `scripts/matrix` reads.
+/// Adds a line to what `tests/faults/matrix` reads.
 fn note(folder: &Path, row: &Row, phase: Phase, outcome: &Outcome) {
     let (word, fired, seconds, why) = match outcome {
         Outcome::Green { fired, took } => ("green", *fired, took.as_secs_f64(), ""),

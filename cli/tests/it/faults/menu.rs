@@ -135,7 +135,7 @@ fn rows_of_the_matrix_have_each_phase_once_or_say_why_not() {
     }
 }
 
-/// A row for `scripts/matrix`.
+/// A row for `tests/faults/matrix`.
 fn line(file: &str, row: &Row) -> String {
     let names = |phases: &[super::phase::Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>();
     let line = json!({

@@ -1,7 +1,6 @@
 //! The modules right below the root of a crate import each other in one direction.
 //!
 //! Read from the words of the sources, tests excluded: `crate::`, `super::`, and what the root re-exports.
-//! `scripts/house.py` follows the same rule.
 
 use super::{read, root};
 use std::collections::{BTreeMap, BTreeSet};

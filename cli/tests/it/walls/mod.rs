@@ -269,7 +269,8 @@ fn architecture_names_only_what_exists() {
         .collect();
     let mut looked_up = 0;
     for quoted in text.split('`').skip(1).step_by(2) {
-        let folders = ["scheduler/", "worker/", "runtime/", "lab/", "cli/", "examples/", "scripts/"];
+        let folders =
+            ["scheduler/", "worker/", "runtime/", "lab/", "cli/", "examples/", "scripts/", "tests/"];
         if folders.iter().any(|folder| quoted.starts_with(folder)) {
             assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which does not exist");
             looked_up += 1;

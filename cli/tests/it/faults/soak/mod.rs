@@ -1,6 +1,6 @@
 //! A soak: jobs of several kinds one after another and side by side, a random fault every few seconds, and a verdict.
 //!
-//! `scripts/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`; the default suite soaks for a few seconds, so that this does not
+//! `tests/faults/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`; the default suite soaks for a few seconds, so that this does not
 //! rot. Whatever happens, every job that was acknowledged must succeed, with exactly its output. At the end nothing may
 //! be left, and memory and descriptors of the master and of a worker that is never brought down must be flat (`flat`).
 //!

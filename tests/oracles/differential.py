@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Gives random inputs to the program and to other programs, and compares what they answer, for as long as asked.
 
-usage: scripts/differential.py [--program target/debug/gristmill] [--seconds 30] [--seed N] [--only grep|join|sort|wordcount]
-       scripts/differential.py --seed N --case M     one case again
-       scripts/differential.py --self-test           a program that drops a line must be caught, for each job and each kind of input
+usage: tests/oracles/differential.py [--program target/debug/gristmill] [--seconds 30] [--seed N] [--only grep|join|sort|wordcount]
+       tests/oracles/differential.py --seed N --case M     one case again
+       tests/oracles/differential.py --self-test           a program that drops a line must be caught, for each job and each kind of input
 
 Every combination of a job's flags has its turn; what else jobs have (splits, parts, memory, shuffle, policies, compressed
 files, several files, names) is drawn. Most cases go to standing clusters, the others to `run`. The oracles are in
-scripts/oracles: python throughout, and ripgrep, coreutils and sqlite where they mean the same.
+tests/oracles/jobs: python throughout, and ripgrep, coreutils and sqlite where they mean the same.
 
 Ends with code 1 and the smallest case it can make of it at the first difference; its files are kept and its command is
 printed. Ends with code 1, too, if a flag that the program's help names was never used in a run long enough to use it.
@@ -31,7 +31,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # a clean checkout stays clean
-from oracles import BYTE_ORDER_MARK, ON, Case, Dispute, Exactly, Invalid, Refused, grep, join, sort, wordcount
+from jobs import BYTE_ORDER_MARK, ON, Case, Dispute, Exactly, Invalid, Refused, grep, join, sort, wordcount
 
 JOBS = {"grep": grep, "join": join, "sort": sort, "wordcount": wordcount}
 CASE_SECONDS_MAX = 60
@@ -434,7 +434,7 @@ def report(bench: Bench, case: Case, difference: Difference, number: int, seed: 
         case, difference = shrink(bench, alone, again, base, f"{seed}/{number}")
         print(f"smallest case: {difference.text}")
     elif case.cluster is None:
-        print(f"it differs only on the standing cluster {shlex.join(words(shape))}: scripts/differential.py --seed {seed} "
+        print(f"it differs only on the standing cluster {shlex.join(words(shape))}: tests/oracles/differential.py --seed {seed} "
               f"--case {number}")
         case = alone
     kept = pathlib.Path(tempfile.mkdtemp(prefix=f"gristmill-difference-{seed}-{number}-"))

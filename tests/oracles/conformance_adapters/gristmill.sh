@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The adapter of `scripts/conformance.py` for this project: the jobs are examples/src/bin/conformance.rs.
-# usage: scripts/conformance.py scripts/conformance_adapters/gristmill.sh
+# The adapter of `tests/oracles/conformance.py` for this project: the jobs are examples/src/bin/conformance.rs.
+# usage: tests/oracles/conformance.py tests/oracles/conformance_adapters/gristmill.sh
 set -euo pipefail
 job=$1 output=$2
 shift 2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs cases of public bug reports, each a folder with a run.sh that exits with 0 if right, 77 if skipped, and else if wrong.
-# Usage: scripts/reports.sh [FOLDER [PROGRAM]]
+# Usage: tests/oracles/reports.sh [FOLDER [PROGRAM]]
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 cases=${1:-../shared/cases/reports}
 export GM=${2:-$PWD/target/debug/gristmill} PYTHONPATH=$PWD/python
 if [[ ! -d $cases ]]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How long a job takes to recover from faults, on hosts that are network namespaces of this machine.
 
-usage: scripts/recovery.py [--program target/dist/gristmill] [--rounds 10] [--only ROW,...] [--results FILE] [--page FILE]
-       scripts/recovery.py --self-test
+usage: tests/faults/recovery.py [--program target/dist/gristmill] [--rounds 10] [--only ROW,...] [--results FILE] [--page FILE]
+       tests/faults/recovery.py --self-test
 
 Each round starts a master, three workers of one slot and a submitter on hosts of their own, runs a job of tasks that
 sleep once undisturbed and once with the fault, compares the outputs byte by byte, and reads from the master's journal

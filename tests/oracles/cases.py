@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws worked cases, computes them anew from the papers' text, and lets `gristmill verify` and `order` answer the same.
 
-usage: scripts/cases.py [--program target/debug/gristmill] [--cases 300] [--seed 1] [--keep FILE]
+usage: tests/oracles/cases.py [--program target/debug/gristmill] [--cases 300] [--seed 1] [--keep FILE]
 
 Kinds `deadline-plan`, `order` and `online-order`: what is computed here follows the deadlines paper (equations 1 and 3,
 section IV) and the pairs paper (Algorithms 1 to 8) line by line in exact fractions, without a look at the program's code.

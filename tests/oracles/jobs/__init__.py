@@ -1,4 +1,4 @@
-"""What the parts of scripts/differential.py share: cases, their files, and what an answer is compared with.
+"""What the parts of tests/oracles/differential.py share: cases, their files, and what an answer is compared with.
 
 Each other file here is one job: what flags it has, how its cases are drawn, and what its output should be.
 """

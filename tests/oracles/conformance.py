@@ -3,9 +3,9 @@
 systems does: word count, indexer, parallel maps, parallel reduces, number of map calls, no early exit, crash, and a
 worker that stalls.
 
-usage: scripts/conformance.py ADAPTER...          the adapter, with arguments of its own if it takes any
-       scripts/conformance.py --protocol          what an adapter has to do, in sixty lines
-       scripts/conformance.py --self-test         a right implementation must pass, each wrong one fail where it is wrong
+usage: tests/oracles/conformance.py ADAPTER...          the adapter, with arguments of its own if it takes any
+       tests/oracles/conformance.py --protocol          what an adapter has to do, in sixty lines
+       tests/oracles/conformance.py --self-test         a right implementation must pass, each wrong one fail where it is wrong
 
 This file needs nothing but Python 3.9 and its standard library, so a course can copy it alone. It makes its inputs from a
 seed that it prints, waits for nothing longer than it says, and ends with 0 if all checks pass and 1 if one does not.
