@@ -1,9 +1,9 @@
-//! What stands, written down whole: the recovery file is begun anew with it when it has grown, instead of all that led
-//! to it; so it stays bounded however long a master stands, also one that always has a job.
+//! Compaction of the recovery file: when it has grown, it is rewritten with the current state, which replaces the
+//! history that led to it. The file stays bounded however long a master runs, also if it always has a job.
 //!
-//! The core that is written is read back before the old file goes, and this master goes on with what was read, as one
-//! that comes back does: the two decide alike. Policies begin anew then and see the live jobs as if they had just
-//! arrived. Jobs that have ended and whose output is closed are left out: the register tells of them.
+//! The core that is written is read back before the old file is replaced. This master then continues with the copy, as
+//! a recovered master does, so that both decide alike. Policies start again at that point and see the live jobs as new
+//! arrivals. Ended jobs whose output is closed are left out: the register keeps them.
 
 use super::super::recovery::{RecoveryLines, RecoveryNote};
 use super::MasterState;
@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// What is known of all workers and jobs together.
+/// State common to all workers and jobs.
 #[derive(Clone, Serialize, Deserialize)]
 struct Standing {
     draining: BTreeSet<WorkerId>,
     network: Option<Bytes>,
     hosts: BTreeMap<String, HostId>,
     hosts_given: u32,
-    /// Numbers of pools by their names.
+    /// Numbers of pools by name.
     pools: BTreeMap<String, u32>,
     /// Numbers of tokens with a quota of slots.
     owners: BTreeMap<String, u32>,
@@ -33,9 +33,9 @@ struct Standing {
 }
 
 impl MasterState {
-    /// Begins the recovery file anew if it has grown. All facts have been entered.
+    /// Rewrites the recovery file if it has grown. All facts must have been entered.
     pub(crate) fn compact_if_grown(&mut self, now: Time) {
-        // One that could not be synced is not trusted any more.
+        // A file that could not be synced is not trusted any more.
         if !(self.journal.has_grown() || self.journal.must_begin_anew(now)) || !self.events.is_empty() {
             return;
         }
@@ -49,7 +49,7 @@ impl MasterState {
         let core = go_on_from(&self.core, &ledger, &self.deciders.names, &self.deciders.registry);
         let header = self.header_now();
         let record = JournalRecord::Ledger { at: now, ledger };
-        // Taken out, so that it can be written to while the rest is read.
+        // Taken out, so that it can be written to while the rest of the state is read.
         let Some(mut recovery) = self.journal.take_recovery() else { return Ok(()) };
         let begun = core.and_then(|core| {
             let begun = recovery.begin_anew(&header, |lines| self.write_standing(now, &record, lines));
@@ -65,7 +65,7 @@ impl MasterState {
         Ok(())
     }
 
-    /// What a core like this one is made with.
+    /// Header from which an equal core can be built.
     fn header_now(&self) -> JournalHeader {
         let names = &self.deciders.names;
         JournalHeader {
@@ -110,15 +110,15 @@ impl MasterState {
         Ok(())
     }
 
-    /// A core was written down, and its ledger is the beginning.
+    /// Restores the ledger of a core from its encoded form.
     pub(super) fn stand_ledger(&mut self, at: Time, ledger: &Encoded) -> Result<(), String> {
         self.core = go_on_from(&self.core, ledger, &self.deciders.names, &self.deciders.registry)?;
-        // Whoever wrote it may have died before it asked for a wake.
+        // The master that wrote it may have died before it asked for a wake-up.
         self.pending.wake = Some(at);
         Ok(())
     }
 
-    /// The rest, that is not known to the core.
+    /// Restores the state that the core does not hold.
     pub(super) fn stand(&mut self, state: &Encoded) -> Result<(), String> {
         let standing: Standing = decoded(state)?;
         self.fleet.draining = standing.draining;
@@ -150,7 +150,7 @@ impl MasterState {
     }
 }
 
-/// It is in a line with a checksum that this user has written: no less is let in than was let out.
+/// Decodes a part of a line. The line has a checksum and was written by this user, so its content is trusted.
 fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded) -> Result<T, String> {
     encoded.decode(usize::MAX).map_err(|error| crate::chain(&error))
 }

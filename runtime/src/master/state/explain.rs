@@ -1,6 +1,6 @@
-//! Why a job waits, and why a task ran where and when it did: sentences from what the master knows.
+//! Explanations: why a job waits, and why a task ran where and when it did, as sentences from the master's records.
 //!
-//! What the policy thinks of waiting jobs is the core's to say.
+//! The policy's view of waiting jobs comes from the core.
 
 use super::MasterState;
 use super::job::JobEntry;
@@ -15,17 +15,18 @@ use gristmill_scheduler::units::Time;
 /// A task of a job: its kind and index.
 pub(crate) type TaskName = (TaskKind, u32);
 
-/// Earlier attempts of a task that are told of, the last ones.
+/// Number of earlier attempts of a task that are listed, the latest ones.
 const EARLIER_ATTEMPTS_MAX: usize = 8;
 
-/// Slots that are given away on paper to see who comes next: whoever looks does so every few seconds.
+/// Maximum number of slots assigned in simulation to find the next jobs in the queue. A client that polls repeats this
+/// every few seconds.
 const SLOTS_OF_TURNS_MAX: u32 = 1_000;
-/// Turns that are told of.
+/// Maximum number of queue entries listed.
 const TURNS_MAX: usize = 100;
 
 impl MasterState {
-    /// Why a job waits or how it went, or why a task of it ran where and when it did; the answer first. `None`: there
-    /// is no such job or task.
+    /// Explains why a job waits or how it went, or why a task of it ran where and when it did. The most direct reason
+    /// is the first sentence. `None` if the job or task does not exist.
     pub(crate) fn explain(&mut self, now: Time, id: JobId, task: Option<TaskName>) -> Option<Vec<String>> {
         let job = self.jobs.get(&id)?;
         match task {
@@ -42,7 +43,7 @@ impl MasterState {
         }
     }
 
-    /// Who would get slots one after the other, and why.
+    /// Lists the jobs that would get the next slots in order, with reasons.
     pub(crate) fn turns(&mut self) -> Turns {
         let all = self.core.turns(SLOTS_OF_TURNS_MAX);
         let told = all.iter().take(TURNS_MAX).filter_map(|turn| {
@@ -94,7 +95,7 @@ impl MasterState {
     }
 }
 
-/// The same of a job that has ended long ago, or under an earlier master, from what is kept of it.
+/// Explains a job that ended long ago, or under an earlier master, from its archived trace.
 pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<Vec<String>> {
     let status = &trace.status;
     let Some((kind, index)) = task else {
@@ -117,25 +118,25 @@ pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<V
         omitted: trace.omitted,
         arrived_ns: status.arrived_ns,
         shuffle_done_ns: status.shuffle_done_ns,
-        // Whose number it was is not kept.
+        // The worker's description is not archived.
         place: &|worker| worker.to_string(),
     };
     (index < tasks).then(|| told.about(&attempts))
 }
 
-/// What sentences about a task are made of, beside its attempts.
+/// Input of the sentences about a task, in addition to its attempts.
 struct TaskFacts<'a> {
     task: TaskId,
-    /// Records that the job's trace has no room for.
+    /// Number of records that the job's trace has no room for.
     omitted: u64,
     arrived_ns: u64,
     shuffle_done_ns: Option<u64>,
-    /// What a worker is called.
+    /// Returns the description of a worker.
     place: &'a dyn Fn(WorkerId) -> String,
 }
 
 impl TaskFacts<'_> {
-    /// The last attempt first.
+    /// Sentences about the attempts, the last attempt first.
     fn about(&self, attempts: &[AttemptRecord]) -> Vec<String> {
         let Some((last, before)) = attempts.split_last() else {
             let task = self.task;
@@ -185,7 +186,7 @@ impl TaskFacts<'_> {
         sentences
     }
 
-    /// What became of an attempt.
+    /// Sentence about the end of an attempt.
     fn ending(&self, record: &AttemptRecord) -> String {
         let (attempt, worker) = (record.attempt, (self.place)(record.worker));
         let began = record.started_ns.unwrap_or(record.launched_ns);
@@ -196,7 +197,7 @@ impl TaskFacts<'_> {
             AttemptEnd::Succeeded => format!("{attempt} ran on {worker} for {ran} and succeeded"),
             end @ (AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. }) => {
                 let (class, message) = end.shown().unwrap_or_default();
-                // A line of a worker must not look like a sentence of the master.
+                // A line from a worker must not look like a sentence of the master.
                 let message = message.replace('\n', "\n    ");
                 format!("{attempt} ended on {worker} after {ran} ({class}): {message}")
             }
@@ -205,13 +206,13 @@ impl TaskFacts<'_> {
     }
 }
 
-/// What sentences about a job as a whole are made of.
+/// Input of the sentences about a job as a whole.
 struct JobFacts<'a> {
     id: JobId,
     state: JobState,
     flow_ns: u64,
     started_after_ns: Option<u64>,
-    /// Why it failed, if it did.
+    /// Reason of its failure; empty if it did not fail.
     failure: &'a str,
     attempts: &'a AttemptCounts,
     outlook: Option<&'a DeadlineOutlook>,
@@ -232,7 +233,7 @@ impl<'a> JobFacts<'a> {
     }
 }
 
-/// What is known of a job as a whole.
+/// Sentences about a job as a whole.
 fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let (id, flow) = (facts.id, seconds(facts.flow_ns));

@@ -1,5 +1,5 @@
-//! What has changed since somebody last looked, for those who look several times a second: costs as much as has changed,
-//! and a glance at each job that has not ended.
+//! Incremental feed of changes for clients that poll several times a second. The cost is that of the changes, plus a
+//! short check of each job that has not ended.
 
 use super::MasterState;
 use super::job::JobEntry;
@@ -9,46 +9,46 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts and transfers of one line at most.
+/// Maximum number of attempts and transfers in one line.
 const RECORDS_OF_LINE_MAX: usize = 4_000;
-/// Ended jobs that the first line tells of at most, the last ones.
+/// Maximum number of ended jobs in the first line, the newest ones.
 const ENDED_AT_FIRST_MAX: usize = 200;
-/// Of a job that ended so long ago the first look is told how it stands, and nothing of its attempts.
+/// Age after which an ended job appears in the first line with its status only, without attempts.
 const RECENTLY: Span = Span::whole_seconds(300);
-/// Memory of a worker that comes or goes is told when it is more than one of this many parts of what was told, and more than
-/// [`MEMORY_STEP_BYTES`]; else all workers would be told of in each line.
+/// A change of a worker's memory is reported if it exceeds one part in this many of the last reported value, and
+/// exceeds [`MEMORY_STEP_BYTES`]. Otherwise each line would contain all workers.
 const PARTS_OF_LOAD: u64 = 32;
 /// See [`PARTS_OF_LOAD`].
 const MEMORY_STEP_BYTES: u64 = 1 << 20;
 
-/// How far somebody has looked.
+/// Position of one client in the feed.
 #[derive(Default)]
 pub(crate) struct FeedCursor {
-    /// Workers as they were told of.
+    /// Workers as last reported.
     workers: BTreeMap<WorkerId, WorkerStatus>,
-    /// Jobs from this number on are new.
+    /// Jobs with this number or a higher one are new.
     next_job: u32,
-    /// Those whose end has not been told.
+    /// Jobs whose end has not been reported.
     open: BTreeMap<JobId, JobCursor>,
 }
 
-/// How far somebody has looked at one job.
+/// Position of one client in the records of one job.
 #[derive(Default)]
 struct JobCursor {
     attempts: usize,
     fetches: usize,
-    /// Attempts that were told of and had not ended, by their place, and how they stood.
+    /// Reported attempts that had not ended, by their place, with their last reported state.
     unended: BTreeMap<usize, FeedEnd>,
-    /// How the job looked when it was told of.
+    /// State of the job as last reported.
     told: Option<JobLook>,
 }
 
-/// What shows that a job has changed: how it stands, tasks that are done and that run, bytes read and shuffled, records
-/// out, incidents.
+/// Values that show that a job has changed: its state, counts of finished and running tasks, bytes read and shuffled,
+/// records out, and incidents.
 type JobLook = (JobState, [u32; 4], [u64; 4]);
 
 impl MasterState {
-    /// What has changed since `cursor`, which moves on. The workers are those of `master`.
+    /// Returns all changes since `cursor`, and advances it. The workers are those of `master`.
     pub(crate) fn feed(&self, now: Time, cursor: &mut FeedCursor, mut master: MasterStatus) -> FeedLine {
         let mut jobs = self.newly_seen(now, cursor);
         let present = std::mem::take(&mut master.workers);
@@ -95,7 +95,7 @@ impl MasterState {
         (job.shown_state(), tasks, [read, totals.shuffle_bytes, totals.records_out, incidents])
     }
 
-    /// Jobs that came since; gives those of them that had ended before the first look.
+    /// Adds new jobs to the cursor. Returns those of them that had ended before the first read.
     fn newly_seen(&self, now: Time, cursor: &mut FeedCursor) -> Vec<JobStatus> {
         let first = cursor.next_job == 0;
         let mut ended = Vec::new();
@@ -109,7 +109,7 @@ impl MasterState {
             cursor.next_job = id.0 + 1;
         }
         let ended = ended.iter().filter_map(|id| self.followed_status_without_parts(now, *id));
-        // Those of earlier masters, of which nothing is told later.
+        // Jobs of earlier masters, for which no later line follows.
         let past = self.register.past_jobs().filter(|_| first);
         let mut ended: Vec<_> = past.cloned().chain(ended).collect();
         ended.drain(..ended.len().saturating_sub(ENDED_AT_FIRST_MAX));
@@ -118,7 +118,7 @@ impl MasterState {
     }
 }
 
-/// Adds the workers that have come, changed or gone since they were told of.
+/// Adds the workers that have joined, changed or gone since they were last reported.
 fn tell_workers(
     told: &mut BTreeMap<WorkerId, WorkerStatus>,
     present: Vec<WorkerStatus>,
@@ -144,13 +144,13 @@ fn tell_workers(
     }
 }
 
-/// Whether two looks at a worker tell the same but for what it does.
+/// True if two statuses of a worker differ at most in its load and its clock offset.
 fn is_alike(before: &WorkerStatus, now: &WorkerStatus) -> bool {
     let WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, .. } = *now;
     *now == WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, ..before.clone() }
 }
 
-/// Whether a worker does something else by now, small moves of its memory and disk left out.
+/// True if a worker's load has changed, ignoring small changes of its memory and disk use.
 fn has_other_load(before: &WorkerStatus, now: &WorkerStatus) -> bool {
     let moved = |before: u64, now: u64| {
         let least = MEMORY_STEP_BYTES.max(before / PARTS_OF_LOAD);
@@ -162,7 +162,7 @@ fn has_other_load(before: &WorkerStatus, now: &WorkerStatus) -> bool {
 }
 
 impl TaskRecords {
-    /// Adds what has changed since `seen`, no more than `room` records; says whether that was all.
+    /// Adds the changes since `seen`, at most `room` records. Returns true if these were all.
     fn feed(&self, job: JobId, seen: &mut JobCursor, room: usize, line: &mut FeedLine) -> bool {
         let end = line.attempts.len() + line.fetches.len() + room;
         let full = |line: &FeedLine| end <= line.attempts.len() + line.fetches.len();

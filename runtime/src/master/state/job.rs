@@ -1,4 +1,4 @@
-//! One job as its submitter and its followers see it: progress, incidents, user output, how it ended.
+//! One job as its submitter and its followers see it: progress, incidents, user output and outcome.
 
 use super::super::translate;
 use super::as_json;
@@ -25,36 +25,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 use tokio::sync::watch;
 
-/// What a status says beside the job's own numbers.
+/// Facts of a status that the job's entry does not hold.
 #[derive(Clone, Copy, Default)]
 pub(super) struct StatusContext {
     /// Attempts that hold a slot, by kind.
     pub(super) running: [u32; 2],
-    /// Live workers and their slots.
+    /// Number of live workers and of their slots.
     pub(super) workers: u32,
     pub(super) slots: u32,
-    /// Parts are listed; they may be many, and while the job runs nobody needs them.
+    /// True to list the parts. They may be many, and are needed only after the job has ended.
     pub(super) parts: bool,
-    /// With where they were built, for whoever publishes them.
+    /// True to list also where parts were built, for the process that publishes them.
     pub(super) built: bool,
-    /// What the core counts of backups while the job is live.
+    /// The core's counts of speculative attempts while the job is live.
     pub(super) backups: Option<BackupTotals>,
-    /// What the estimator says while the job is live.
+    /// The estimator's remaining work while the job is live.
     pub(super) work: Option<WorkLeft>,
 }
 
 /// One job, as far as the core does not keep it.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobEntry {
-    /// Without splits, side inputs and cuts once the job has ended: nobody needs them then.
+    /// Submission. Splits, side inputs and cuts are dropped when the job ends, because they are not needed then.
     #[serde(with = "as_json")]
     pub(super) submission: Submission,
     pub(super) maps: u32,
     pub(super) input: JobInput,
     pub(super) keys: JobKeys,
-    /// `Succeeded` from the end of the last task on; others see [`JobEntry::shown_state`].
+    /// `Succeeded` after the end of the last task. Clients see [`JobEntry::shown_state`] instead.
     pub(super) state: JobState,
-    /// It has ended, and nobody is told so until that is written down.
+    /// True if the job has ended and the end is not yet written down, so that it must not be reported.
     #[serde(skip)]
     pub(super) end_is_kept_back: bool,
     pub(super) times: Milestones,
@@ -64,28 +64,28 @@ pub(super) struct JobEntry {
     pub(super) failures: Failures,
     pub(super) logs: Logs,
     pub(super) followers: Followers,
-    /// How large it looked over time.
+    /// Estimates of the job's size over time.
     pub(super) estimates: Estimates,
-    /// Whether its deadline looked feasible when it came.
+    /// Forecast for its deadline, made when the job arrived.
     pub(super) outlook: Option<DeadlineOutlook>,
-    /// Where its reduces stood that were handed over.
+    /// Hand-over states of its reduces.
     pub(super) handed_over: HandedOver,
-    /// Records that its maps have left out.
+    /// Records that its maps have skipped.
     pub(super) bad_records: JobBadRecords,
-    /// Ways between workers, from and to, on which something of it was damaged.
+    /// Routes between workers, from and to, on which data of the job was damaged.
     damaging_ways: BTreeSet<(WorkerId, WorkerId)>,
-    /// Workers and their slots when it ended.
+    /// Number of workers and of their slots when the job ended.
     pub(super) fleet_at_end: Option<(u32, u32)>,
-    /// Another job was there while it was, workers came after it had begun in earnest, or some have slots for one kind of
-    /// task only: not all slots were there for it.
+    /// True if not all slots were available to the job: another job was live at the same time, workers joined after it
+    /// had started in earnest, or workers have separate slots for each kind of task.
     pub(super) shared: bool,
-    /// It ended under an earlier master: what is kept in files says more of it.
+    /// True if it ended under an earlier master, whose files hold more details.
     #[serde(skip)]
     pub(super) ended_before: bool,
 }
 
 impl JobEntry {
-    /// Everything that happened to it, with its status.
+    /// Trace of the job, with its status.
     pub(super) fn trace(&self, now: Time, status: JobStatus) -> JobTrace {
         let records = &self.records;
         let (attempts, fetches, omitted) = (records.attempts(now), records.fetches.clone(), records.omitted);
@@ -173,7 +173,7 @@ impl JobEntry {
         self.touch();
     }
 
-    /// Its submission without what tasks read, which may be long.
+    /// Submission without the task inputs, which may be long.
     pub(super) fn submission_without_inputs(&mut self) -> Box<Submission> {
         let submission = &mut self.submission;
         let inputs = (take(&mut submission.splits), take(&mut submission.side), submission.exact.take());
@@ -182,16 +182,16 @@ impl JobEntry {
         short
     }
 
-    /// All tasks are done, and the output is not there yet: its client, or the master in its place, closes it.
+    /// True if all tasks are done and the output is still to be closed by the client, or by the master in its place.
     pub(super) fn output_is_open(&self) -> bool {
         let done = self.state == JobState::Succeeded && !self.end_is_kept_back;
         self.submission.attached && done && !*self.output.closed.borrow()
     }
 
-    /// The state that everybody is told: success is one when the output is there.
+    /// State reported to clients. A job succeeds only when its output is published.
     pub(super) fn shown_state(&self) -> JobState {
         if self.end_is_kept_back {
-            // Whoever closes an output begins when it is told of this state.
+            // The process that closes an output starts when it receives this state.
             let closing = !self.submission.attached && self.state == JobState::Succeeded;
             return if closing { JobState::Publishing } else { JobState::Running };
         }
@@ -201,7 +201,7 @@ impl JobEntry {
         self.state
     }
 
-    /// The job succeeded, but there is no output of it after all.
+    /// Notes that the job succeeded but its output could not be kept.
     pub(super) fn output_lost(&mut self, code: FailureCode, message: &str, detail: &str) {
         self.state = JobState::Failed;
         let message = message.to_owned();
@@ -209,7 +209,7 @@ impl JobEntry {
         self.touch();
     }
 
-    /// Something changed. Followers look once for all that changed since their last look.
+    /// Marks the job as changed. Followers read once for all changes since their last read.
     pub(super) fn touch(&mut self) {
         if !self.followers.notified.replace(true) || self.state.ended() {
             self.followers.changed.send_replace(self.state.ended());
@@ -220,7 +220,8 @@ impl JobEntry {
         self.incidents.add(now.since(self.times.arrived), text);
     }
 
-    /// Transfers from one worker to another came damaged, though the copy there is whole, and were repeated.
+    /// Notes that transfers from one worker to another arrived damaged and were repeated. The source holds an intact
+    /// copy.
     pub(super) fn came_damaged(&mut self, now: Time, (holder, home): (WorkerId, WorkerId), times: u32) {
         if times == 0 {
             return;
@@ -236,7 +237,7 @@ impl JobEntry {
         }
     }
 
-    /// Says once that not all counters are kept.
+    /// Reports once that not all counters are kept.
     pub(super) fn report_left_out_counters(&mut self, now: Time) {
         if self.records.sums.begins_to_leave_out_counters() {
             let text =
@@ -245,7 +246,7 @@ impl JobEntry {
         }
     }
 
-    /// How the job stands. Costs the same however many tasks it has, but for the parts.
+    /// Status of the job. The cost does not depend on the number of tasks, except for the parts.
     pub(super) fn status(&self, now: Time, id: JobId, context: StatusContext) -> JobStatus {
         self.followers.notified.set(false);
         let submission = &self.submission;

@@ -1,4 +1,5 @@
-//! The journal as the master keeps it: written as facts are entered, flushed a little later, given up if it must be.
+//! Writer of the master's journals: appends facts as they are entered, flushes them a little later, and stops writing a
+//! journal that fails.
 
 use super::super::input::Ending;
 use super::super::recovery::{RecoveryJournal, RecoveryNote};
@@ -12,63 +13,64 @@ use gristmill_scheduler::units::{Span, Time};
 use std::fs::File;
 use std::io;
 
-/// What was written reaches the file at most this much later, so that a master that is killed loses no more.
+/// Time after which written lines are flushed to the file at the latest. A killed master loses no more than this.
 const FLUSH_PAUSE: Span = Span::milliseconds(20);
 
-/// Lines that wait for room on the disk, bytes: orders wait meanwhile, and workers have little to say without them.
+/// Maximum number of bytes of lines waiting for disk space. Orders wait meanwhile, and without orders workers have
+/// little to report.
 const UNWRITTEN_BYTES_MAX: usize = 64 << 20;
 
-/// A file that could not be synced is begun anew so often until that succeeds.
+/// Pause between two attempts to rewrite a file that could not be synced.
 const MEND_PAUSE: Span = Span::milliseconds(500);
 
-/// The journal of a master, if it keeps one.
+/// The journals of a master, if it keeps any.
 pub(super) struct JournalWriter {
     journal: Option<Journal>,
-    /// What the next master of the state folder comes back from.
+    /// Recovery file, from which the next master of the state directory recovers.
     recovery: Option<RecoveryJournal>,
     lines: Lines,
-    /// What keeps it from being written, or on disk.
+    /// Reason why lines cannot be written or synced now.
     trouble: Option<Trouble>,
-    /// Why the next master would not find the file, in words.
+    /// Reason, in words, why the next master would not find the file.
     gone: Option<String>,
-    /// When lines that were written are flushed.
+    /// Time at which written lines are flushed.
     due: Option<Time>,
-    /// Why it was given up, until somebody was told.
+    /// Error that ended the journal, until it is reported.
     failure: Option<io::Error>,
 }
 
-/// Lines to come back from, counted from the first ever.
+/// Positions in the recovery lines, counted from the first line ever written.
 #[derive(Default)]
 struct Lines {
     appended: u64,
-    /// The system has them: they outlive this process.
+    /// Written to the operating system: these lines survive this process.
     written: u64,
-    /// They are on disk: they outlive the machine's power.
+    /// Synced to disk: these lines survive a power failure.
     synced: u64,
-    /// Up to here somebody waits for that.
+    /// Lines whose sync a guarantee waits for.
     wanted: u64,
-    /// A thread syncs.
+    /// True while a thread syncs.
     syncing: bool,
-    /// Rises with each file.
+    /// Number of the current file; increases with each rewrite.
     file: u64,
 }
 
-/// What keeps promises waiting.
+/// Reason why guarantees cannot be given.
 struct Trouble {
     words: String,
-    /// What was handed to the system may be lost, so that the file is to be begun anew; not before this time.
+    /// Set if data handed to the operating system may be lost: the file is to be rewritten, not before this time.
     unsynced: Option<Time>,
     told: bool,
 }
 
-/// Lines to be synced, off the thread that writes them.
+/// Lines to be synced on another thread than the one that writes them.
 pub(crate) struct SyncOrder {
     file: File,
     lines: u64,
     number: u64,
 }
 
-/// What came of that.
+/// Result of a [`SyncOrder`].
 pub(crate) struct Synced {
     lines: u64,
     number: u64,
@@ -80,7 +82,7 @@ impl SyncOrder {
         Synced { lines: self.lines, number: self.number, result: self.file.sync_data() }
     }
 
-    /// As a disk does that has an error.
+    /// Fails like a disk with an I/O error.
     #[cfg(test)]
     pub(crate) fn fail(self) -> Synced {
         Synced { lines: self.lines, number: self.number, result: Err(io::ErrorKind::Other.into()) }
@@ -100,7 +102,7 @@ impl JournalWriter {
         }
     }
 
-    /// Writes what the next facts do not hold.
+    /// Writes a record that the next facts do not contain.
     pub(super) fn note(&mut self, record: impl FnOnce() -> JournalRecord) {
         if self.journal.is_none() && self.recovery.is_none() {
             return;
@@ -110,22 +112,23 @@ impl JournalWriter {
         self.append(|recovery| recovery.lines().facts(&record));
     }
 
-    /// Writes what only a master that comes back needs.
+    /// Writes a note that only recovery needs.
     pub(super) fn keep<'a>(&mut self, note: impl FnOnce() -> RecoveryNote<'a>) {
         self.append(|recovery| recovery.lines().beside(&note()));
     }
 
-    /// Writes to this from now on, besides.
+    /// Also writes to this recovery file from now on.
     pub(super) fn come_back_from(&mut self, recovery: RecoveryJournal) {
         self.recovery = Some(recovery);
     }
 
-    /// Whether what a master comes back from is worth while to begin anew.
+    /// True if the recovery file has grown enough to be compacted.
     pub(super) fn has_grown(&self) -> bool {
         self.recovery.as_ref().is_some_and(RecoveryJournal::has_grown)
     }
 
-    /// Whether it must be begun anew, because nobody knows what of it is on disk; asked now and then.
+    /// True if the recovery file must be rewritten because its content on disk is unknown. At most once per
+    /// [`MEND_PAUSE`].
     pub(super) fn must_begin_anew(&mut self, now: Time) -> bool {
         let Some(at) = self.trouble.as_mut().and_then(|trouble| trouble.unsynced.as_mut()) else {
             return false;
@@ -137,12 +140,12 @@ impl JournalWriter {
         due
     }
 
-    /// What a master comes back from; nothing is written there until it is given back.
+    /// Takes the recovery file. Nothing is written to it until it is given back.
     pub(super) fn take_recovery(&mut self) -> Option<RecoveryJournal> {
         self.recovery.take()
     }
 
-    /// It holds what stands, and is on disk.
+    /// Notes that the recovery file was rewritten with the current state and is on disk.
     pub(super) fn begun_anew(&mut self) {
         let lines = &mut self.lines;
         (lines.written, lines.synced) = (lines.appended, lines.appended);
@@ -151,27 +154,27 @@ impl JournalWriter {
         self.mended();
     }
 
-    /// Writes what the other file was begun anew with.
+    /// Writes the record with which the recovery file was rewritten to the journal for people.
     pub(super) fn note_for_people(&mut self, record: &JournalRecord) {
         self.write(|journal| journal.record(record));
     }
 
-    /// Writes to this journal too, from now on.
+    /// Also writes to this journal from now on.
     pub(super) fn write_also(&mut self, journal: Journal) {
         self.journal = Some(journal);
     }
 
-    /// Whether a master can come back from what is written.
+    /// True if a master can recover from what is written.
     pub(super) fn is_recoverable(&self) -> bool {
         self.recovery.is_some()
     }
 
-    /// Why nothing new can be promised, if that is so.
+    /// Reason why no new guarantee can be given, if there is one.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.words.as_str()).or(self.gone.as_deref())
     }
 
-    /// Notices that the state directory, or the file in it, was removed under this master.
+    /// Checks if the state directory, or the file in it, was removed under this master.
     pub(super) fn look_for_file(&mut self) {
         let lacking = self.recovery.as_ref().filter(|recovery| !recovery.is_there());
         let words = lacking.map(|recovery| {
@@ -187,7 +190,8 @@ impl JournalWriter {
         self.gone = words;
     }
 
-    /// The place in the file behind all that was entered, for a promise that hangs on it; `sync`: on its being on disk.
+    /// Returns the position behind all entered lines, for a guarantee that depends on them. With `sync`, the guarantee
+    /// also depends on their sync to disk.
     pub(super) fn promise(&mut self, sync: bool) -> Promised {
         let at = self.lines.appended;
         if sync && self.recovery.is_some() {
@@ -196,14 +200,14 @@ impl JournalWriter {
         Promised { at, sync }
     }
 
-    /// Whether what a promise hangs on is where it must be.
+    /// True if the lines that a guarantee depends on are written, or synced if it asks for that.
     pub(super) fn stands(&self, promised: Promised) -> bool {
         let reached = if promised.sync { self.lines.synced } else { self.lines.written };
         self.recovery.is_none() || promised.at <= reached
     }
 
-    /// Something to be synced, if somebody waits for it and nothing is being synced: what is written meanwhile goes
-    /// together the next time.
+    /// Returns lines to be synced if a guarantee waits for them and no sync is running. Lines written meanwhile are
+    /// synced together the next time.
     pub(super) fn sync_order(&mut self) -> Option<SyncOrder> {
         let recovery = self.recovery.as_ref()?;
         let lines = &mut self.lines;
@@ -217,10 +221,10 @@ impl JournalWriter {
         order.map_err(|error| self.not_synced(&error)).ok()
     }
 
-    /// What came of it.
+    /// Enters the result of a sync.
     pub(super) fn synced(&mut self, synced: Synced) {
         if synced.number != self.lines.file {
-            // That file is not there any more, and all that it held is on disk.
+            // That file has been replaced, and all of its content is on disk.
             return;
         }
         self.lines.syncing = false;
@@ -230,7 +234,8 @@ impl JournalWriter {
         }
     }
 
-    /// The system may have dropped what it could not write: a second try would say that all is well.
+    /// Notes a failed sync. It is not retried: the operating system may have dropped what it could not write, and a
+    /// second sync would then succeed wrongly.
     fn not_synced(&mut self, error: &io::Error) {
         let words = format!("what was written could not be synced: {error}");
         self.trouble = Some(Trouble { words, unsynced: Some(Time::ZERO), told: false });
@@ -242,8 +247,8 @@ impl JournalWriter {
         }
     }
 
-    /// What was written for a master that comes back outlives this process from now on, if there is room for it. Before
-    /// anybody is told of it: says whether that may be.
+    /// Writes the pending recovery lines to the operating system if there is disk space, so that they survive this
+    /// process. Returns true if actions that depend on them may be reported.
     #[must_use]
     pub(super) fn write_out(&mut self) -> bool {
         let Some(recovery) = &mut self.recovery else { return true };
@@ -283,7 +288,7 @@ impl JournalWriter {
 
     fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
         self.write(|journal| journal.instant(now, facts, orders, shuffle));
-        // In a quarter of the bytes of JSON: there are as many of these as there are tasks.
+        // The binary note takes a quarter of the bytes of JSON, and there are as many of these notes as tasks.
         self.keep(|| RecoveryNote::Instant {
             at: now,
             facts: Encoded::of(&facts),
@@ -315,16 +320,15 @@ impl JournalWriter {
 }
 
 impl MasterState {
-    /// Writes down the facts of this instant and what the core ordered; `lanes` is its count of changes to the
-    /// shuffle's order before.
+    /// Writes the facts of this instant and the orders of the core. `lanes` is the core's count of changes to the
+    /// shuffle order before them.
     pub(super) fn write_down(&mut self, now: Time, lanes: u64) {
         let changed = lanes != self.core.shuffle_revision();
         let shuffle = changed.then(|| self.core.shuffle_order());
         self.journal.instant(now, &self.events, &self.commands, shuffle);
     }
 
-    /// Flushes what was written a while ago, and says if the journal was given up or what is needed to come back cannot
-    /// be written.
+    /// Flushes lines whose time has come. Reports a journal that failed and recovery lines that cannot be written.
     pub(super) fn flush_journal(&mut self, now: Time) {
         self.journal.flush(now);
         if let Some(trouble) = self.journal.trouble.as_mut().filter(|trouble| !trouble.told) {
@@ -347,7 +351,7 @@ impl MasterState {
         }
     }
 
-    /// The master ends, and with it the journal; unless the next one is to go on from it.
+    /// Ends the journal with the master, unless the next master is to continue it.
     pub(crate) fn end_journal(&mut self, ending: Ending) {
         match ending {
             Ending::Abandons => self.journal.note(|| JournalRecord::End),

@@ -1,4 +1,4 @@
-//! A worker is gone: what it ran, who is to blame, what its jobs are told.
+//! Loss of a worker: attempts that ran there, the culprit, and the notices to its jobs.
 
 use super::MasterState;
 use super::workers::WorkerEntry;
@@ -11,20 +11,20 @@ use gristmill_worker::clean::message as clean;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Deaths of workers for lack of memory, while they ran one task of a job and nothing else, after which the job fails: it
-/// would take one worker after the other.
+/// Number of workers that one job may bring down for lack of memory, each while it ran a single task of it. The job
+/// then fails; otherwise it would take down one worker after the other.
 const MEMORY_DEATHS_MAX: u32 = 3;
 
-/// How the master heard that a worker is gone.
+/// Evidence that a worker is gone.
 #[derive(Clone, Copy)]
 enum WorkerEnd<'a> {
     /// It said goodbye.
     Left,
-    /// Nothing was heard of it for so long.
+    /// No sign of life arrived for this long.
     Silent(Span),
-    /// Its connection closed, and nobody said why.
+    /// Its connection closed without a known reason.
     Closed,
-    /// Whoever started its process said how that ended.
+    /// The process that started the worker reported how it ended.
     Process(&'a WorkerEnded),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for WorkerEnd<'_> {
                     f.write_str("ended by the kernel for lack of memory (signal 9, SIGKILL)")
                 }
                 (Some(signal), _) => write!(f, "ended by {}", signal_name(signal)),
-                // By user code, whatever the code means otherwise.
+                // User code ended the process, whatever else the code means.
                 (None, Some(code)) if end.culprit.is_some() => write!(f, "ended with exit code {code}"),
                 (None, Some(exit::worker::TERMINATED)) => {
                     f.write_str("ended by SIGTERM or SIGINT from outside")
@@ -62,35 +62,35 @@ impl fmt::Display for WorkerEnd<'_> {
     }
 }
 
-/// How a worker was lost.
+/// Circumstances of the loss of a worker.
 struct Loss {
     worker: WorkerId,
-    /// In words.
+    /// Description in words.
     how: String,
-    /// Its process was ended for lack of memory, by the kernel or by itself.
+    /// True if its process was ended for lack of memory, by the kernel or by itself.
     out_of_memory: bool,
-    /// Attempts that it had begun and not reported.
+    /// Attempts that it had started and not reported.
     begun: BTreeSet<AttemptId>,
-    /// The one of them whose user code brought it down, if that is known.
+    /// The one of `begun` whose user code ended the process, if known.
     culprit: Option<AttemptId>,
-    /// What user code wrote last.
+    /// Last output of user code.
     last_words: String,
-    /// What is said of the attempts it had begun.
+    /// Reason reported for the attempts it had started.
     reason: String,
 }
 
 impl MasterState {
-    /// A worker's connection is gone. `end` says how its process ended, if whoever started it told.
+    /// Enters that a worker's connection is gone. `end` describes how its process ended, if its starter reported that.
     pub(crate) fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
         self.lose(now, worker, end.map_or(WorkerEnd::Closed, WorkerEnd::Process));
     }
 
-    /// A worker has said goodbye.
+    /// Enters that a worker has said goodbye.
     pub(crate) fn left(&mut self, now: Time, worker: WorkerId) {
         self.lose(now, worker, WorkerEnd::Left);
     }
 
-    /// Nothing was heard of a worker for too long.
+    /// Enters that a worker was silent for too long.
     pub(crate) fn fell_silent(&mut self, now: Time, worker: WorkerId) {
         let Some(silent) = self.workers.get(&worker) else { return };
         let silence = now.since(silent.last_heard);
@@ -126,8 +126,8 @@ impl MasterState {
         self.learn_network();
     }
 
-    /// Memory ran out on a worker. What ran there runs alone from now on. If it was one task, its job is told apart from
-    /// others that come too near to the limit, and gives up before it has cost all workers.
+    /// Enters that memory ran out on a worker. The attempts that ran there run alone from now on. If only one task ran,
+    /// its job is kept apart from other jobs near the memory limit, and fails before it has taken down all workers.
     fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss) {
         let awake = loss.begun.iter().filter(|attempt| !gone.suspended.contains(attempt));
         let attempts: Vec<AttemptId> = awake.copied().collect();
@@ -158,15 +158,17 @@ impl MasterState {
             Some(begun) => unreported.filter(|attempt| begun.contains(attempt)).collect(),
             None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
         };
-        // The thread on which it happened knew its attempt, if it was one of a slot.
+        // The thread that failed knew its attempt, if it was a slot's thread.
         let named = end.and_then(|end| end.culprit).filter(|culprit| gone.running.contains_key(culprit));
         let exited = named.is_some() && end.is_some_and(|end| end.code.is_some());
         let by_itself = exited || end.is_some_and(|end| crashed(end.signal, end.code));
-        // Otherwise, with several attempts in one process, nobody knows which of them it was; none that was suspended.
+        // Otherwise, with several attempts in one process, the culprit is unknown. A suspended attempt is never the
+        // culprit.
         let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
         let hands_over = gone.handing_over.iter().any(|attempt| gone.running.contains_key(attempt));
         let alone = awake.next().filter(|_| awake.next().is_none() && !hands_over);
-        // What had begun is not known for certain unless the process left word, or there is no choice.
+        // The set of started attempts is certain only if the process left a report, or if one attempt alone is
+        // possible.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
         let words = if last_words.is_empty() { String::new() } else { format!(": {}", clean(&last_words)) };
@@ -216,12 +218,12 @@ impl MasterState {
     }
 }
 
-/// Whether a process that ended so was brought down by what ran in it, not from outside.
+/// True if this exit was caused by code in the process, not from outside.
 fn crashed(signal: Option<i32>, code: Option<i32>) -> bool {
     match (signal, code) {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
         (Some(signal), _) => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
-        // A worker ends itself with codes of its own alone: user code has called `exit`.
+        // A worker exits only with its own codes, so any other code means that user code has called `exit`.
         (None, Some(code)) => !exit::worker::is_own(code),
         (None, None) => false,
     }

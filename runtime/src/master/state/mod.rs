@@ -1,7 +1,7 @@
-//! What the master remembers beside the core's ledger: names, frames to workers, reports, logs, the trace.
+//! The master's state next to the core's ledger: names, frames to workers, reports, logs and the trace.
 //!
-//! Inputs (frames, requests, lost connections) become facts for the core; the core's commands become frames.
-//! Nothing here decides: no branch depends on policy.
+//! Inputs (frames, requests, lost connections) become facts for the core, and the core's commands become frames. No
+//! decision is taken here: no branch depends on the policy.
 
 mod as_json;
 mod attempts;
@@ -61,36 +61,36 @@ use promises::Promises;
 use std::collections::{BTreeMap, BTreeSet};
 use workers::{Fleet, WorkerEntry};
 
-/// What a master's state begins with.
+/// Initial configuration of a master's state.
 pub(crate) struct StateConfig {
     /// Identifies the executable.
     pub build: String,
-    /// Workers give signs of life so far apart.
+    /// Interval at which workers send signs of life, milliseconds.
     pub heartbeat_ms: u32,
-    /// Who decides.
+    /// The policy and its companions that decide.
     pub deciders: LiveDeciders,
-    /// The pools that there are, with their weights; when empty, every name is a pool.
+    /// The defined pools with their weights. If empty, every name is a pool.
     pub pools: BTreeMap<String, f64>,
-    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    /// True if workers have separate slots for maps and reduces. A worker that offers shared slots is then refused.
     pub divided_slots: bool,
-    /// Where facts and orders are written down.
+    /// Journal to which facts and orders are written.
     pub journal: Option<Journal>,
-    /// Numbers for jobs, and what became of those of earlier masters.
+    /// Allocates job numbers and keeps the outcomes of jobs of earlier masters.
     pub register: Register,
-    /// What the keys of workers' listings are derived from.
+    /// Secret from which the keys of workers' listings are derived.
     pub list_secret: Secret,
 }
 
-/// Everything the master knows.
+/// All state of the master outside its event loop.
 pub(crate) struct MasterState {
     core: Core,
     deciders: LiveDeciders,
     workers: BTreeMap<WorkerId, WorkerEntry>,
     fleet: Fleet,
     jobs: BTreeMap<JobId, JobEntry>,
-    /// Those of them that have ended, by when.
+    /// Ended jobs, by their end.
     ended: BTreeSet<(Time, JobId)>,
-    /// The last job that came when no other was there, until another comes.
+    /// The last job that arrived when no other was live, until another arrives.
     alone: Option<JobId>,
     pools: Pools,
     register: Register,
@@ -99,27 +99,27 @@ pub(crate) struct MasterState {
     commands: Vec<Command>,
     outgoing: Outgoing,
     promises: Promises,
-    /// What the event loop has to do.
+    /// Work for the event loop.
     pub(super) pending: Pending,
     journal: JournalWriter,
-    /// What an earlier master did is done again: nothing of it is said or written, and no output touched.
+    /// True while the actions of an earlier master are replayed. Nothing is sent or written, and no output is touched.
     reliving: bool,
-    /// Panics of the policy that were counted when it was said last.
+    /// Panics of the policy counted at the last report.
     policy_panics_reported: u64,
-    /// Workers that were said to get nothing new.
+    /// Workers reported to get no new work.
     set_aside_reported: BTreeSet<WorkerId>,
 }
 
-/// What workers are received with.
+/// Terms on which workers join.
 struct JoinTerms {
-    /// Rises with each master of a state folder.
+    /// Generation; increases with each master of a state directory.
     generation: u64,
-    /// Identifies the executable, which must be theirs.
+    /// Identifies the executable, which must be that of the worker too.
     build: String,
     heartbeat_ms: u32,
-    /// What the keys of their listings are derived from.
+    /// Secret from which the keys of their listings are derived.
     list_secret: Secret,
-    /// Their slots are for maps or for reduces.
+    /// True if their slots are separate for maps and reduces.
     divided_slots: bool,
 }
 
@@ -127,37 +127,37 @@ struct JoinTerms {
 struct Pools {
     /// Numbers of the pools that were named.
     numbers: BTreeMap<String, u32>,
-    /// The pools that there are, unless every name is one.
+    /// Weights of the defined pools. If empty, every name is a pool.
     weights: BTreeMap<String, f64>,
     /// Numbers of tokens with a quota of slots.
     owners: BTreeMap<String, u32>,
 }
 
-/// What is to be said to workers.
+/// Frames to be sent to workers.
 #[derive(Default)]
 struct Outgoing {
     /// Outputs to be announced, by home, source and job.
     announced: BTreeMap<(WorkerId, WorkerId, JobId), Vec<AttemptId>>,
-    /// Workers with something in their outbox.
+    /// Workers with a non-empty outbox.
     outboxes_filled: Vec<WorkerId>,
     lanes: LaneBroadcast,
 }
 
-/// What the state wants of the event loop, which has the clock, the threads and the disk.
+/// Requests of the state to the event loop, which has the clock, the threads and the disk.
 #[derive(Default)]
 pub(super) struct Pending {
-    /// When the core wants to be woken.
+    /// Time at which the core wants to be woken.
     pub(super) wake: Option<Time>,
-    /// Outputs to be finished or abandoned, because no submitter does.
+    /// Outputs to be finished or abandoned by the master, because no submitter closes them.
     pub(super) closings: Vec<Closing>,
-    /// The estimator has learned from a job that has ended since somebody looked last.
+    /// True if the estimator has learned from an ended job since this was last read.
     pub(super) learned: bool,
-    /// Jobs that have ended, to be kept for later masters.
+    /// Ended jobs, to be archived for later masters.
     pub(super) archived: Vec<KeptJob>,
 }
 
 impl MasterState {
-    /// No workers and no jobs, around a core.
+    /// Creates the state around a core, without workers and jobs.
     pub(crate) fn new(core: Core, config: StateConfig) -> Self {
         let numbers = (0..).zip(config.pools.keys()).map(|(number, name)| (name.clone(), number)).collect();
         Self {
@@ -189,13 +189,13 @@ impl MasterState {
         }
     }
 
-    /// The core asked to be woken at this time.
+    /// Handles the wake-up that the core asked for.
     pub(crate) fn tick(&mut self) {
         self.pending.wake = None;
         self.events.push(Event::Tick);
     }
 
-    /// What the estimator has learned so far; null if there is none, or it learns nothing.
+    /// Memory of the estimator; null if there is no estimator, or one that does not learn.
     pub(crate) fn memory(&self) -> serde_json::Value {
         self.core.memory()
     }

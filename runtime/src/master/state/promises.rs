@@ -1,7 +1,9 @@
-//! What is promised only when it is written down: submissions that are acknowledged, permits to commit, ends of jobs.
+//! Guarantees that are given only after they are written down: acknowledged submissions, commit permits, and ends of
+//! jobs.
 //!
-//! All else lags behind: it is written before anybody is told of it, and synced when something else is. What waits for
-//! one sync goes out together. A job whose output is not synced (`--no-sync`) does not ask for syncs of its promises.
+//! Everything else follows a weaker rule: it is written before it is reported, and synced together with the next
+//! guarantee. All guarantees that wait for one sync are given together. A job whose output is not synced (`--no-sync`)
+//! does not ask for syncs of its guarantees.
 
 use super::MasterState;
 use super::journal_writer::{SyncOrder, Synced};
@@ -9,14 +11,14 @@ use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_worker::protocol::MasterFrame;
 use std::collections::VecDeque;
 
-/// What a promise hangs on: a place in what is written down, and whether it must be on disk.
+/// Condition of a guarantee: a position in the written lines, and if they must be on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Promised {
     pub(super) at: u64,
     pub(super) sync: bool,
 }
 
-/// Those that wait.
+/// Guarantees that wait to be given.
 #[derive(Default)]
 pub(super) struct Promises {
     permits: VecDeque<(Promised, AttemptId, WorkerId)>,
@@ -24,48 +26,48 @@ pub(super) struct Promises {
 }
 
 impl MasterState {
-    /// What stands written down now is promised, for a job that is synced or not.
+    /// Creates a guarantee that depends on everything entered so far. `sync` is true for a job whose output is synced.
     pub(crate) fn promise(&mut self, sync: bool) -> Promised {
         self.journal.promise(sync)
     }
 
-    /// Whether a promise may be given.
+    /// True if the guarantee may be given.
     pub(crate) fn stands(&self, promised: Promised) -> bool {
         self.journal.stands(promised)
     }
 
-    /// Why nothing new is promised, if that is so.
+    /// Reason why no new guarantee can be given, if there is one.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.journal.trouble()
     }
 
-    /// Looks whether the next master would find what this one writes.
+    /// Checks if the next master would find what this one writes.
     pub(crate) fn look_for_file(&mut self) {
         self.journal.look_for_file();
     }
 
-    /// Something to be synced, off this thread.
+    /// Returns lines to be synced on another thread, if a sync is needed.
     pub(crate) fn sync_order(&mut self) -> Option<SyncOrder> {
         self.journal.sync_order()
     }
 
-    /// What came of it.
+    /// Enters the result of a sync.
     pub(crate) fn synced(&mut self, synced: Synced) {
         self.journal.synced(synced);
     }
 
-    /// An attempt may commit: it is told when that is written down.
+    /// Permits an attempt to commit. The permit is sent when it is written down.
     pub(super) fn promise_permit(&mut self, attempt: AttemptId, worker: WorkerId) {
         let sync = self.jobs.get(&attempt.task.job).is_some_and(|job| job.submission.sync);
         if !sync || self.reliving || !self.journal.is_recoverable() {
-            // What is said now goes out when this instant is written down.
+            // Frames queued now are sent after this instant is written down.
             return self.send_permit(attempt, worker);
         }
         let promised = self.journal.promise(sync);
         self.promises.permits.push_back((promised, attempt, worker));
     }
 
-    /// A job has ended: that is told when it is written down.
+    /// Delays the report of a job's end until it is written down.
     pub(super) fn promise_end(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(&id).filter(|_| !self.reliving) else { return };
         let promised = self.journal.promise(job.submission.sync);
@@ -75,12 +77,12 @@ impl MasterState {
         }
     }
 
-    /// A worker has lost the way to this master: what it was to be told it asks for again.
+    /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
     pub(super) fn forget_permits(&mut self, worker: WorkerId) {
         self.promises.permits.retain(|(.., to)| *to != worker);
     }
 
-    /// Gives the promises that stand now.
+    /// Gives the guarantees whose conditions hold now.
     pub(super) fn keep_promises(&mut self) {
         let journal = &self.journal;
         let stands = |promised: &Promised| journal.stands(*promised);

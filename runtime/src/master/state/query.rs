@@ -1,4 +1,4 @@
-//! What clients ask of jobs, answered: nothing here changes anything.
+//! Read-only queries of clients about jobs.
 
 use super::MasterState;
 use super::job::{JobEntry, StatusContext};
@@ -9,35 +9,35 @@ use gristmill_worker::protocol::ProgramSum;
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// Why there is nothing to say of a job.
+/// Reason why a job cannot be described.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Absence {
-    /// An earlier master had it, and only its end is known.
+    /// An earlier master ran it, and only its end is known.
     Past,
-    /// It was there, and is not remembered any more.
+    /// It existed and has been forgotten.
     Forgotten,
     /// No job has had this number.
     Unknown,
 }
 
 impl MasterState {
-    /// How a job stands; `None` if there is no such job.
+    /// Status of a job; `None` if it does not exist.
     pub(crate) fn status(&self, now: Time, id: JobId) -> Option<JobStatus> {
         self.status_with(now, id, true, false).or_else(|| self.register.past(id).cloned())
     }
 
-    /// All jobs, oldest first, without their parts.
+    /// Statuses of all jobs, oldest first, without their parts.
     pub(crate) fn statuses(&self, now: Time) -> Vec<JobStatus> {
         let present = self.jobs.keys().filter_map(|job| self.status_with(now, *job, false, false));
         self.register.past_jobs().cloned().chain(present).collect()
     }
 
-    /// Why jobs of earlier masters may be missing among them, if they may.
+    /// Reason why jobs of earlier masters may be missing from the list, if they may.
     pub(crate) fn register_gap(&self) -> Option<&str> {
         self.register.gap()
     }
 
-    /// What is said of a job that is not there.
+    /// Reason why a job is absent.
     pub(crate) fn absence(&self, id: JobId) -> Absence {
         match (self.register.past(id), self.register.was_given_out(id)) {
             (Some(_), _) => Absence::Past,
@@ -46,20 +46,20 @@ impl MasterState {
         }
     }
 
-    /// Whether it is a job of this master.
+    /// True if it is a job of this master.
     pub(crate) fn has(&self, id: JobId) -> bool {
         self.jobs.contains_key(&id)
     }
 
-    /// How a job stands, for somebody who follows it: parts are listed once it has ended, and for whoever closes the
-    /// output, once it is to be published, with where they were built.
+    /// Status of a job for a follower. Parts are listed once the job has ended. For the process that closes the output,
+    /// they are listed with their places once the job is to be published.
     pub(crate) fn followed_status(&self, now: Time, id: JobId, closes: bool) -> Option<JobStatus> {
         let Some(job) = self.jobs.get(&id) else { return self.register.past(id).cloned() };
         let publishes = closes && job.output_is_open();
         self.status_with(now, id, publishes || job.shown_state().ended(), publishes)
     }
 
-    /// How a job stands, without its parts.
+    /// Status of a job without its parts.
     pub(super) fn followed_status_without_parts(&self, now: Time, id: JobId) -> Option<JobStatus> {
         self.status_with(now, id, false, false)
     }
@@ -76,12 +76,12 @@ impl MasterState {
         Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups, work }))
     }
 
-    /// Whether another master can go on with what this one has.
+    /// True if another master can continue with this master's state.
     pub(crate) fn is_recoverable(&self) -> bool {
         self.journal.is_recoverable()
     }
 
-    /// Where the changes of a job are announced.
+    /// Channel on which changes of a job are announced.
     pub(crate) fn watch(&self, job: JobId) -> Option<watch::Receiver<bool>> {
         match self.jobs.get(&job) {
             Some(job) => Some(job.followers.changed.subscribe()),
@@ -89,13 +89,13 @@ impl MasterState {
         }
     }
 
-    /// Everything that happened to a job.
+    /// Trace of a job.
     pub(crate) fn trace(&self, now: Time, job: JobId) -> Option<JobTrace> {
         let status = self.status(now, job)?;
         Some(self.jobs.get(&job)?.trace(now, status))
     }
 
-    /// Whether the job is in memory and ended under an earlier master, whose files say more of it.
+    /// True if the job is in memory and ended under an earlier master, whose files hold more details.
     pub(crate) fn ended_before(&self, job: JobId) -> bool {
         self.jobs.get(&job).is_some_and(|job| job.ended_before)
     }
@@ -105,30 +105,30 @@ impl MasterState {
         self.jobs.get(&job).map(|job| job.logs.entries())
     }
 
-    /// Slots in which maps and reduces run.
+    /// Number of slots that run maps and reduces.
     pub(crate) fn running_by_kind(&self) -> [u32; 2] {
         let live = self.jobs.keys().filter_map(|job| self.core.job(*job));
         live.fold([0; 2], |[maps, reduces], job| [maps + job.maps.running, reduces + job.reduces.running])
     }
 
-    /// The states of all jobs that are remembered with their tasks.
+    /// States of all jobs whose tasks are remembered.
     pub(crate) fn job_states(&self) -> Vec<JobState> {
         self.jobs.values().map(JobEntry::shown_state).collect()
     }
 
-    /// The programs that jobs are of which have not ended.
+    /// Programs of the jobs that have not ended.
     pub(crate) fn live_programs(&self) -> BTreeSet<ProgramSum> {
         let live = self.jobs.values().filter(|job| !job.state.ended());
         live.filter_map(|job| job.submission.program.map(|program| program.sum)).collect()
     }
 
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     pub(crate) fn jobs_live(&self) -> u32 {
         (self.jobs.len() - self.ended.len()) as u32
     }
 }
 
-/// JSON has no infinity.
+/// Replaces infinities, which JSON does not have.
 fn finite(number: f64) -> f64 {
     if number.is_finite() { number } else { f64::MAX }
 }

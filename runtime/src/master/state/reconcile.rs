@@ -1,8 +1,9 @@
-//! A worker comes back to its master, or to the one in its place: what each of them believes is brought together.
+//! Reconnection of a worker to its master or to the successor: the states of both sides are reconciled.
 //!
-//! What the worker had said and the master had not written down comes first, as frames like any other. Then the worker
-//! says what it has, and the master says anew what the worker should have or do and does not. So whatever was under way
-//! when the connection went, in either direction, is made good; nothing that was written down is asked for again.
+//! First come the frames that the worker had sent and the master had not written down; they are entered like any other
+//! frames. Then the worker reports what it holds, and the master sends again what the worker should have or do and does
+//! not. This repairs everything that was in flight in either direction when the connection broke. Nothing that was
+//! written down is requested again.
 
 use super::MasterState;
 use gristmill_scheduler::event::{Event, Failure};
@@ -13,14 +14,14 @@ use gristmill_worker::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFr
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Frames of a worker that are entered before it is told, at the latest, that it need not keep them.
+/// Maximum number of frames of a worker entered before it is notified that it need not keep them.
 const HEARD_AHEAD_MAX: u64 = 1024;
 
 impl MasterState {
-    /// A worker that was this master's, or its predecessor's, has found it again. `Err` is what it is told.
+    /// Accepts a worker of this master, or of its predecessor, that has reconnected. An `Err` is sent to the worker.
     ///
     /// # Errors
-    /// A worker that is not waited for, or another than it says.
+    /// A worker that is not expected, or not the one it claims to be.
     pub(super) fn rejoin(
         &mut self,
         now: Time,
@@ -49,7 +50,7 @@ impl MasterState {
         Ok(worker)
     }
 
-    /// Tells workers what they need not keep any more.
+    /// Notifies workers of the frames that they need not keep any more.
     pub(super) fn confirm_heard(&mut self) {
         let behind = |worker: &&WorkerId| self.workers[*worker].heard_told < self.workers[*worker].heard;
         for worker in self.workers.keys().filter(behind).copied().collect::<Vec<_>>() {
@@ -57,7 +58,7 @@ impl MasterState {
         }
     }
 
-    /// The same for one worker, if it keeps very many.
+    /// Notifies one worker in the same manner, if it keeps very many frames.
     pub(crate) fn confirm_if_many(&mut self, worker: WorkerId) {
         let many = |entry: &super::WorkerEntry| HEARD_AHEAD_MAX <= entry.heard - entry.heard_told;
         if self.workers.get(&worker).is_some_and(many) {
@@ -69,15 +70,15 @@ impl MasterState {
         let Some(entry) = self.workers.get_mut(&worker).filter(|entry| !entry.away) else { return };
         entry.heard_told = entry.heard;
         let through = entry.heard;
-        // It goes out only after what was heard has been written down.
+        // It is sent only after the received frames have been written down.
         if self.journal.is_recoverable() {
             self.queue(worker, &MasterFrame::Heard { through });
         }
     }
 
-    /// A worker that came back says what it has.
+    /// Reconciles the state with what a reconnected worker holds.
     pub(super) fn reconcile(&mut self, now: Time, worker: WorkerId, holding: &Holding) {
-        // What it had said before comes first.
+        // Its earlier frames are handled first.
         self.settle(now);
         let Some(entry) = self.workers.get_mut(&worker).filter(|entry| entry.away) else { return };
         entry.away = false;
@@ -110,8 +111,8 @@ impl MasterState {
             let (job, partition) = (home.job, home.partition);
             let segments = held.remove(&(job, partition));
             self.gathers(now, worker, job);
-            // One that has other segments than it has told of is begun anew: it was taken away and given back meanwhile.
-            // Where there is nothing to fetch, both the home and its reduce may have been ordered in vain.
+            // A partition with other segments than reported is rebuilt: it was moved away and back meanwhile. If there
+            // is nothing to fetch, both the home and its reduce may have been ordered without effect.
             let never_told = segments.is_none() && !reduces.contains(&TaskId::reduce(job, partition));
             let same = home.in_use && !never_told || segments == Some(home.fetched);
             if same {
@@ -148,17 +149,17 @@ impl MasterState {
         }
         for (attempt, known) in believed.iter().filter(|(attempt, _)| !there.contains(*attempt)) {
             if known.dying || known.suspended {
-                // It never began, or is nowhere: there is nothing to wait for.
+                // It never started, or has vanished: no result will follow.
                 self.stopped_there(worker, *attempt);
                 self.events.push(Event::AttemptFailed { attempt: *attempt, class: Failure::Cancelled });
             } else {
-                // The order to run it was lost with the connection: what has run was reported before.
+                // The order to run it was lost with the connection. An attempt that had ended was reported before.
                 self.order_launch(*attempt, worker);
             }
         }
     }
 
-    /// Whether this is a worker that the master has not given up, and that may come back to it.
+    /// True if this worker is not lost and may reconnect to the master.
     pub(crate) fn is_known(&self, hello: &Hello, before: Rejoin) -> bool {
         before.generation <= self.join_terms.generation
             && self.workers.get(&before.worker).is_some_and(|entry| {
@@ -166,7 +167,7 @@ impl MasterState {
             })
     }
 
-    /// A connection is gone whose worker may find another.
+    /// Enters that a connection is gone whose worker may reconnect.
     pub(crate) fn expect_back(&mut self, worker: WorkerId) {
         if let Some(entry) = self.workers.get_mut(&worker) {
             entry.away = true;

@@ -1,7 +1,8 @@
-//! What an earlier master did, done again by a new one: its journal, line by line, up to the moment at which it ended.
+//! Replay of an earlier master's journal by a new master, line by line, up to the moment at which the earlier one
+//! ended.
 //!
-//! The core decides anew and must decide the same. Nothing is said to workers, no output is touched and nothing is
-//! written while this goes on; what is owed to workers then is said when they come back (`reconcile`).
+//! The core repeats each decision and must reach the same result. During the replay no frame is sent, no output is
+//! touched and nothing is written. Workers receive what they are owed when they reconnect (`reconcile`).
 
 use super::super::recovery::{
     RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
@@ -22,29 +23,28 @@ use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::mpsc::unbounded_channel;
 
-/// What was found in a journal.
+/// Result of the replay of a journal.
 #[derive(Default)]
 pub(crate) struct Relived {
-    /// The generation of the master that wrote its end.
+    /// Generation of the master that wrote its end.
     pub(crate) generation: u64,
     /// The last instant.
     pub(crate) now: Time,
-    /// That master ended in order: nobody waits for anything of it.
+    /// True if that master ended in order, so that no process waits for it.
     pub(crate) ended: bool,
 }
 
-/// Whatever is wrong with a line but its form.
+/// Any error of a line except its format.
 enum Wrong {
     Reason(String),
     Differs(String),
 }
 
 impl MasterState {
-    /// Does again what is written down. The state must be a new one, around a core like the one that the journal began
-    /// with.
+    /// Replays a journal. The state must be new, around a core like the one with which the journal started.
     ///
     /// # Errors
-    /// A damaged journal, or one that now leads to other orders; the state is then of no use.
+    /// A damaged journal, or one that now leads to other orders. The state must then be discarded.
     pub(crate) fn relive(&mut self, journal: &mut Recalled) -> Result<Relived, RecallError> {
         self.reliving = true;
         let mut relived = Relived::default();
@@ -89,7 +89,7 @@ impl MasterState {
 
     fn relive_instant(&mut self, at: Time, facts: &[Event], orders: &Encoded) -> Result<(), Wrong> {
         facts.iter().for_each(|fact| self.relive_fact(at, fact));
-        // They are what is written down.
+        // The recorded facts include the events raised here.
         self.events.clear();
         let handle = AssertUnwindSafe(|| self.core.handle(at, facts, &mut self.commands));
         if catch_unwind(handle).is_err() {
@@ -110,11 +110,11 @@ impl MasterState {
         Ok(())
     }
 
-    /// What the state noted beside a fact that it did not learn from a frame.
+    /// Repeats the state's side effects of a fact that no frame reported.
     fn relive_fact(&mut self, at: Time, fact: &Event) {
         match *fact {
             Event::WorkerLost { worker, .. } => self.lost(at, worker, None),
-            // One that was found missing when its worker came back: no frame of that says so.
+            // An attempt that was missing when its worker reconnected: no frame reports this.
             Event::AttemptFailed { attempt, .. } => {
                 if let Some(known) = self.core.attempt(attempt) {
                     self.stopped_there(known.worker, attempt);
@@ -180,7 +180,7 @@ impl MasterState {
         Ok(())
     }
 
-    /// From now on this master goes on with what there is, in the next generation, and writes it down.
+    /// Continues with the replayed state as the next generation, and writes it down.
     pub(crate) fn go_on(&mut self, now: Time, generation: u64, register: Register, journal: RecoveryJournal) {
         self.reliving = false;
         self.pending.learned = false;
@@ -209,19 +209,19 @@ impl MasterState {
         self.settle(now);
     }
 
-    /// A master begins to write down what it does.
+    /// Starts a generation: writes down that this master now acts.
     pub(crate) fn begin_generation(&mut self, now: Time, generation: u64) {
         self.join_terms.generation = generation;
         self.journal.keep(|| RecoveryNote::Began { generation, at: now });
         self.flush();
     }
 
-    /// Writes to this journal from now on, which holds what has been.
+    /// Also writes to this journal from now on. It must contain everything that has happened.
     pub(crate) fn write_also(&mut self, journal: Journal) {
         self.journal.write_also(journal);
     }
 
-    /// Lets those decide that the person who started this master has asked for, if they are others.
+    /// Switches to the deciders requested on the command line, if they differ.
     pub(crate) fn decide_as_asked(&mut self, now: Time, names: DeciderNames) {
         let mine = &self.deciders.names;
         if (&mine.policy, &mine.placement) == (&names.policy, &names.placement) {
@@ -233,7 +233,7 @@ impl MasterState {
         }
     }
 
-    /// Begins a journal to come back from.
+    /// Starts a recovery file.
     pub(crate) fn come_back_from(&mut self, journal: RecoveryJournal) {
         self.journal.come_back_from(journal);
     }
@@ -248,12 +248,12 @@ impl MasterState {
         }
         job.incident(now, "the master that had the job ended; another goes on with it, and what its tasks had printed before is lost");
         if job.followers.client {
-            // It may come back.
+            // The client may reconnect, and closes the output itself.
             return;
         }
         match ClaimedOutput::adopt(&job.submission, Some(id)) {
             Ok(_) => hold_later(&job.submission),
-            // That passes, and the output is opened again when it is closed.
+            // This failure passes, and the output is opened again when it is closed.
             Err(error) if error.is_of_resources() => {
                 tracing::warn!(%id, error = crate::chain(&error), "the claim keeps the name of the master before this one");
             }
@@ -268,8 +268,9 @@ impl MasterState {
     }
 }
 
-/// A claim in a store names the master that died, and gets the name of this one, off this thread. Until then, or if the store
-/// cannot be reached, another job of this host may take it over; whoever closes the output finds that out.
+/// Writes this master's name to a claim in a store that names the dead master, on another thread. Until then, or if the
+/// store is unreachable, another job of this host may take the claim over; the process that closes the output notices
+/// that.
 fn hold_later(submission: &Submission) {
     if !is_url(&submission.output.to_text()) {
         return;
@@ -288,10 +289,10 @@ fn hold_later(submission: &Submission) {
     }
 }
 
-/// The first order that is another one than was given.
+/// Describes the first order that differs from the recorded one.
 fn first_other(commands: &[Command], again: &Encoded, orders: &Encoded) -> String {
     let lengths: Vec<usize> = commands.iter().map(|order| Encoded::of(order).bytes().len()).collect();
-    // The number of orders stands before them.
+    // The number of orders is written before them.
     let head = again.bytes().len() - lengths.iter().sum::<usize>();
     let both = again.bytes().iter().zip(orders.bytes()).skip(head);
     let mut alike = both.take_while(|(one, other)| one == other).count();

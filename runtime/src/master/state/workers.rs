@@ -1,4 +1,4 @@
-//! The connected workers: how one joins, what is known of it, who has fallen silent.
+//! The connected workers: how a worker joins, what the master knows of it, and which workers are silent.
 
 use super::super::recovery::RecoveryNote;
 use super::super::tokens::list_key;
@@ -18,10 +18,10 @@ use gristmill_worker::protocol::{
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// Names of hosts that are kept although no worker is on them.
+/// Maximum number of host names kept although no worker runs on them.
 pub(super) const HOSTS_KEPT_MAX: usize = 1000;
 
-/// Workers that come so soon after a job's first task count as there from its beginning.
+/// Workers that join within this time after a job's first task count as present from its start.
 const STARTING: Span = Span::whole_seconds(1);
 
 /// A connected worker.
@@ -31,40 +31,42 @@ pub(crate) struct WorkerEntry {
     pub(super) endpoint: Endpoint,
     #[serde(skip, default = "to_nobody")]
     pub(super) frames: UnboundedSender<Vec<u8>>,
-    /// Encoded frames that go out when this instant has been dealt with.
+    /// Encoded frames that are sent when this instant has been handled.
     #[serde(skip)]
     pub(super) outbox: Vec<u8>,
-    /// Nobody is there, or has not said yet what it has: what it is told then is said anew.
+    /// True if the worker is disconnected, or has reconnected and not yet reported what it holds. Frames queued
+    /// meanwhile are sent again later.
     #[serde(skip, default = "yes")]
     pub(super) away: bool,
-    /// Numbered frames of it that were entered, and of how many it was told that they need not be kept.
+    /// Number of numbered frames entered from this worker, and up to which frame the worker knows that it need not keep
+    /// them.
     pub(super) heard: u64,
     pub(super) heard_told: u64,
     pub(super) jobs_known: BTreeSet<JobId>,
-    /// Jobs of which it gathers partitions, or has.
+    /// Jobs of which it gathers or has gathered partitions.
     pub(super) gathers: BTreeSet<JobId>,
-    /// The revision of the order of lanes that it was told last.
+    /// Revision of the lane order last sent to it.
     #[serde(skip)]
     pub(super) lanes_revision_sent: u64,
     /// Attempts launched there that have not ended.
     pub(super) running: BTreeMap<AttemptId, u64>,
-    /// Those of them that are suspended.
+    /// Those of `running` that are suspended.
     pub(super) suspended: BTreeSet<AttemptId>,
-    /// Those that were told to hand over: user code of theirs runs outside slots.
+    /// Those of `running` that were ordered to hand over: their user code runs outside slots.
     pub(super) handing_over: BTreeSet<AttemptId>,
     #[serde(skip)]
     pub(super) heartbeat: Heartbeat,
     pub(super) joined: Time,
-    /// When it was last heard of.
+    /// Time of its last sign of life.
     pub(super) last_heard: Time,
-    /// That was so long ago that it gets nothing new.
+    /// True if that time is so long ago that it gets no new work.
     pub(super) silent: bool,
-    /// The worker's clock minus master's, from the ping with the shortest way.
+    /// The worker's clock minus the master's, from the ping with the shortest round trip.
     pub(super) offset_ns: i64,
     pub(super) round_trip_ns: u64,
 }
 
-/// The way to a worker that is not there.
+/// Channel to a worker that is not connected; its frames are dropped.
 pub(super) fn to_nobody() -> UnboundedSender<Vec<u8>> {
     unbounded_channel().0
 }
@@ -73,36 +75,36 @@ fn yes() -> bool {
     true
 }
 
-/// Pause between two changes of a worker's disk room that are believed: each one is logged.
+/// Minimum time between two accepted changes of a worker's disk room, because each change is logged.
 const ROOM_NOTICE_PAUSE: Span = Span::milliseconds(100);
 
 /// All workers together.
 #[derive(Default)]
 pub(super) struct Fleet {
-    /// When a change of a worker's disk room was noticed last.
+    /// Time at which a change of each worker's disk room was last accepted.
     pub(super) room_noticed: BTreeMap<WorkerId, Time>,
-    /// Their process ids, which may be the same on several hosts.
+    /// Process ids of the workers, which may be equal on several hosts.
     pub(super) processes: BTreeSet<(u32, WorkerId)>,
-    /// Slots of all of them.
+    /// Number of slots of all workers.
     pub(super) slots: u32,
-    /// Those that are to leave and were not told to go yet.
+    /// Workers that are to leave and have not been ordered to exit yet.
     pub(super) draining: BTreeSet<WorkerId>,
-    /// Those that are none any more, as nothing was heard of them.
+    /// Workers lost because of their silence.
     pub(super) given_up: GivenUpWorkers,
-    /// What each worker's shuffle is held to, as the core was told.
+    /// Network rate limit of each worker's shuffle as last reported to the core.
     pub(super) network: Option<Bytes>,
-    /// Numbers of hosts by their names; those that no worker is on are forgotten when they are too many.
+    /// Host numbers by name. When they are too many, hosts without workers are forgotten.
     pub(super) hosts: BTreeMap<String, HostId>,
     pub(super) hosts_given: u32,
 }
 
 impl WorkerEntry {
-    /// Whether it has slots for one kind of task only.
+    /// True if it has separate slots for maps and reduces.
     pub(super) fn is_divided(&self) -> bool {
         matches!(self.hello.slots, SlotCounts::Pools { .. })
     }
 
-    /// A ping has come back. The shorter its way, the better it tells the worker's clock.
+    /// Enters a ping that has come back. The shorter its round trip, the better it measures the worker's clock.
     pub(super) fn measure_clock(&mut self, now: Time, master_ns: u64, worker_ns: u64) {
         let round_trip = now.0.saturating_sub(master_ns);
         if round_trip <= self.round_trip_ns {
@@ -119,7 +121,7 @@ impl MasterState {
         self.workers.get(&worker).map_or(0, |worker| worker.offset_ns)
     }
 
-    /// A worker introduces itself; its endpoint is one at which it is reached. `Err` is what it is told.
+    /// Registers a worker; its `endpoint` is where it can be reached. An `Err` is sent to the worker.
     ///
     /// # Errors
     /// Another build or protocol.
@@ -154,7 +156,7 @@ impl MasterState {
         Ok(worker)
     }
 
-    /// A worker is one of this master's from now on.
+    /// Adds a worker to this master's workers.
     pub(super) fn enter_worker(
         &mut self,
         now: Time,
@@ -196,7 +198,7 @@ impl MasterState {
         self.learn_network();
     }
 
-    /// Tells a worker that it is in.
+    /// Sends a worker the confirmation that it has joined.
     pub(super) fn greet(&mut self, now: Time, worker: WorkerId) {
         let list_key = list_key(&self.join_terms.list_secret, worker);
         let Some(entry) = self.workers.get_mut(&worker) else { return };
@@ -211,7 +213,7 @@ impl MasterState {
         self.say(worker, &MasterFrame::Ping { master_ns: now.0 });
     }
 
-    /// Whether a worker's slots and rates make sense, and go with those of the others.
+    /// Checks that a worker's slots and rates are valid and consistent with those of the other workers.
     fn check_offer(&self, hello: &Hello) -> Result<(), String> {
         let none = match hello.slots {
             SlotCounts::Unified(slots) => slots == 0,
@@ -251,7 +253,8 @@ impl MasterState {
         Ok(())
     }
 
-    /// The number of a host. One that is forgotten gets another when it comes back: then nothing is known to lie there.
+    /// Returns the number of a host. A forgotten host gets another number when it comes back: no data is then known to
+    /// be on it.
     fn host(&mut self, name: &str) -> HostId {
         if let Some(host) = self.fleet.hosts.get(name) {
             return *host;
@@ -267,7 +270,7 @@ impl MasterState {
         host
     }
 
-    /// Tells the core what each worker can take in from others: the least that any is held to, if all are.
+    /// Reports the inbound network limit of the workers to the core: the smallest limit, if all workers have one.
     pub(super) fn learn_network(&mut self) {
         if self.workers.is_empty() {
             return;
@@ -282,7 +285,7 @@ impl MasterState {
         }
     }
 
-    /// The live worker with this process id on this host, for whoever started it and so has the key.
+    /// Returns the live worker with this process id on this host. Only the process that started the worker has the key.
     pub(crate) fn worker_of_process(&self, host: &str, pid: u32, key: &Secret) -> Option<WorkerId> {
         let proof = ended_proof(key);
         let of_pid = self.fleet.processes.range((pid, WorkerId(0))..=(pid, WorkerId(u32::MAX)));
@@ -290,7 +293,7 @@ impl MasterState {
         of_pid.map(|(_, worker)| *worker).find(|it| self.workers.get(it).is_some_and(|it| is_it(&it.hello)))
     }
 
-    /// Workers not heard of since `limit`.
+    /// Workers without a sign of life since `limit`.
     pub(crate) fn silent_since(&self, limit: Time) -> Vec<WorkerId> {
         self.workers
             .iter()
@@ -299,7 +302,7 @@ impl MasterState {
             .collect()
     }
 
-    /// Workers not heard of since `limit` get nothing new until they are.
+    /// Gives no new work to workers without a sign of life since `limit` until they give one.
     pub(crate) fn suspect_silent(&mut self, limit: Time) {
         for (&worker, entry) in &mut self.workers {
             if entry.last_heard < limit && !entry.silent {
@@ -310,8 +313,8 @@ impl MasterState {
         }
     }
 
-    /// So much room a worker has for spill files: where its disks are full by that, or are not any more, the core is told,
-    /// and so are people.
+    /// Enters the room that a worker has for spill files. If this makes its disks full, or no longer full, the core and
+    /// the users are notified.
     pub(super) fn notice_disk_room(&mut self, now: Time, worker: WorkerId, room: DiskRoom) {
         let (free, reserve) = (Bytes(room.free_bytes), Bytes(room.reserve_bytes));
         let is_early = |at: &Time| now.0.saturating_sub(at.0) < ROOM_NOTICE_PAUSE.0;
@@ -336,7 +339,7 @@ impl MasterState {
         }
     }
 
-    /// Somebody wants a worker to leave in good order. Answers whether there is such a worker.
+    /// Starts to drain a worker. Returns true if the worker exists.
     pub(crate) fn drain(&mut self, worker: WorkerId) -> bool {
         if !self.workers.contains_key(&worker) {
             return false;
@@ -347,9 +350,9 @@ impl MasterState {
         true
     }
 
-    /// Workers that are to leave go as soon as nobody needs them.
+    /// Orders draining workers to exit as soon as none of their data is needed.
     pub(crate) fn dismiss_drained(&mut self, now: Time) {
-        // One that is away is told when it is back.
+        // A disconnected worker gets the order when it is back.
         let here = |worker: &WorkerId| self.workers.get(worker).is_some_and(|entry| !entry.away);
         let may_leave = |worker: &WorkerId| here(worker) && self.core.may_leave(*worker, now);
         for worker in self.fleet.draining.iter().copied().filter(may_leave).collect::<Vec<_>>() {
@@ -359,21 +362,21 @@ impl MasterState {
         self.flush();
     }
 
-    /// This process itself has stood still: nobody's silence counts.
+    /// Resets all silence after this process itself was suspended.
     pub(crate) fn reset_silence(&mut self, now: Time) {
         for worker in self.workers.values_mut() {
             worker.last_heard = now;
         }
     }
 
-    /// Pings everyone, to learn clock offsets.
+    /// Pings every worker to measure clock offsets.
     pub(crate) fn ping(&mut self, now: Time) {
         self.confirm_heard();
         let ping = MasterFrame::Ping { master_ns: now.0 };
         if self.trouble().is_none() {
             return self.queue_for_all(&ping);
         }
-        // All else waits for room on the disk; a master that says nothing would be taken for gone.
+        // A ping does not wait for disk space: a silent master would be considered gone.
         let mut encoded = Vec::new();
         if push_frame(&ping, &mut encoded).is_ok() {
             for entry in self.workers.values().filter(|entry| !entry.away) {
@@ -383,7 +386,7 @@ impl MasterState {
         self.flush();
     }
 
-    /// Tells every worker to end.
+    /// Orders every worker to exit.
     pub(crate) fn shutdown_workers(&mut self) {
         self.queue_for_all(&MasterFrame::Shutdown);
     }
@@ -395,7 +398,7 @@ impl MasterState {
         self.flush();
     }
 
-    /// Whether the core has this attempt wait for its slot.
+    /// True if the attempt waits for its slot.
     pub(super) fn is_queued(&self, attempt: AttemptId) -> bool {
         self.core.attempt(attempt).is_some_and(|attempt| attempt.queued)
     }
@@ -426,7 +429,7 @@ impl MasterState {
             .collect()
     }
 
-    /// An attempt does not run on this worker any more; says whether it did.
+    /// Notes that an attempt no longer runs on this worker. Returns true if it did.
     pub(super) fn stopped_there(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
         let bytes = self.workers.get_mut(&worker).and_then(|worker| worker.running.remove(&attempt));
         let Some(bytes) = bytes else { return false };
@@ -434,7 +437,7 @@ impl MasterState {
         true
     }
 
-    /// A running attempt has read so much, and had read so much before.
+    /// Enters that a running attempt has read `bytes` bytes in total, after `before` at the last report.
     pub(super) fn read_in_flight(&mut self, attempt: AttemptId, before: u64, bytes: u64) {
         if attempt.task.kind == TaskKind::Map
             && let Some(job) = self.jobs.get_mut(&attempt.task.job)
@@ -445,7 +448,7 @@ impl MasterState {
     }
 }
 
-/// A worker's clock reading in the master's clock.
+/// Converts a worker's clock reading to the master's clock.
 pub(super) fn shift(worker_ns: u64, offset_ns: i64) -> u64 {
     worker_ns.saturating_add_signed(offset_ns.saturating_neg())
 }
