@@ -1,6 +1,7 @@
 //! The walls between the folders and between modules, and that ARCHITECTURE.md tells the truth about names.
 
 mod circles;
+mod english;
 mod metrics;
 
 use crate::support::sandbox::PROGRAM;

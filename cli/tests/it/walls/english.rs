@@ -1,0 +1,133 @@
+//! Words and sentences that are refused in doc comments, strings and documents: no folder may get more than it has.
+//!
+//! `english_debt.txt` has the number of refused places of each folder of code and of each document. It only shrinks: fix some, then
+//! `GRISTMILL_WRITE_TABLES=1 cargo test --workspace --test it -- english` writes the lower numbers.
+
+use super::{read, root, sources};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+const DEBT: &str = "cli/tests/it/walls/english_debt.txt";
+
+/// Words that a doc comment must not start with.
+const STARTS: [&str; 4] = ["What ", "Whether ", "Who ", "How "];
+
+/// Words that are refused everywhere.
+const WORDS: [&str; 13] = [
+    " anew",
+    "whence",
+    "whoever",
+    "nobody",
+    "somebody",
+    "so many",
+    "in the mean ",
+    " is told",
+    " are told",
+    "looked for for",
+    "took its leave",
+    "came to nothing",
+    "(s)",
+];
+
+/// Words of a sentence of a document.
+const SENTENCE_WORDS_MAX: usize = 40;
+
+/// Refused places in doc comments and strings of Rust code.
+fn in_code(text: &str) -> usize {
+    let refused = |text: &str| WORDS.iter().filter(|word| text.to_lowercase().contains(**word)).count();
+    let mut count = 0;
+    let mut continues = false;
+    for line in text.lines().map(str::trim_start) {
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match comment {
+            Some(comment) => {
+                let comment = comment.trim_start();
+                count += usize::from(!continues && STARTS.iter().any(|start| comment.starts_with(start)));
+                count += refused(comment);
+                continues = !comment.is_empty();
+            }
+            None => {
+                continues = false;
+                let is_code = !line.starts_with("//");
+                count += line.split('"').skip(1).step_by(2).filter(|_| is_code).map(refused).sum::<usize>();
+            }
+        }
+    }
+    count
+}
+
+/// Refused words and sentences in a document, without its code and tables.
+fn in_document(text: &str) -> usize {
+    let mut is_code = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        match is_code || line.starts_with(['|', '#', '`']) || line.trim_start().starts_with(['-', '*']) {
+            true => prose.push_str(". "),
+            false => _ = write!(prose, "{line} "),
+        }
+        if line.is_empty() {
+            prose.push_str(". ");
+        }
+    }
+    let sentences =
+        prose.split(['.', '!', '?', ':', ';']).map(|sentence| sentence.split_whitespace().count());
+    let long = sentences.filter(|words| SENTENCE_WORDS_MAX < *words).count();
+    long + WORDS.iter().map(|word| prose.to_lowercase().matches(word).count()).sum::<usize>()
+}
+
+/// Number of refused places of each folder and document that has some.
+fn found() -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for folder in ["scheduler", "worker", "runtime", "lab", "cli", "examples", "benches"] {
+        let code = sources(folder).into_iter().filter(|path| !path.iter().any(|part| part == "tests"));
+        found.insert(folder.to_owned(), code.map(|path| in_code(&read(&path))).sum());
+    }
+    let chapters = fs::read_dir(root().join("docs/book")).unwrap().map(|entry| entry.unwrap().path());
+    let chapters = chapters.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let documents =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    for path in chapters.chain(documents) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        found.insert(name, in_document(&read(&path)));
+    }
+    found.retain(|_, count| 0 < *count);
+    found
+}
+
+#[test]
+fn no_folder_has_more_refused_words_than_are_left_from_before() {
+    let (found, path) = (found(), root().join(DEBT));
+    if std::env::var_os("GRISTMILL_WRITE_TABLES").is_some() {
+        let lines: String = found.iter().map(|(name, count)| format!("{count} {name}\n")).collect();
+        fs::write(path, lines).unwrap();
+        return;
+    }
+    let text = read(&path);
+    let debt: BTreeMap<&str, usize> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(count, name)| (name, count.parse().unwrap()))
+        .collect();
+    let more: Vec<_> = found
+        .iter()
+        .filter(|(name, count)| debt.get(name.as_str()).copied().unwrap_or(0) < **count)
+        .collect();
+    assert!(
+        more.is_empty(),
+        "more refused words than {DEBT} has: {more:?}; CONTRIBUTING.md says what to write"
+    );
+}
+
+#[test]
+fn refused_words_are_found_and_plain_ones_are_not() {
+    assert_eq!(in_code("/// What the job does.\nfn f() {}\n"), 1);
+    assert_eq!(in_code("/// Number of bytes\n/// Whether full or not.\n"), 0, "a sentence that goes on");
+    assert_eq!(in_code("//! Starts anew.\nlet text = \"1 map(s)\";\n// nobody sees this"), 2);
+    assert_eq!(in_code("/// Returns the number of maps.\nlet text = \"2 maps\";\n"), 0);
+    let long = format!("One {}end.", "word ".repeat(40));
+    assert_eq!(in_document(&long), 1);
+    assert_eq!(in_document(&format!("```\n{long}\n```\nWhoever reads this.\n")), 1);
+    assert_eq!(in_document("A short sentence. Another one.\n"), 0);
+}
