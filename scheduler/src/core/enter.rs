@@ -1,4 +1,4 @@
-//! Enters facts into the ledger and settles what must not wait for a plan: homes, and jobs without workers.
+//! Enters events into the ledger and settles what cannot wait for a plan: homes, and jobs without workers.
 
 use crate::command::{Cause, Command, Outcome};
 use crate::core::Core;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Ledger {
-    /// Enters one fact.
+    /// Enters one event.
     pub(crate) fn enter(&mut self, event: &Event, out: &mut Vec<Command>) {
         match event {
             Event::WorkerJoined { worker, host, slots } => {
@@ -102,9 +102,9 @@ impl Ledger {
         }
     }
 
-    /// A new worker: homes that cost nothing to move are shared with it, maps that were assigned and have not begun
-    /// are assigned again, and jobs that had to make do with excluded workers leave those. The one place that looks at
-    /// all live jobs; workers join rarely.
+    /// Handles a new worker. It gets a share of the homes that are free to move, assigned maps that have not started
+    /// are assigned again, and jobs that used excluded workers leave those. Only this function scans all live jobs;
+    /// workers join rarely.
     fn welcome(&mut self, worker: WorkerId, out: &mut Vec<Command>) {
         for (&id, job) in &mut self.jobs {
             job.leave_excluded(&mut self.workers, out);
@@ -128,7 +128,7 @@ impl Ledger {
                 job.workers.excluded.remove(&id);
             }
         }
-        // All leave the table before the first consequence is drawn, which may end a job.
+        // Remove all attempts from the table before handling the effects, which may end a job.
         let gone: Vec<AttemptId> =
             worker.running.iter().chain(&worker.queued).chain(&worker.suspended).copied().collect();
         let released = |&attempt: &AttemptId| {
@@ -148,7 +148,7 @@ impl Ledger {
                 true => self.stopped(attempt, &record, Failure::User, out),
                 false if known && !record.queued => self.stopped_by_another(attempt, &record, out),
                 false if record.queued => {
-                    // It may have begun after all, and the worker have died of it before it could report that.
+                    // The attempt may have started and crashed the worker before the worker could report it.
                     if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
                         job.tries_mut(attempt.task).alone = true;
                     }
@@ -172,7 +172,7 @@ impl Ledger {
         }
     }
 
-    /// Memory ran out where these attempts ran. Nobody knows whose it was.
+    /// Records that memory ran out where these attempts ran. The attempt at fault is unknown.
     fn memory_ran_out(&mut self, attempts: &[AttemptId]) {
         let known: Vec<TaskId> = attempts
             .iter()
@@ -191,7 +191,7 @@ impl Ledger {
         }
     }
 
-    /// A worker died in which these attempts ran, or the one that brought it down.
+    /// Records the loss of a worker with these attempts, or with the one that crashed it.
     fn count_death<'a>(&mut self, ran: impl Iterator<Item = &'a AttemptId>) {
         let jobs: BTreeSet<JobId> = ran.map(|attempt| attempt.task.job).collect();
         for id in jobs {
@@ -201,12 +201,12 @@ impl Ledger {
         }
     }
 
-    /// When the job fails that has waited longest for a worker that its maps are pinned to; `None` if none waits.
+    /// Returns the time when the next job fails for lack of a worker that its maps are pinned to; `None` if none waits.
     pub(crate) fn orphans_end(&self) -> Option<Time> {
         self.waits.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
     }
 
-    /// Notes which of the jobs that something happened to have maps pinned to hosts without a worker.
+    /// Updates which of the changed jobs have maps pinned to hosts without a worker.
     fn look_at_orphans(&mut self) {
         for id in &self.unseen.dirty {
             let job = self.jobs.get_mut(id).expect("jobs that ended are not dirty");
@@ -224,19 +224,19 @@ impl Ledger {
         }
     }
 
-    /// When the job that waits longest without workers fails; `None` while there are workers or no jobs.
+    /// Returns the time when the next job fails for lack of workers; `None` if there are workers or no jobs.
     pub(crate) fn grace_ends(&self) -> Option<Time> {
         if 0 < self.workers.count() {
             return None;
         }
-        // Jobs are in the order of arrival, so the first is the first to fail.
+        // Jobs are ordered by arrival, so the first one fails first.
         let (_, job) = self.jobs.first_key_value()?;
         Some(job.arrival.max(self.waits.deserted_at) + self.config.no_workers_grace)
     }
 }
 
 impl Core {
-    /// Gives homes to partitions without one and fails jobs that waited too long for a worker.
+    /// Assigns homes to partitions without one, and fails jobs that waited too long for a worker.
     pub(super) fn settle(&mut self, out: &mut Vec<Command>) {
         while self.ledger.grace_ends().is_some_and(|end| end <= self.ledger.now) {
             let (&id, _) = self.ledger.jobs.first_key_value().expect("a job's grace ended");
@@ -246,7 +246,7 @@ impl Core {
             let &(_, id) = self.ledger.waits.orphaned.first().expect("a job's grace ended");
             let job = &self.ledger.jobs[&id];
             let Some(&orphan) = job.queue.orphans.first() else {
-                // Whom it waited for has come in this very instant.
+                // The worker it waited for has joined at this very instant.
                 self.ledger.unseen.dirty.insert(id);
                 self.ledger.look_at_orphans();
                 continue;
@@ -266,7 +266,7 @@ impl Core {
         self.ledger.look_at_orphans();
     }
 
-    /// Lets the placement assign the maps of jobs that arrived, and those that lost the worker they were assigned to.
+    /// Lets the placement assign maps of new jobs, and maps that lost their assigned worker.
     fn assign(&mut self) {
         let ledger = &mut self.ledger;
         for id in &ledger.unseen.dirty {

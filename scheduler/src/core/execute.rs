@@ -1,7 +1,6 @@
-//! Executes a plan on the ledger: one slot at a time, with the worker and task that the placement chooses.
+//! Executes a plan on the ledger: one slot at a time, with the worker and task chosen by the placement.
 //!
-//! A placement's choice is checked; one that breaks the ledger is a bug of the placement and stops the program before
-//! it can do harm.
+//! The placement's choice is checked. A choice that breaks the ledger is a bug of the placement and stops the program.
 
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
@@ -15,7 +14,7 @@ use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::station::PerStation;
 use crate::view::{Handle, Station};
 
-/// The floor of the live master.
+/// Execution of grants in the live master.
 pub(super) struct Executor<'a> {
     pub(super) ledger: &'a mut Ledger,
     pub(super) placement: &'a mut dyn Placement,
@@ -23,8 +22,8 @@ pub(super) struct Executor<'a> {
     pub(super) shuffle: &'a mut ShuffleOrder,
     pub(super) commands: &'a mut Vec<Command>,
     pub(super) lines_drawn: PerStation<bool>,
-    /// Nobody who could use a slot was turned away in this plan: places behind running attempts may be given.
-    /// Otherwise they would go to others for ever, and no slot would become free for who comes first.
+    /// True if no job that could use a slot was turned away in this plan. Only then may places behind running attempts
+    /// be given. Otherwise other jobs would always get them, and no slot would become free for the first job.
     pub(super) ahead_open: bool,
 }
 
@@ -33,7 +32,7 @@ impl Executor<'_> {
         Core::capacity(self.ledger)
     }
 
-    /// Lines are in force for the plan that draws them.
+    /// Lines are in force only for the plan that sets them.
     pub(super) fn end(self) {
         for (lines, drawn) in self.ledger.lines.iter_mut().zip(self.lines_drawn) {
             if !drawn {
@@ -50,7 +49,7 @@ impl Executor<'_> {
             .unwrap_or_else(|| panic!("granted to {handle:?}, which is no live job"))
     }
 
-    /// The next task of this kind and where it starts now, or, for a map that is soon done, where it is queued.
+    /// Chooses the next task of this kind and the worker where it starts or, for a quick map, is queued.
     fn choose(&mut self, id: JobId, kind: TaskKind, line: Option<Line>) -> Option<Choice> {
         let job = &self.ledger.jobs[&id];
         let waits = match kind {
@@ -70,9 +69,9 @@ impl Executor<'_> {
             return Some(choice);
         }
         let depth = job.attempts.pace.depth(&self.ledger.config.ahead);
-        // A line is shared out over time, exactly; that needs every decision late.
+        // A line is shared exactly over time, which needs late decisions.
         let may = self.ahead_open && kind == TaskKind::Map && line.is_none() && 0 < depth;
-        // Retries go first, and they are not queued.
+        // Retries come first, and they are not queued.
         let choice =
             (may && job.queue.retrying.is_empty()).then(|| self.placement.choose_ahead(offer, depth));
         let choice = choice.flatten().filter(|choice| {
@@ -88,11 +87,11 @@ impl Executor<'_> {
         choice
     }
 
-    /// Lets a suspended attempt of the job go on, before anything new of it begins.
+    /// Resumes a suspended attempt of the job, before any new attempt starts.
     fn resume(&mut self, id: JobId, line: Option<Line>, grant: Reason) -> bool {
         let Some(attempt) = self.ledger.resumable(&self.ledger.jobs[&id]) else { return false };
         let worker = self.ledger.resume(attempt, line);
-        // It goes on where its segments are.
+        // It continues where its segments are.
         let reason = LaunchReason { grant, locality: Locality::Local };
         self.commands.push(Command::Resume { attempt, worker, reason });
         true
@@ -130,7 +129,7 @@ impl SlotFloor for Executor<'_> {
     fn left(&self, station: Station) -> f64 {
         let workers = &self.ledger.workers;
         match station {
-            // A place behind running attempts counts as something left, so that policies go on to it.
+            // A place behind running attempts counts as free, so that policies continue to it.
             Station::Map if workers.free_of(TaskKind::Map) == 0 && self.ahead_open => {
                 let depth = self.ledger.config.ahead.maps_max;
                 f64::from(u8::from(workers.behind(depth).next().is_some()))
@@ -157,7 +156,7 @@ impl SlotFloor for Executor<'_> {
             Station::Reduce => TaskKind::Reduce,
             Station::Shuffle => return false,
         };
-        // Whatever the policy grants, and nobody else is kept waiting for it.
+        // The quota overrides the policy's grant, and no other job waits because of it.
         if !self.ledger.has_room(&self.ledger.jobs[&id]) {
             return false;
         }

@@ -1,6 +1,6 @@
-//! Why a job waits, in words: what it lacks, who holds the slots, and who comes before it by the policy.
+//! Explains in sentences why a job waits: what it lacks, which jobs hold the slots, and which have priority.
 //!
-//! The line is that of `turns`.
+//! The order is that of `turns`.
 
 use crate::core::Core;
 use crate::core::turns::{SLOTS_MAX, Stretch};
@@ -11,30 +11,30 @@ use crate::station::PerStation;
 use crate::view::{Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
-/// Jobs that are named in one sentence.
+/// Maximum number of jobs named in one sentence.
 const NAMED_MAX: usize = 3;
 
-/// What is left of a slot after rounding.
+/// Fractions of a slot below this are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// What a deadline needs.
+/// Requirements of a deadline.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outlook {
-    /// Whether the cluster's slots suffice; `None` if nothing is known of the job's work.
+    /// True if the cluster's slots suffice; `None` if the job's work is unknown.
     pub feasible: Option<bool>,
-    /// Map slots that it needs from now on.
+    /// Map slots required from now on.
     pub map_slots: f64,
-    /// Reduce slots that it needs after its maps.
+    /// Reduce slots required after its maps.
     pub reduce_slots: f64,
-    /// Slots of live workers by station, and of those the free ones.
+    /// Slots of live workers by station.
     pub slots: PerStation<f64>,
-    /// As `slots`.
+    /// Free slots among them.
     pub free: PerStation<f64>,
 }
 
 impl Core {
-    /// How large a live job looks now: slot-seconds of maps, seconds of the network, slot-seconds of reduces; without
-    /// an estimator tasks and segments.
+    /// Returns the current size estimate of a live job: slot-seconds of maps, seconds of the network, slot-seconds of
+    /// reduces. Without an estimator the sizes are tasks and segments.
     #[must_use]
     pub fn sizes(&self, job: JobId) -> Option<Sizes> {
         let handle = self.ledger.jobs.get(&job)?.handle?;
@@ -42,7 +42,7 @@ impl Core {
         Some(Sizes { whole: row.whole, left: row.left })
     }
 
-    /// Whether a live job can end by its deadline; `None` for a job without deadline.
+    /// Returns the outlook of a live job for its deadline; `None` for a job without deadline.
     #[must_use]
     pub fn outlook(&self, id: JobId) -> Option<Outlook> {
         let job = self.ledger.jobs.get(&id)?;
@@ -63,13 +63,13 @@ impl Core {
                 map_slots <= slots[Station::Map] + ROUNDING
                     && reduce_slots <= slots[Station::Reduce] + ROUNDING
             }
-            // The phases come one after the other.
+            // The phases run one after the other.
             false => map_slots.max(reduce_slots) <= slots[Station::Map] + ROUNDING,
         };
         Some(Outlook { feasible: known.then_some(possible && fits), map_slots, reduce_slots, slots, free })
     }
 
-    /// Why a job waits, or what it does, in sentences, the answer first; nothing for a job that is not live.
+    /// Explains in sentences what a job does or waits for, main reason first. Empty for a job that is not live.
     pub fn explain(&mut self, id: JobId) -> Vec<String> {
         let Some(handle) = self.ledger.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
         let rows = &self.rows_now()[..];
@@ -94,7 +94,7 @@ impl Core {
         sentences
     }
 
-    /// Whether its owner's quota keeps it from more slots.
+    /// Explains that its owner's quota denies the job more slots, if it does.
     fn explain_quota(&self, id: JobId) -> Option<String> {
         let job = self.ledger.jobs.get(&id)?;
         let quota = job.spec.quota.filter(|_| !self.ledger.has_room(job))?;
@@ -108,7 +108,7 @@ impl Core {
         })
     }
 
-    /// What the job waits for at a station, if it does.
+    /// Explains what the job waits for at a station, if it waits.
     fn explain_station(
         &self,
         rows: &[Row],
@@ -178,7 +178,7 @@ impl Core {
         sentences.push(format!("{line}; its own reason: {}", turns[own].reason));
     }
 
-    /// Who holds slots of a station, most first.
+    /// Returns the jobs that hold slots of a station, largest number first.
     fn holders(&self, rows: &[Row], station: Station) -> Vec<String> {
         let both = !self.ledger.workers.pooled;
         let held = |row: &Row| match both {
@@ -204,7 +204,7 @@ impl Core {
         words
     }
 
-    /// Which segments its reduces wait for.
+    /// Explains which segments its reduces wait for.
     fn explain_gathering(&self, id: JobId, sentences: &mut Vec<String>) {
         let Some(job) = self.ledger.jobs.get(&id) else { return };
         let snapshot = crate::core::JobSnapshot::of(job, None);

@@ -1,4 +1,4 @@
-//! Enters what homes say of their fetches: what has come, what could not be had, and whose fault that is.
+//! Enters reports of homes about their fetches: arrived segments, failures, and their cause.
 
 use crate::command::{Command, Outcome};
 use crate::event::Failure;
@@ -6,7 +6,7 @@ use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::ledger::Ledger;
 
 impl Ledger {
-    /// A home has segments of a map.
+    /// Records that a home has segments of a map.
     pub(super) fn fetched(
         &mut self,
         (id, map): (JobId, AttemptId),
@@ -29,7 +29,7 @@ impl Ledger {
         }
     }
 
-    /// A home has given up fetching from a map.
+    /// Handles a home that has given up fetching from a map.
     pub(super) fn fetch_failed(
         &mut self,
         id: JobId,
@@ -42,10 +42,10 @@ impl Ledger {
         let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
         let lacked = job.as_ref().filter(|job| job.home_lacks(home, map.task.index));
         let from = lacked.and_then(|job| job.held_at(map)).filter(|&from| from != home);
-        // A disk that turned the bytes down was reached; damaged bytes came over some way too.
+        // A disk that rejected the bytes was reached; damaged bytes also arrived over a working route.
         if let (Failure::Fetch, Some(from)) = (class, from) {
             if self.workers.get(from).is_some_and(|worker| worker.silent) {
-                // The master does not hear of it either, and knows soon whether it is lost.
+                // The master receives no heartbeats from it either, and soon decides if it is lost.
                 return out.push(Command::Announce { job: id, map, from, to: home });
             }
             return self.route_failed(home, from, out);

@@ -1,10 +1,10 @@
-//! The policy behind a wall: where it panics, `fifo` decides instead, and the panic is remembered.
+//! Isolates the master from panics of the policy: `fifo` decides in its place, and the panic is recorded.
 //!
-//! A policy may be anybody's code, and the master that it runs in is everybody's. What it has granted before it
-//! panicked stands; the rest of that plan is `fifo`'s. It is asked again the next time. Not caught: a panic while its
-//! grants are executed, since the ledger may be half changed then; and policies on the other floors, which run alone.
+//! A policy may be third-party code, and its master is shared by all users. Grants made before the panic stay valid;
+//! the rest of that plan is made by `fifo`. The policy is called again for the next plan. Two kinds of panics are not
+//! caught: those while grants are executed, since the ledger may be half changed, and those of policies in simulators.
 //!
-//! Invariant: `stand_in`, once there, has observed what the policy has.
+//! Invariant: `stand_in`, once created, has observed the same as the policy.
 
 use crate::plan::Plan;
 use crate::policy::{Fifo, Policy};
@@ -12,19 +12,19 @@ use crate::view::{Change, Handle, View};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What a policy did to its master, were there no wall.
+/// Panics of a policy that were caught.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PolicyPanics {
-    /// Times it panicked.
+    /// Number of panics.
     pub count: u64,
-    /// The message of the last panic.
+    /// Message of the last panic.
     pub last: String,
 }
 
-/// A policy and who stands in for it.
+/// A policy and its replacement.
 pub(super) struct Guarded {
     policy: Box<dyn Policy>,
-    /// `None` until it is needed: most policies do not panic.
+    /// `None` until needed, since most policies do not panic.
     stand_in: Option<Fifo>,
     panics: PolicyPanics,
 }
@@ -34,7 +34,7 @@ impl Guarded {
         Self { policy, stand_in: None, panics: PolicyPanics::default() }
     }
 
-    /// The policy itself, for what no state is needed to say.
+    /// Returns the policy itself, for methods that need no state.
     pub(super) fn policy(&self) -> &dyn Policy {
         &*self.policy
     }
@@ -90,7 +90,7 @@ impl Guarded {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,8 +1,10 @@
-//! Maps queued on a worker behind its running attempts, so that a slot need not wait for the next order.
+//! Maps queued on a worker behind its running attempts, so that a slot does not wait for the next order.
 //!
-//! A queued map is decided early, so little is queued and only what is soon done: maps of jobs whose maps are
-//! short by measurement, tried for the first time, behind attempts of the same kind, and never while a slot
-//! that the map could use is free.
+//! Queuing decides early, so few maps are queued. A map is queued only if all of these hold:
+//! - measurements show that the maps of its job are short;
+//! - it is the first attempt of its task;
+//! - the attempts before it are of the same kind;
+//! - no slot that the map could use is free.
 //!
 //! Invariant: a worker with queued attempts has no free slot.
 
@@ -12,18 +14,18 @@ use crate::ledger::jobs::Job;
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
-/// How much is queued ahead.
+/// Limits of queuing ahead.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AheadConfig {
-    /// Most maps queued behind one slot; 32. With 0 nothing is queued.
+    /// Maximum number of maps queued behind one slot; 32. With 0 nothing is queued.
     pub maps_max: u32,
-    /// Work queued behind one slot, by the mean time of the job's maps, but at least one map; 1 ms.
+    /// Work queued behind one slot, measured in mean map times of the job; 1 ms. At least one map is queued.
     pub work: Span,
-    /// Maps of a job whose mean time is above this are not queued; 10 ms. Beyond that the round trip to the
-    /// master is below a hundredth of a task.
+    /// Maps of a job whose mean time is above this are not queued; 10 ms. For longer maps, the round trip to the master
+    /// is less than a hundredth of a task.
     pub mean_max: Span,
-    /// A map that was queued this long ago is asked back when a slot elsewhere is idle; 50 ms. This bounds
-    /// what a wrong guess about the time of maps can cost.
+    /// A map queued for longer than this is recalled when a slot elsewhere is idle; 50 ms. This bounds the cost of a
+    /// wrong estimate of map times.
     pub patience: Span,
 }
 
@@ -38,11 +40,11 @@ impl Default for AheadConfig {
     }
 }
 
-/// The mean time of a job's maps, the last ones counting most.
+/// Moving average of the times of a job's maps; the newest maps count most.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Pace(Option<Span>);
 
-/// The newest map counts as one part in this many.
+/// Weight of the newest map: one part in this many.
 const PACE_PARTS: u64 = 8;
 
 impl Pace {
@@ -51,7 +53,7 @@ impl Pace {
         self.0 = Some(mean);
     }
 
-    /// Maps that may be queued behind one slot.
+    /// Number of maps that may be queued behind one slot.
     pub(crate) fn depth(self, config: &AheadConfig) -> u32 {
         let Some(mean) = self.0.filter(|mean| *mean <= config.mean_max) else { return 0 };
         let maps = (config.work.0 / mean.0.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
@@ -59,17 +61,17 @@ impl Pace {
     }
 }
 
-/// The queued attempts of all workers.
+/// Queued attempts of all workers.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ahead {
-    /// By when they were queued; those asked back are not among them.
+    /// Queued attempts by the time of queuing, without those recalled.
     pub(crate) waiting: BTreeSet<(Time, AttemptId)>,
-    /// Asked back, and not answered yet.
+    /// Recalled attempts whose worker has not replied yet.
     pub(crate) recalled: BTreeSet<AttemptId>,
 }
 
 impl Ahead {
-    /// The attempt has left its queue.
+    /// Removes an attempt that has left its queue.
     pub(crate) fn remove(&mut self, queued: Time, attempt: AttemptId) {
         if !self.recalled.remove(&attempt) {
             self.waiting.remove(&(queued, attempt));
@@ -78,15 +80,15 @@ impl Ahead {
 }
 
 impl Job {
-    /// Whether this task is soon done as far as anybody knows. A task that has failed or was lost goes alone:
-    /// should it bring its worker down, it must be clear which attempt it was.
+    /// True if this task is expected to end soon. A task that has failed or was lost runs alone: if it crashes its
+    /// worker, the attempt at fault must be known.
     pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
         task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.attempts.pace.depth(config)
     }
 }
 
 impl Ledger {
-    /// Asks the oldest queued maps back for idle slots. Answers when to look again.
+    /// Recalls the oldest queued maps for idle slots. Returns the time of the next check.
     pub(crate) fn call_back(&mut self, mut ask: impl FnMut(AttemptId, crate::ids::WorkerId)) -> Option<Time> {
         let free = self.workers.free_of(TaskKind::Map) as usize;
         while self.ahead.recalled.len() < free {

@@ -1,6 +1,6 @@
-//! Attempts: launched, finished, failed, allowed to publish. The rules of who is charged stand here.
+//! Attempts: launch, finish, failure, permission to publish. The rules for charging failures are defined here.
 //!
-//! Invariant: a task has at most two attempts in the table that are not dying, the current one and its backup.
+//! Invariant: a task has at most two attempts in the table that are not dying, the current one and a speculative one.
 
 use crate::command::Command;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
@@ -13,36 +13,36 @@ use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span, Time};
 use crate::view::Station;
 
-/// One try that holds a slot, is queued behind one, or is suspended.
+/// One attempt of a task that holds a slot, is queued behind one, or is suspended.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Attempt {
     pub(crate) worker: WorkerId,
-    /// When it got its slot, or was queued while it waits for one.
+    /// Time when the attempt got its slot, or was queued if it waits for one.
     pub(crate) started: Time,
     pub(crate) queued: bool,
-    /// It counts among the quick ones of its worker.
+    /// True if it counts among the quick attempts of its worker.
     pub(crate) quick: bool,
-    /// The line it was granted in.
+    /// Line in which it was granted.
     #[serde(skip)]
     pub(crate) line: Option<Line>,
-    /// Told to die because its job ended or another attempt of its task did; nothing is expected of it but to release
-    /// its slot.
+    /// True if it was ordered to stop because its job or another attempt of its task ended. It only has to release its
+    /// slot.
     pub(crate) dying: bool,
-    /// Of a map attempt that holds a slot, but for backups: its place in [`JobAttempts::runs`].
+    /// Index in [`JobAttempts::runs`] of a map attempt that holds a slot. `None` for speculative attempts.
     ///
     /// [`JobAttempts::runs`]: crate::ledger::job_parts::JobAttempts::runs
     pub(crate) place: Option<u32>,
-    /// How much it had read, and when it said so last.
+    /// Last reported number of bytes read, with the time of the report.
     pub(crate) read: Option<(Time, Bytes)>,
     pub(crate) hold: SlotHold,
-    /// When it got its slot the last time.
+    /// Time when it last got its slot.
     pub(crate) since: Time,
-    /// How long it held a slot before it was suspended the last time.
+    /// Time for which it held a slot before its last suspension.
     pub(crate) ran: Span,
 }
 
 impl Attempt {
-    /// One that has got its slot now, outside of lines.
+    /// Creates an attempt that got its slot at `now`, outside of lines.
     pub(crate) fn begun(worker: WorkerId, now: Time) -> Self {
         Self {
             worker,
@@ -60,7 +60,7 @@ impl Attempt {
     }
 }
 
-/// The station of a kind of task.
+/// Returns the station of a kind of task.
 pub(crate) fn station_of(kind: TaskKind) -> Station {
     match kind {
         TaskKind::Map => Station::Map,
@@ -69,8 +69,8 @@ pub(crate) fn station_of(kind: TaskKind) -> Station {
 }
 
 impl Ledger {
-    /// Starts the next try of a waiting map or ready reduce on a worker with a free slot, or queues it if there
-    /// is none.
+    /// Starts the next attempt of a waiting map or ready reduce on a worker with a free slot. Queues it if no slot is
+    /// free.
     pub(crate) fn launch(
         &mut self,
         task: TaskId,
@@ -88,7 +88,7 @@ impl Ledger {
                 let found = job.reduce_queue.ready.remove(worker, task.index, &mut self.workers);
                 assert!(found, "{task} launched on {worker}, where it is not ready");
                 job.set_reduce(task.index, ReduceState::Running);
-                // What was written on a worker that is lost is lost as well.
+                // Files written on a lost worker are lost as well.
                 let continues = &mut job.reduces[task.index as usize].continues;
                 continues.take_if(|continued| !self.workers.is_live(continued.at));
             }
@@ -129,7 +129,7 @@ impl Ledger {
         attempt
     }
 
-    /// Takes an attempt out of the table and gives its slot back, if it has one and its worker is live.
+    /// Removes an attempt from the table. Releases its slot if it has one and its worker is live.
     pub(crate) fn release(&mut self, attempt: AttemptId) -> Option<Attempt> {
         let hold = self.attempts.get(&attempt)?.hold;
         if hold != SlotHold::Firm {
@@ -160,7 +160,7 @@ impl Ledger {
         Some(record)
     }
 
-    /// The map attempt at this place is not among those any more that policies see running.
+    /// Removes the map attempt at this index from the running attempts visible to policies.
     pub(super) fn end_run(&mut self, job: JobId, place: u32) {
         let Some(job) = self.jobs.get_mut(&job) else { return };
         if let Some(moved) = job.attempts.end_run(place) {
@@ -169,7 +169,7 @@ impl Ledger {
         }
     }
 
-    /// A suspended attempt is over. Where its worker is gone, the lines there go with it.
+    /// Cleans up after a suspended attempt that ended. If its worker is lost, its lines were removed with it.
     fn leave_parked(&mut self, attempt: AttemptId, record: &Attempt) {
         if self.workers.is_live(record.worker) {
             self.workers.forget_parked(record.worker, attempt);
@@ -179,7 +179,7 @@ impl Ledger {
         }
     }
 
-    /// A queued attempt got its slot.
+    /// Marks a queued attempt as running in its slot.
     pub(crate) fn promote(&mut self, attempt: AttemptId) {
         let record = self.attempts.get_mut(&attempt).expect("queued attempts are in the table");
         self.ahead.remove(record.started, attempt);
@@ -194,7 +194,7 @@ impl Ledger {
         self.unseen.dirty.insert(attempt.task.job);
     }
 
-    /// An attempt asks to publish.
+    /// Handles an attempt's request to publish.
     pub(crate) fn commit(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let Some(record) = self.attempts.get(&attempt) else { return self.late() };
         let (worker, hold) = (record.worker, record.hold);
@@ -211,7 +211,7 @@ impl Ledger {
         let first = *tries.permit.get_or_insert(attempt.epoch) == attempt.epoch;
         if first || !holds(Rule::OneAttemptPublishes) {
             out.push(Command::GrantCommit { attempt, worker });
-            // It was faster than an order to suspend, and ends in its slot.
+            // The attempt requested this before the order to suspend arrived, so it ends in its slot.
             if hold != SlotHold::Firm {
                 self.set_hold(attempt, SlotHold::Firm);
             }

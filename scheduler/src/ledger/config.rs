@@ -1,4 +1,4 @@
-//! The limits of the core, with their defaults.
+//! Limits of the core, with their defaults.
 
 use crate::ledger::{AheadConfig, BackupLimits};
 use crate::units::{Bytes, Span};
@@ -7,46 +7,44 @@ use crate::units::{Bytes, Span};
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct CoreConfig {
-    /// How long maps that are pinned to a host wait for a worker there before their job fails; 30 s.
+    /// Time that maps pinned to a host wait for a worker there before their job fails; 30 s.
     pub pinned_grace: Span,
-    /// How long live jobs wait when there is no worker before they fail; 30 s by default.
+    /// Time that live jobs wait without any worker before they fail; 30 s by default.
     pub no_workers_grace: Span,
-    /// Failures by a worker's fault after which a job gives it nothing more while there are others; 3.
+    /// Failures by a worker's fault after which a job stops using that worker while others are available; 3.
     #[serde(rename = "troubles_bar")]
     pub worker_failures_tolerated: u32,
-    /// Failures by a worker's fault after which a job is given up, being the last resort of a job that has
-    /// only bad workers; 24.
+    /// Failures by a worker's fault after which a job fails, if only bad workers are left to it; 24.
     #[serde(rename = "troubles_max")]
     pub worker_failures_max: u32,
-    /// Times that a map is made again because a home could not read its output; 8.
+    /// Times that a map runs again because a home could not read its output; 8.
     pub rereads_max: u32,
-    /// Workers that one task may lose while it runs, those not counted that another attempt is known to have brought
-    /// down; 8.
+    /// Workers that one task may lose while it runs; 8. Losses known to be caused by another attempt do not count.
     pub losses_max: u32,
-    /// Workers that one job may lose while its attempts run there, beyond as many as it has tasks that are done; 64.
+    /// Workers that one job may lose while its attempts run there, in addition to one per finished task; 64.
     pub deaths_max: u32,
-    /// Failures of one task without anybody's fault, lost workers not counted; 16.
+    /// Failures of one task that are not charged, lost workers not counted; 16.
     pub uncharged_max: u32,
-    /// How long a task waits after it failed by a worker's fault (disk full, I/O error); 1 s.
+    /// Time that a task waits after it failed by a worker's fault (disk full, I/O error); 1 s.
     #[serde(rename = "trouble_pause")]
     pub backoff: Span,
-    /// Ended jobs that can still be looked up; 1,000.
+    /// Number of ended jobs that can still be queried; 1,000.
     pub ended_jobs_max: usize,
-    /// What is queued behind running attempts.
+    /// Limits of queuing behind running attempts.
     pub ahead: AheadConfig,
-    /// What each worker can take in from others, in bytes per second, for estimates of the shuffle; `None`, the
-    /// default, counts as no limit.
+    /// Bytes per second that each worker can receive from others, for estimates of the shuffle; `None`, the default,
+    /// means no limit.
     pub network: Option<Bytes>,
-    /// When running reduces are suspended and handed over.
+    /// Limits of suspending and handing over running reduces.
     #[serde(flatten)]
     pub suspending: SuspendLimits,
-    /// When ready reduces move to another home.
+    /// Limits of moving ready reduces to another home.
     #[serde(flatten)]
     pub moving: MoveLimits,
-    /// What follows when workers do not reach each other.
+    /// Limits of routes between workers.
     #[serde(flatten)]
     pub routes: RouteLimits,
-    /// When slow tasks get a second attempt; `None`, the default, is never.
+    /// Limits of speculative attempts; `None`, the default, disables them.
     pub backups: Option<BackupLimits>,
 }
 
@@ -79,17 +77,17 @@ impl CoreConfig {
     }
 }
 
-/// Limits of suspending reduces under a policy that preempts.
+/// Limits of suspending reduces under a preemptive policy.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct SuspendLimits {
-    /// How long a reduce keeps a slot at least before a policy that preempts may suspend it; 200 ms. A suspension costs
-    /// tens of milliseconds, and slots that go back and forth would be nothing but cost.
+    /// Minimum time that a reduce keeps a slot before a preemptive policy may suspend it; 200 ms. A suspension costs
+    /// tens of milliseconds, so frequent suspensions would be pure cost.
     pub suspend_after_min: Span,
-    /// Suspended attempts that a worker keeps at most, since each keeps its memory and its thread; 64.
+    /// Maximum number of suspended attempts per worker, since each keeps its memory and its thread; 64.
     pub suspended_per_worker_max: u32,
-    /// How long a suspended attempt waits for a slot of its worker while one elsewhere stays idle before it is handed
-    /// over; 2 s. Its segments are then fetched anew.
+    /// Time that a suspended attempt waits for a slot of its worker while a slot elsewhere is idle; 2 s. Then it is
+    /// handed over and its segments are fetched again.
     pub hand_over_after: Span,
 }
 
@@ -107,10 +105,9 @@ impl Default for SuspendLimits {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct MoveLimits {
-    /// How long slots stay idle while ready reduces wait for busy homes before these move; 200 ms.
+    /// Time that slots stay idle while ready reduces wait for busy homes before these reduces move; 200 ms.
     pub move_after: Span,
-    /// Input of a reduce, in the mean of its job, up to which it moves; 32 MiB, a third of a second on a common
-    /// network.
+    /// Maximum mean input of a job's reduces for which they move; 32 MiB, a third of a second on a common network.
     pub move_bytes_max: Bytes,
 }
 
@@ -120,23 +117,23 @@ impl Default for MoveLimits {
     }
 }
 
-/// Limits of ways between workers that are cut.
+/// Limits of failed and slow routes between workers.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct RouteLimits {
-    /// How long a way over which a home could not read counts as cut before it is tried again; 30 s, a few times what it
-    /// takes to find out. Twice as long each further time.
+    /// Time that a route counts as cut after a home failed to read over it; 30 s, a few times the detection time. It
+    /// doubles with each further failure.
     pub cut_for: Span,
-    /// The longest such time; 10 min.
+    /// Maximum of that time; 10 min.
     pub cut_for_max: Span,
-    /// A way is slow over which a home gets so many times less than workers at neither end of it get; 32. Not less, as homes
-    /// have up to 16 requests in flight, which share one network card.
+    /// A route is slow if it is this many times slower than routes between other workers; 32. A smaller factor would be
+    /// wrong: homes have up to 16 requests in flight, which share one network card.
     pub slow_factor: u32,
-    /// Time with requests in flight after which a way is judged slow; 2 s.
+    /// Time with requests in flight after which a route is judged slow; 2 s.
     pub slow_after: Span,
-    /// What waits behind a slow way is made again if it would take so much longer to come than to be made; 3 s.
+    /// Outputs behind a slow route are made again if this is faster than fetching them by at least this time; 3 s.
     pub slow_gain: Span,
-    /// How long others have to fetch what they lack of a worker that is to leave; 60 s. It is made again after that.
+    /// Time that others have to fetch their data from a draining worker; 60 s. After that, the outputs are made again.
     pub drain_max: Span,
 }
 

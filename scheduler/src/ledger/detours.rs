@@ -1,4 +1,4 @@
-//! What follows when ways between workers are cut: whom jobs give nothing more, and which outputs are made again.
+//! Effects of cut routes between workers: which workers jobs stop using, and which outputs are made again.
 
 use crate::command::{Cause, Command, Outcome};
 use crate::event::FetchRate;
@@ -11,18 +11,18 @@ use crate::units::Time;
 use std::collections::BTreeSet;
 
 impl Ledger {
-    /// A home could not read from another worker.
+    /// Records that a home could not read from another worker.
     pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
         self.routes.fails(home, from, self.now, &self.config.routes);
         self.route_around(out);
     }
 
-    /// Bytes have come to a home so fast. A way over which what the home lacks would take longer to come than to be made
-    /// again elsewhere counts as cut; so do all ways of a worker that is slow on each of them.
+    /// Records the rates at which a home receives bytes. A route counts as cut if fetching what the home lacks would
+    /// take longer than making it again elsewhere. If a worker is slow on all its routes, all of them count as cut.
     pub(crate) fn fetch_rates(&mut self, home: WorkerId, ways: &[FetchRate], out: &mut Vec<Command>) {
         let host = |worker| self.workers.get(worker).map(Worker::host);
         let Some(here) = host(home) else { return self.late() };
-        // Workers of one host have a way that says nothing about networks.
+        // A route between workers of one host gives no information about networks.
         let apart = |way: &&FetchRate| host(way.from).is_some_and(|there| there != here);
         let ways: Vec<FetchRate> = ways.iter().filter(apart).copied().collect();
         for way in &ways {
@@ -40,7 +40,7 @@ impl Ledger {
         }
     }
 
-    /// A slow way, by home and source, and all others of that of its ends which is slow on all of them.
+    /// Returns a slow route, by home and source, and all other routes of an end that is slow on all of them.
     fn slow_ways(&self, home: WorkerId, from: WorkerId) -> Vec<(WorkerId, WorkerId)> {
         let mut ways = vec![(home, from)];
         if let Some(end) = self.rates.slow_end((home, from), self.now, &self.config.routes) {
@@ -50,8 +50,7 @@ impl Ledger {
         ways
     }
 
-    /// Whether a way is far slower than those of others, and what the home lacks behind it would come later than it could be
-    /// made again.
+    /// True if a route is far slower than others and making the outputs behind it again is faster than fetching them.
     fn is_worth_a_detour(&self, home: WorkerId, way: &FetchRate) -> bool {
         let limits = &self.config.routes;
         let Some(bytes_per_second) = self.rates.far_below_peers(home, way, self.now, limits) else {
@@ -71,14 +70,15 @@ impl Ledger {
         limits.slow_gain.seconds() + work / f64::from(slots.max(1)) < bytes / bytes_per_second.max(1.0)
     }
 
-    /// The time has come to try ways that were cut.
+    /// Retries cut routes whose time has come.
     pub(crate) fn try_routes(&mut self, before: Time, out: &mut Vec<Command>) {
         if self.routes.next_try(before).is_some_and(|due| due <= self.now) {
             self.route_around(out);
         }
     }
 
-    /// Other ways are cut than before, or other workers leave or have full disks: sets workers aside, takes others back, and makes again what cannot be read.
+    /// Reacts to changed cut routes, draining workers or full disks: excludes workers, readmits others, and makes
+    /// unreadable outputs again.
     pub(crate) fn route_around(&mut self, out: &mut Vec<Command>) {
         let mut aside = self.routes.choose(self.now, |worker| self.kept_at(worker));
         let avoided = |worker: &&Worker| worker.draining.is_some() || worker.disk_full;
@@ -97,7 +97,7 @@ impl Ledger {
         }
     }
 
-    /// What homes of a job lack behind ways that are cut is made again.
+    /// Makes again what homes of a job lack behind cut routes.
     pub(crate) fn give_up_cut_off(&mut self, id: JobId, out: &mut Vec<Command>) {
         let rereads_max = self.config.rereads_max;
         let cuts: Vec<_> = self.routes.cut(self.now).collect();
@@ -111,8 +111,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a worker that is to leave may go: nothing is left there that runs, and nothing that others lack, or they
-    /// have had long enough to fetch it.
+    /// True if a draining worker may leave: nothing runs there, and others lack none of its outputs or have had enough
+    /// time to fetch them.
     pub(crate) fn may_leave(&self, id: WorkerId, now: Time) -> bool {
         let Some((worker, since)) = self.workers.get(id).and_then(|worker| Some((worker, worker.draining?)))
         else {
@@ -128,7 +128,7 @@ impl Ledger {
         worker.is_done() && (self.config.routes.drain_max <= now.since(since) || !jobs.any(lacks))
     }
 
-    /// What live jobs keep at a worker.
+    /// Returns what live jobs keep at a worker.
     fn kept_at(&self, worker: WorkerId) -> Loss {
         let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();
         let mut loss = Loss::default();
@@ -142,17 +142,17 @@ impl Ledger {
     }
 }
 
-/// What a home lacks of what another worker keeps.
+/// Outputs that a home lacks and another worker keeps.
 struct Behind {
     bytes: f64,
-    /// Slot-seconds of making it again.
+    /// Slot-seconds of making them again.
     work: f64,
-    /// Some of it could be made there only.
+    /// True if some of them can be made only there.
     pinned: bool,
 }
 
 impl Job {
-    /// What this home lacks of what that worker keeps, by the means of the job's outputs and maps so far.
+    /// Returns what this home lacks of the outputs at that worker, estimated from the job's mean output and map so far.
     fn behind(&self, home: WorkerId, from: WorkerId) -> Behind {
         let kept = self.outputs.kept.get(&from).into_iter().flatten();
         let lacked: Vec<u32> = kept.copied().filter(|&map| self.home_lacks(home, map)).collect();
@@ -165,8 +165,8 @@ impl Job {
         }
     }
 
-    /// Gives nothing more to workers that are set aside or have failed it too often, and takes others back. Says whether
-    /// that changes anything.
+    /// Excludes workers that are set aside or have failed this job too often, and readmits others. Returns true if that
+    /// changed anything.
     fn exclude(
         &mut self,
         aside: &BTreeSet<WorkerId>,
@@ -189,10 +189,10 @@ impl Job {
         changes
     }
 
-    /// Makes again what this home lacks of what that worker keeps. Says whether there was any.
+    /// Makes again what this home lacks of the outputs at that worker. Returns true if there were any.
     ///
     /// # Errors
-    /// The job cannot go on: a map was made again too often, or cannot run again.
+    /// If the job cannot continue: a map was made again too often, or cannot run again.
     fn lose_behind(
         &mut self,
         home: WorkerId,

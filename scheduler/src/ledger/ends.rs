@@ -1,4 +1,4 @@
-//! How attempts end: well, by a failure, with their worker, or given back; and whom a failure is charged to.
+//! Ends of attempts: success, failure, loss of the worker, or return. Defines who is charged for a failure.
 
 use crate::command::{Cause, Command, Outcome};
 use crate::event::{Failure, Fingerprint};
@@ -12,12 +12,12 @@ use crate::ledger::workers::Workers;
 use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span};
 
-/// The report of an attempt that ended well.
+/// Report of an attempt that succeeded.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskEnd {
     pub(crate) output: Bytes,
     pub(crate) took: Span,
-    /// Of a map whose output others read.
+    /// Fingerprint of a map output that others read.
     pub(crate) print: Option<Fingerprint>,
 }
 
@@ -31,17 +31,17 @@ pub(crate) struct Limits {
 }
 
 impl Ledger {
-    /// A queued attempt came back before it began.
+    /// Handles a queued attempt that was returned before it started.
     pub(crate) fn returned(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return self.late() };
         match attempt.task.kind {
             TaskKind::Map => self.map_again(attempt, out),
-            // Reduces are not queued; if a worker reports it all the same, it runs again.
+            // Reduces are not queued. If a worker still reports this, the reduce runs again.
             TaskKind::Reduce => self.stopped(attempt, &record, Failure::Cancelled, out),
         }
     }
 
-    /// A queued map lost its place: it waits again, and no failure is counted.
+    /// Puts a queued map that lost its place back in line, without counting a failure.
     pub(crate) fn map_again(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         if let Err(cause) = job.map_waits(attempt.task.index, &mut self.workers) {
@@ -49,7 +49,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt ended well.
+    /// Handles an attempt that succeeded.
     pub(crate) fn finished(
         &mut self,
         attempt: AttemptId,
@@ -61,8 +61,8 @@ impl Ledger {
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
         let Some(record) = self.release(attempt) else { return self.late() };
         if record.dying {
-            // It was faster than the order to die, with which what it left behind goes as well; if its job is over, all
-            // of that job.
+            // It ended before the order to stop arrived. That order also removes its files, or all files of its job if
+            // the job is over.
             if !self.jobs.contains_key(&attempt.task.job) {
                 out.push(Command::Forget { job: attempt.task.job, worker: record.worker });
             }
@@ -73,7 +73,7 @@ impl Ledger {
         let publishes = kind == TaskKind::Reduce || job.map_only();
         let permitted = job.tries(attempt.task).permit == Some(attempt.epoch);
         if publishes && !permitted && holds(Rule::OneAttemptPublishes) {
-            // Whatever it published, it was not allowed to, so its result does not count.
+            // It was not allowed to publish, so its result does not count.
             return self.stopped(attempt, &record, Failure::Worker, out);
         }
         self.win(attempt, record.started, out);
@@ -118,7 +118,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt ended without result.
+    /// Handles an attempt that ended without a result.
     pub(crate) fn failed(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
         let Some(record) = self.release(attempt) else { return self.late() };
         if !record.dying {
@@ -126,7 +126,7 @@ impl Ledger {
         }
     }
 
-    /// What follows from a failure, after the attempt left the table.
+    /// Applies the effects of a failure after the attempt left the table.
     pub(crate) fn stopped(
         &mut self,
         attempt: AttemptId,
@@ -164,7 +164,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt was lost because another one brought its worker down: that is not held against it.
+    /// Handles an attempt that was lost because another one crashed its worker. It is not charged.
     pub(crate) fn stopped_by_another(
         &mut self,
         attempt: AttemptId,
@@ -186,7 +186,7 @@ impl Ledger {
         }
     }
 
-    /// Tasks whose pause after a worker's fault is over stand in line again.
+    /// Puts tasks whose pause after a worker's fault is over back in line.
     pub(crate) fn end_backoff(&mut self, out: &mut Vec<Command>) {
         while let Some(&(due, task)) = self.waits.backing_off.first().filter(|(due, _)| *due <= self.now) {
             self.waits.backing_off.remove(&(due, task));
@@ -200,10 +200,10 @@ impl Ledger {
 }
 
 impl Job {
-    /// Charges a failure to whom it belongs.
+    /// Charges a failure to the task, the worker or the job.
     ///
     /// # Errors
-    /// The job has to be given up.
+    /// If the job has to fail.
     fn charge(
         &mut self,
         (task, worker): (TaskId, WorkerId),
@@ -211,7 +211,7 @@ impl Job {
         limits: Limits,
     ) -> Result<(), Cause> {
         let attempts_max = self.spec.attempts_max;
-        // Whoever gets on with its work may lose workers on its way.
+        // A job that makes progress may lose more workers.
         let deaths_max = limits.deaths_max.saturating_add(self.tasks_done());
         if matches!(class, Failure::User | Failure::Lost) && deaths_max <= self.workers.deaths {
             return Err(Cause::WorkersLost { task });
@@ -255,10 +255,10 @@ impl Job {
         Ok(())
     }
 
-    /// Puts a task in line again whose attempt failed.
+    /// Puts a task whose attempt failed back in line.
     ///
     /// # Errors
-    /// The job has to be given up.
+    /// If the job has to fail.
     fn stand_in_line(
         &mut self,
         task: TaskId,
@@ -274,10 +274,10 @@ impl Job {
         Ok(())
     }
 
-    /// What a failure means for the worker.
+    /// Applies the effects of a failure on the worker.
     ///
     /// # Errors
-    /// The job has to be given up.
+    /// If the job has to fail.
     fn blame(
         &mut self,
         (task, worker): (TaskId, WorkerId),

@@ -1,4 +1,4 @@
-//! Workers that are no good for a job: when it leaves them, and when it is given up because there are no better ones.
+//! Workers that are unfit for a job: when the job stops using them, and when it fails for lack of better ones.
 
 use crate::command::{Cause, Command};
 use crate::ids::{TaskId, WorkerId};
@@ -7,8 +7,8 @@ use crate::ledger::tasks::ReduceState;
 use crate::ledger::workers::Workers;
 
 impl Job {
-    /// A worker failed this job by its own fault; after `bar` times it gets no more, after `max` the job gives up, if
-    /// there is no better worker. A worker of many slots may fail more often than that in one instant.
+    /// Records a failure of this job by a worker's fault. After `bar` failures the worker is excluded; after `max` the
+    /// job fails if there is no better worker. A worker with many slots may exceed these limits in one instant.
     pub(crate) fn worker_failed(
         &mut self,
         worker: WorkerId,
@@ -29,8 +29,8 @@ impl Job {
         }
     }
 
-    /// An attempt ended well where the job had to make do with workers that had all failed it: what was wrong with that
-    /// one has passed, so it is a better one now. It is left again at its next failure.
+    /// Readmits a worker where an attempt succeeded although all workers had failed the job: its fault has passed. Its
+    /// next failure excludes it again.
     pub(crate) fn worker_did_well(
         &mut self,
         worker: WorkerId,
@@ -48,8 +48,8 @@ impl Job {
         }
     }
 
-    /// A worker has no way to the submitter, or to others that have input: it gets no more while there are others, and
-    /// each task has its tries.
+    /// Handles a worker without a route to the submitter or to others that have input. It gets no more tasks while
+    /// there are others, and each task keeps its retries.
     pub(crate) fn cut_off(
         &mut self,
         worker: WorkerId,
@@ -64,7 +64,7 @@ impl Job {
         }
     }
 
-    /// Takes partitions away from excluded homes while there are better ones; reduces that have begun may end there.
+    /// Moves partitions away from excluded homes while there are better ones. Reduces that have started may end there.
     pub(crate) fn leave_excluded(&mut self, workers: &mut Workers, out: &mut Vec<Command>) {
         if self.workers.excluded.len() == workers.count() {
             return;

@@ -1,4 +1,4 @@
-//! Where partitions of a job are gathered: how a home comes and goes, and what follows for the reduce.
+//! Homes of a job's partitions: how they are assigned and lost, and the effects on the reduce.
 
 use crate::command::{Cause, Command};
 use crate::event::Failure;
@@ -14,7 +14,7 @@ impl Job {
         self.reduce_queue.ready.insert(self.id, home, partition, workers);
     }
 
-    /// Gives an unassigned partition a home, which begins with nothing.
+    /// Gives an unassigned partition a home, which has no segments yet.
     pub(crate) fn set_home(
         &mut self,
         partition: u32,
@@ -33,10 +33,10 @@ impl Job {
         }
     }
 
-    /// Announces what there is to homes that took over partitions, and makes again what there is not.
+    /// Announces existing outputs to homes that took over partitions, and makes lost outputs again.
     ///
     /// # Errors
-    /// The job cannot go on: a map cannot run again.
+    /// If the job cannot continue: a map cannot run again.
     pub(crate) fn supply(
         &mut self,
         homes: &BTreeSet<WorkerId>,
@@ -63,7 +63,7 @@ impl Job {
         Ok(())
     }
 
-    /// Takes a partition from its home, with all that was gathered; a live home is informed.
+    /// Removes a partition from its home with all gathered segments. A live home is notified.
     pub(crate) fn unhome(&mut self, partition: u32, workers: &mut Workers, out: &mut Vec<Command>) {
         self.close_second(partition, workers, out);
         let reduce = &mut self.reduces[partition as usize];
@@ -96,7 +96,7 @@ impl Job {
         }
     }
 
-    /// A reduce is done: nothing is gathered for it any more.
+    /// Stops gathering for a reduce that is done.
     pub(crate) fn finish_reduce(&mut self, partition: u32) {
         self.set_reduce(partition, ReduceState::Done);
         self.reduces[partition as usize].continues = None;
@@ -105,8 +105,8 @@ impl Job {
         self.leave_home(home, partition);
     }
 
-    /// A reduce attempt ended without result: run it again where its segments are, or move it when that
-    /// place is no good.
+    /// Handles a reduce attempt that ended without a result. It runs again where its segments are, or moves if that
+    /// place is unfit.
     pub(crate) fn reduce_stopped(
         &mut self,
         partition: u32,
@@ -116,14 +116,14 @@ impl Job {
     ) {
         self.close_second(partition, workers, out);
         let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
-        // An attempt that could not go on from what another had written is begun anew from what was gathered.
+        // An attempt that could not continue from another's files restarts from the gathered segments.
         let continued = self.drop_continuation(partition, class, workers);
         let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt) && !continued;
         if gathered_is_bad {
             self.reduces[partition as usize].tries.avoid(home);
         }
         let tries = &self.reduces[partition as usize].tries;
-        // The first retry stays with the segments; after that the place itself is under suspicion.
+        // The first retry stays with the segments. After that the worker itself is suspect.
         let try_elsewhere =
             class == Failure::User && 2 <= tries.charged && self.has_elsewhere(tries, Some(home), workers);
         let home_is_good = workers.is_live(home) && self.may_use(home, workers);
@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    /// Moves partitions to a worker that has just joined, while that costs nothing: no map has finished.
+    /// Moves partitions to a worker that has just joined, while no map has finished and a move is free.
     pub(crate) fn share_homes(&mut self, with: WorkerId, workers: &mut Workers, out: &mut Vec<Command>) {
         let begun = 0 < self.counts.maps_done || 0 < self.counts.segments_fetched;
         if begun || self.maps.is_empty() || !self.homes.unassigned.is_empty() {
@@ -152,7 +152,8 @@ impl Job {
         let mut given = 0;
         let at = |job: &Self, home: WorkerId, workers: &Workers| load(job.homes_at(home), home, workers);
         while let Some((_, from)) = self.homes.at.keys().map(|&w| (at(self, w, workers), w)).max() {
-            // A move must leave the giver at least as loaded as the taker, or it would go back and forth.
+            // After a move the source must be at least as loaded as the target, or partitions would move back and
+            // forth.
             if load(self.homes_at(from) - 1, from, workers) < load(given + 1, with, workers) {
                 return;
             }

@@ -1,6 +1,6 @@
-//! The parts of a live job, each with what changes together.
+//! Parts of a live job. Each groups what changes together.
 //!
-//! What the changes mean to the job as a whole stands in `jobs`, `outputs` and `attempts`.
+//! The effects of the changes on the whole job are defined in `jobs`, `outputs` and `attempts`.
 
 use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
@@ -12,7 +12,7 @@ use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Numbers of a job that only grow.
+/// Monotonic counters of a job.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobTally {
     pub(crate) launched: u32,
@@ -24,32 +24,32 @@ pub(crate) struct JobTally {
     pub(crate) reduce_time: Span,
     pub(crate) first_launch: Option<Time>,
     pub(crate) maps_done_at: Option<Time>,
-    /// Times that an attempt was suspended, and handed over.
+    /// Number of suspensions and hand-overs of attempts.
     pub(crate) suspended: u32,
     pub(crate) handed_over: u32,
     pub(crate) backups: BackupTally,
 }
 
-/// How the list of the start times of a job's running maps changed: whoever keeps a copy does the same.
+/// Change of the list of start times of a job's running maps. Copies of the list apply the same change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunChange {
-    /// Appended.
+    /// An entry was appended.
     Began(Time),
-    /// The last one took this place.
+    /// The last entry took this place.
     Ended(u32),
 }
 
-/// Tasks and segments by state.
+/// Counts of tasks and segments by state.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct TaskStateCounts {
     pub(crate) maps_waiting: u32,
-    /// With those that are queued.
+    /// Running maps, including queued ones.
     pub(crate) maps_running: u32,
     pub(crate) maps_queued: u32,
     pub(crate) maps_done: u32,
-    /// By [`ReduceState`](crate::ledger::tasks::ReduceState).
+    /// Counts by [`ReduceState`](crate::ledger::tasks::ReduceState).
     pub(crate) reduces: [u32; 5],
-    /// Reduce attempts whose slot can be taken back, those that were ordered to leave it included.
+    /// Reduce attempts whose slot can be preempted, including those already ordered to suspend.
     pub(crate) yielding: u32,
     /// Segments at their homes or used by finished reduces.
     pub(crate) segments_fetched: u64,
@@ -77,14 +77,14 @@ impl TaskStateCounts {
     }
 }
 
-/// How much input there is, how much exact work, and what is done of them.
+/// Total input and exact work, and how much of each is done.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct WorkLeft {
     pub(crate) input: Bytes,
     pub(crate) input_done: Bytes,
     /// Slot-seconds of all maps and of all reduces by [`JobSpec::exact`].
     pub(crate) exact_whole: [f64; 2],
-    /// That of those not done.
+    /// Slot-seconds of those not done.
     pub(crate) exact_left: [f64; 2],
 }
 
@@ -111,36 +111,36 @@ impl WorkLeft {
     }
 }
 
-/// A sum without one of its terms; without the last one it is exactly 0, whatever rounding left of it.
+/// Subtracts a term from a sum. Without its last term the sum is exactly 0, despite rounding.
 fn lessen(sum: f64, term: f64, last: bool) -> f64 {
     if last { 0.0 } else { (sum - term).max(0.0) }
 }
 
-/// The attempts of a job.
+/// Attempts of a job.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobAttempts {
-    /// Those that hold a slot, are queued behind one, or are suspended.
+    /// Attempts that hold a slot, are queued behind one, or are suspended.
     pub(crate) live: BTreeSet<AttemptId>,
-    /// Map attempts that hold a slot, in the order in which the policies' view has their start times.
+    /// Map attempts that hold a slot, in the order of their start times in the policies' view.
     pub(crate) runs: Vec<AttemptId>,
     /// Changes of that list since the view was made.
     #[serde(skip)]
     pub(crate) run_changes: Vec<RunChange>,
-    /// How long maps take.
+    /// Mean time of maps.
     pub(crate) pace: Pace,
-    /// How long tasks usually take, by kind.
+    /// Usual time of tasks, by kind.
     pub(crate) usual: [UsualTime; 2],
 }
 
 impl JobAttempts {
-    /// A map attempt got its slot.
+    /// Records that a map attempt got its slot. Returns its index.
     pub(crate) fn begin_run(&mut self, attempt: AttemptId, now: Time) -> u32 {
         self.runs.push(attempt);
         self.run_changes.push(RunChange::Began(now));
         (self.runs.len() - 1) as u32
     }
 
-    /// The map attempt at this place gave its slot back; answers who took the place.
+    /// Records that the map attempt at this index released its slot. Returns the attempt that took the index.
     pub(crate) fn end_run(&mut self, place: u32) -> Option<AttemptId> {
         self.runs.swap_remove(place as usize);
         self.run_changes.push(RunChange::Ended(place));
@@ -151,11 +151,11 @@ impl JobAttempts {
 /// Reduces that wait at their homes.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ReduceQueue {
-    /// All segments are there.
+    /// Reduces with all segments at their home.
     pub(crate) ready: Bound,
-    /// The attempt is suspended and may be resumed.
+    /// Reduces whose attempt is suspended and may be resumed.
     pub(crate) parked: Bound,
-    /// Ready, but a worker's fault made the last attempt fail a moment ago.
+    /// Ready reduces whose last attempt failed recently by a worker's fault.
     pub(crate) backing_off: BTreeSet<u32>,
 }
 
@@ -165,15 +165,15 @@ impl ReduceQueue {
     }
 }
 
-/// Where partitions of unfinished reduces are gathered.
+/// Homes of the partitions of unfinished reduces.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Homes {
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Partitions without a home.
     pub(crate) unassigned: BTreeSet<u32>,
-    /// How much of each map has come to each home.
+    /// Segments of each map that have arrived at each home.
     pub(crate) gathered: BTreeMap<WorkerId, GatheredSegments>,
-    /// Where partitions are gathered once more, for backups of their reduces.
+    /// Second homes of partitions, for speculative attempts of their reduces.
     pub(crate) second: BTreeMap<u32, SecondHome>,
 }
 
@@ -188,31 +188,31 @@ impl Homes {
     }
 }
 
-/// What maps put out.
+/// Outputs of maps.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct MapOutputs {
     /// Maps whose output a live worker keeps.
     pub(crate) kept: BTreeMap<WorkerId, BTreeSet<u32>>,
-    /// Maps whose output is empty: all homes have it, also those to come.
+    /// Maps with an empty output. All homes have it, including future ones.
     pub(crate) empty: Bits,
 }
 
-/// What workers did for a job, and to it.
+/// State of workers with respect to one job.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct JobWorkers {
     /// Failures by a worker's fault.
     pub(crate) failures: BTreeMap<WorkerId, u32>,
-    /// Live workers that get nothing more of this job while there are others.
+    /// Live workers that get no more tasks of this job while others are available.
     pub(crate) excluded: BTreeSet<WorkerId>,
-    /// Workers that were lost while attempts of the job ran there, unless an attempt of another job brought them down.
+    /// Workers that were lost while attempts of the job ran there, unless an attempt of another job crashed them.
     pub(crate) deaths: u32,
     /// Times that memory ran out where attempts of the job ran.
     #[serde(default)]
     pub(crate) memory_deaths: u32,
-    /// Since when there have been maps that are pinned to hosts without a worker.
+    /// Time since when some maps are pinned to hosts without a worker.
     pub(crate) orphaned_since: Option<Time>,
-    /// Workers that maps were assigned to.
+    /// Workers that maps have been assigned to.
     pub(crate) assigned_ever: BTreeSet<WorkerId>,
-    /// Workers that were informed of the job, lost ones removed.
+    /// Live workers that were notified of the job.
     pub(crate) informed: BTreeSet<WorkerId>,
 }

@@ -1,7 +1,7 @@
-//! One live job in the ledger: its tasks, where they wait, where its partitions are gathered.
+//! One live job in the ledger: its tasks, where they wait, and where its partitions are gathered.
 //!
-//! Invariants: the counts equal the states of the tasks; every unfinished reduce has a home or stands in
-//! `unassigned`; `excluded` names live workers only.
+//! Invariants: the counts equal the states of the tasks; every unfinished reduce has a home or is in `unassigned`;
+//! `excluded` names live workers only.
 
 use crate::command::{Cause, Command};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
@@ -23,7 +23,7 @@ pub struct Job {
     pub(crate) id: JobId,
     pub(crate) spec: Arc<JobSpec>,
     pub(crate) arrival: Time,
-    /// The row it has in the policies' view, once they know it.
+    /// Row of the job in the policies' view, once they know it.
     #[serde(skip)]
     pub(crate) handle: Option<Handle>,
     pub(crate) maps: Vec<MapTask>,
@@ -31,7 +31,7 @@ pub struct Job {
     pub(crate) counts: TaskStateCounts,
     pub(crate) work: WorkLeft,
     pub(crate) attempts: JobAttempts,
-    /// Maps that wait.
+    /// Waiting maps.
     pub(crate) queue: Queue,
     pub(crate) reduce_queue: ReduceQueue,
     pub(crate) homes: Homes,
@@ -41,7 +41,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job on arrival; no task waits yet.
+    /// Creates a job on arrival; no task waits yet.
     pub(crate) fn new(id: JobId, spec: Arc<JobSpec>, now: Time) -> Self {
         let reduces = spec.reduces;
         Self {
@@ -63,12 +63,12 @@ impl Job {
         }
     }
 
-    /// Whether maps publish parts themselves.
+    /// True if maps publish parts themselves.
     pub(crate) fn map_only(&self) -> bool {
         self.reduces.is_empty()
     }
 
-    /// Whether nothing is left to do.
+    /// True if no work is left.
     pub(crate) fn complete(&self) -> bool {
         if self.map_only() { self.counts.maps_done as usize == self.maps.len() } else { self.reduces_done() }
     }
@@ -87,7 +87,7 @@ impl Job {
         }
     }
 
-    /// The attempt of this map that runs, or that made its output.
+    /// Returns the attempt of this map that runs or that made its output.
     pub(crate) fn current_map(&self, index: u32) -> AttemptId {
         let tries = &self.maps[index as usize].tries;
         assert!(0 < tries.launched, "{}: map {index} was never launched", self.id);
@@ -119,12 +119,12 @@ impl Job {
         }
     }
 
-    /// Running reduces whose slot cannot be taken back.
+    /// Number of running reduces whose slot cannot be preempted.
     pub(crate) fn reduces_firm(&self) -> u32 {
         self.counts.reduces[ReduceState::Running as usize] - self.counts.yielding
     }
 
-    /// Maps and reduces that are done.
+    /// Number of finished maps and reduces.
     pub(crate) fn tasks_done(&self) -> u32 {
         self.counts.maps_done + self.counts.reduces[ReduceState::Done as usize]
     }
@@ -133,7 +133,7 @@ impl Job {
         self.counts.reduces[ReduceState::Done as usize] as usize == self.reduces.len()
     }
 
-    /// Takes a waiting map out of its line.
+    /// Removes a waiting map from its line.
     pub(crate) fn leave_line(&mut self, index: u32, workers: &mut Workers) {
         let map = &mut self.maps[index as usize];
         let assigned = map.assigned.take();
@@ -148,7 +148,7 @@ impl Job {
         self.queue.assign(self.id, index, &self.spec.maps[index as usize], to, workers);
     }
 
-    /// Takes back what was assigned to this worker; it may be assigned again.
+    /// Unassigns all maps assigned to this worker. They may be assigned again.
     pub(crate) fn take_back(&mut self, worker: WorkerId, workers: &mut Workers) {
         for index in self.queue.assigned.at.get(&worker).cloned().unwrap_or_default() {
             self.leave_line(index, workers);
@@ -156,14 +156,14 @@ impl Job {
         }
     }
 
-    /// Takes back all that was assigned.
+    /// Unassigns all assigned maps.
     pub(crate) fn take_back_all(&mut self, workers: &mut Workers) {
         for worker in self.queue.assigned.at.keys().copied().collect::<Vec<_>>() {
             self.take_back(worker, workers);
         }
     }
 
-    /// All workers that may have marks of the job.
+    /// Returns all workers that may have marks of the job.
     pub(crate) fn marks(&self) -> BTreeSet<WorkerId> {
         let named = self.spec.maps.iter().flat_map(|map| &map.preferred);
         self.workers
@@ -179,7 +179,7 @@ impl Job {
     /// Puts a map in line, on arrival or again.
     ///
     /// # Errors
-    /// The job cannot go on: the map is pinned to workers that never were.
+    /// If the job cannot continue: the map is pinned to workers that never existed.
     pub(crate) fn map_waits(&mut self, index: u32, workers: &mut Workers) -> Result<(), Cause> {
         self.set_map(index, MapState::Waiting);
         let task = &self.maps[index as usize];
@@ -193,16 +193,16 @@ impl Job {
         Ok(())
     }
 
-    /// A map waits, but does not stand in line yet.
+    /// Makes a map wait outside of the lines.
     pub(crate) fn map_backs_off(&mut self, index: u32) {
         self.set_map(index, MapState::Waiting);
         self.queue.backing_off.insert(index);
     }
 
-    /// The pause of a task is over; it may have been cut short, then this does nothing.
+    /// Ends the pause of a task. Does nothing if the pause was cut short.
     ///
     /// # Errors
-    /// The job cannot go on: the map is pinned to workers that never were.
+    /// If the job cannot continue: the map is pinned to workers that never existed.
     pub(crate) fn end_backoff(&mut self, task: TaskId, workers: &mut Workers) -> Result<(), Cause> {
         match task.kind {
             TaskKind::Map if self.queue.backing_off.remove(&task.index) => {
@@ -221,7 +221,7 @@ impl Job {
         Cause::Input { task: TaskId::map(self.id, index) }
     }
 
-    /// Whether a live worker may be used that this task does not avoid and that is not `home`.
+    /// True if a usable live worker exists that this task does not avoid and that is not `home`.
     pub(crate) fn has_elsewhere(&self, tries: &Tries, home: Option<WorkerId>, workers: &Workers) -> bool {
         let all_excluded = self.workers.excluded.len() == workers.count();
         let usable =
@@ -234,10 +234,10 @@ impl Job {
         avoided + at_home < usable
     }
 
-    /// A worker is gone, as its record was last; its attempts were stopped before.
+    /// Removes a lost worker, given its last record. Its attempts were stopped before.
     ///
     /// # Errors
-    /// The job cannot go on without it.
+    /// If the job cannot continue without it.
     pub(crate) fn lose_worker(
         &mut self,
         lost: &Worker,
@@ -271,7 +271,7 @@ impl Job {
         for index in pinned {
             let spec = &self.spec.maps[index as usize];
             let place = places(spec, workers).first().copied();
-            // Who is pinned to several stands in line at the others already.
+            // A map pinned to several workers is already in line at the others.
             if !place.is_some_and(|place| self.queue.is_pinned_at(place, index)) {
                 self.queue.insert(self.id, index, spec, false, workers);
             }

@@ -1,23 +1,23 @@
-//! How much each line of a station holds, and was due, over time.
+//! Slots that each line of a station holds, compared with its share, over time.
 //!
 //! Invariant: `held` counts exactly the running attempts that were granted in the line.
 
 use crate::plan::Line;
 use crate::units::Span;
 
-/// A line that asks for nothing saves up no more than this, in slot-seconds, so that it cannot shut out the
-/// others for long when it returns.
+/// Maximum credit of a line without demand, in slot-seconds. It keeps a returning line from blocking the others for
+/// long.
 const CREDIT_MAX: f64 = 60.0;
 
-/// Parts of a slot smaller than this are rounding.
+/// Fractions of a slot below this are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// The lines of one station.
+/// Lines of one station.
 #[derive(Debug, Default)]
 pub(crate) struct LineCredits {
     wanted: Vec<f64>,
     pub(crate) held: Vec<u32>,
-    /// Slot-seconds that the line was due and did not hold.
+    /// Slot-seconds of the line's share that it did not hold.
     credit: Vec<f64>,
 }
 
@@ -32,7 +32,7 @@ impl LineCredits {
         self.wanted.resize(lines, 0.0);
     }
 
-    /// Time passed with the held slots as they are.
+    /// Advances time with the current held slots.
     pub(crate) fn pass(&mut self, span: Span, capacity: f64) {
         for line in 0..self.wanted.len() {
             if self.wanted[line] <= 0.0 {
@@ -44,8 +44,8 @@ impl LineCredits {
         }
     }
 
-    /// Whether the line may hold one more slot: a whole one of its own, or the one that it shares with
-    /// others when none of those had less than its due by more.
+    /// True if the line may hold one more slot: a whole slot of its own, or the slot that it shares with others if none
+    /// of those is further below its share.
     pub(crate) fn open(&self, line: Line, capacity: f64) -> bool {
         let room = |line: usize| self.wanted[line] * capacity - f64::from(self.held[line]);
         let broken = |line: usize| ROUNDING < room(line) && room(line) < 1.0 - ROUNDING;

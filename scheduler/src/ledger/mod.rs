@@ -1,7 +1,7 @@
-//! The ledger: jobs, tasks, attempts, workers and outputs, with the legal changes of their state.
+//! Ledger: jobs, tasks, attempts, workers and outputs, with the legal changes of their state.
 //!
-//! Not here: decisions. The ledger holds what is the case and what follows from a fact by rule; which job and
-//! which worker come next is asked of policy and placement by [`core`](crate::core).
+//! The ledger makes no decisions. It holds facts and what follows from them by rule. [`core`](crate::core) asks policy
+//! and placement which job and which worker are next.
 //!
 //! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
 
@@ -56,7 +56,7 @@ use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
 
-/// Everything the core knows.
+/// State of the core.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ledger {
     #[serde(skip)]
@@ -67,13 +67,13 @@ pub(crate) struct Ledger {
     /// Attempts that hold a slot, are queued behind one, or are suspended.
     pub(crate) attempts: BTreeMap<AttemptId, Attempt>,
     pub(crate) suspensions: Suspensions,
-    /// The policy takes slots back: what can be suspended counts for it as startable, and not as held.
+    /// True if the policy preempts. It then sees suspendable attempts as startable, and not as held.
     #[serde(skip)]
     pub(crate) preempts: bool,
-    /// Attempts that are queued.
+    /// Queued attempts.
     pub(crate) ahead: Ahead,
     pub(crate) ended: EndedJobs,
-    /// The last id that arrived; ids rise, so a smaller one is known to be over when it is not live.
+    /// Id of the last job that arrived. Ids increase, so a smaller id that is not live belongs to an ended job.
     pub(crate) last_job: Option<JobId>,
     pub(crate) waits: Waits,
     /// Lines by station.
@@ -81,25 +81,25 @@ pub(crate) struct Ledger {
     pub(crate) lines: PerStation<LineCredits>,
     #[serde(skip)]
     pub(crate) unseen: Unseen,
-    /// Facts that came too late to matter.
+    /// Number of events that came too late to matter.
     pub(crate) late: u64,
-    /// How fast maps arrive.
+    /// Arrival rate of maps.
     pub(crate) arrivals: ArrivalRate,
-    /// Which workers reach each other.
+    /// State of the routes between workers.
     pub(crate) routes: Routes,
-    /// How fast.
+    /// Transfer rates of the routes.
     pub(crate) rates: Rates,
-    /// Tasks of which two attempts run.
+    /// Tasks with two running attempts.
     pub(crate) backups: Backups,
-    /// Found anew in a ledger that was written down.
+    /// Recomputed when a ledger is restored.
     #[serde(skip)]
     pub(crate) owners: Owners,
 }
 
-/// What the policy has not seen yet.
+/// Changes that the policy has not seen yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unseen {
-    /// Live jobs that something happened to since the rows were counted.
+    /// Live jobs that changed since the rows were counted.
     pub(crate) dirty: BTreeSet<JobId>,
     /// Live jobs that the policy does not know.
     pub(crate) arrived: Vec<JobId>,
@@ -107,31 +107,32 @@ pub(crate) struct Unseen {
     pub(crate) left: Vec<Job>,
 }
 
-/// What waits for a time to come.
+/// State of timed waits.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Waits {
-    /// Tasks that failed by a worker's fault and when they stand in line again; some may do so already.
+    /// Tasks that failed by a worker's fault, with the time of their return to the line. Some may have returned
+    /// already.
     pub(crate) backing_off: BTreeSet<(Time, TaskId)>,
     /// Jobs with maps that are pinned to hosts without a worker, and since when.
     pub(crate) orphaned: BTreeSet<(Time, JobId)>,
-    /// Since when, but for looks in between, slots have been idle while reduces waited for busy homes.
+    /// Time since when slots are idle while reduces wait for busy homes, ignoring brief checks.
     pub(crate) idle_since: Option<Time>,
-    /// When somebody looked last what could leave slow homes.
+    /// Time of the last check for work that could leave slow homes.
     pub(crate) slow_looked_at: Time,
-    /// When the last worker went, or the start.
+    /// Time when the last worker left, or of the start.
     pub(crate) deserted_at: Time,
 }
 
-/// The last jobs that ended.
+/// Recently ended jobs.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct EndedJobs {
     pub(crate) by_id: BTreeMap<JobId, JobSnapshot>,
-    /// In the order in which they ended.
+    /// Ended jobs in the order of their ends.
     order: VecDeque<JobId>,
 }
 
 impl EndedJobs {
-    /// Keeps this one, and forgets the first that ended when there are more than `jobs_max`.
+    /// Adds a job. Drops the oldest one if there are more than `jobs_max`.
     fn keep(&mut self, job: JobSnapshot, jobs_max: usize) {
         self.order.push_back(job.id);
         self.by_id.insert(job.id, job);
@@ -143,7 +144,7 @@ impl EndedJobs {
     }
 }
 
-/// How many maps arrive in a second, those of long ago counting less and less.
+/// Arrival rate of maps per second, with exponentially decaying weights.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ArrivalRate {
     last: Option<Time>,
@@ -151,23 +152,23 @@ pub(crate) struct ArrivalRate {
     seconds: f64,
 }
 
-/// After this time an arrival counts as 1/e of itself, in seconds.
+/// Seconds after which the weight of an arrival has decayed to 1/e.
 const ARRIVALS_MEMORY_S: f64 = 600.0;
 
 impl ArrivalRate {
-    /// A job with so many maps arrived.
+    /// Records the arrival of a job with this many maps.
     pub(crate) fn add(&mut self, now: Time, maps: usize) {
         if let Some(last) = self.last {
             let passed = now.since(last).seconds();
             let kept = (-passed / ARRIVALS_MEMORY_S).exp();
-            // The jobs of an interval are those at its end, so the first ever is not counted.
+            // The jobs of an interval are those at its end, so the very first job is not counted.
             self.maps = self.maps * kept + maps as f64;
             self.seconds = self.seconds * kept + ARRIVALS_MEMORY_S * (1.0 - kept);
         }
         self.last = Some(now);
     }
 
-    /// Maps in a second; `None` before two jobs arrived at different times.
+    /// Returns the maps per second; `None` before two jobs arrived at different times.
     pub(crate) fn rate(&self) -> Option<f64> {
         (0.0 < self.seconds).then(|| self.maps / self.seconds)
     }
@@ -198,7 +199,7 @@ impl Ledger {
         }
     }
 
-    /// Others decide from now on: lines are theirs to draw, and maps that were assigned to be assigned again.
+    /// Resets lines and assignments of maps because a new policy and placement take over.
     pub(crate) fn decide_anew(&mut self) {
         self.lines = Default::default();
         for record in self.attempts.values_mut() {
@@ -210,12 +211,12 @@ impl Ledger {
         }
     }
 
-    /// Counts a fact that came too late to matter.
+    /// Counts an event that came too late to matter.
     pub(crate) fn late(&mut self) {
         self.late += 1;
     }
 
-    /// A job is over: its attempts are killed and its workers informed.
+    /// Ends a job: its attempts are killed and its workers notified.
     pub(crate) fn end(&mut self, id: JobId, outcome: Outcome, out: &mut Vec<Command>) {
         let mut job = self.jobs.remove(&id).expect("only live jobs end");
         self.unseen.dirty.extend(self.owners.remove(&job));

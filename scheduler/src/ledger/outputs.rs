@@ -1,7 +1,7 @@
-//! Map outputs and segments: who keeps what, who lacks what, what must be made again.
+//! Map outputs and segments: who keeps them, who lacks them, and which must be made again.
 //!
-//! Invariant: `lacking` of a map is the number of partitions without its segment; a lost output that somebody
-//! lacks is waiting, running, or lacked by unassigned partitions only.
+//! Invariant: `lacking` of a map is the number of partitions without its segment. A lost output that a partition lacks
+//! is waiting, running, or lacked by unassigned partitions only.
 
 use crate::command::{Cause, Command};
 use crate::event::{Failure, Fingerprint};
@@ -12,7 +12,7 @@ use crate::ledger::workers::Workers;
 use crate::rules::{Rule, holds};
 
 impl Job {
-    /// A map's output is kept at this worker from now on; homes that lack it are informed.
+    /// Records that a worker keeps a map's output. Homes that lack it are notified.
     pub(crate) fn gain_output(&mut self, map: u32, worker: WorkerId, out: &mut Vec<Command>) {
         self.set_map(map, MapState::Done { output: Some(worker) });
         self.outputs.kept.entry(worker).or_default().insert(map);
@@ -22,7 +22,7 @@ impl Job {
         }
     }
 
-    /// A map's output is empty: there is nothing to keep and nothing to fetch.
+    /// Records that a map's output is empty: there is nothing to keep or to fetch.
     pub(crate) fn gain_nothing(&mut self, map: u32, workers: &mut Workers) {
         self.set_map(map, MapState::Done { output: None });
         self.outputs.empty.set(map);
@@ -38,15 +38,15 @@ impl Job {
         }
     }
 
-    /// Whether all segments of this partition are at its home.
+    /// True if all segments of this partition are at its home.
     pub(super) fn has_all(&self, partition: u32) -> bool {
         self.reduces[partition as usize].gathered.count() as usize == self.maps.len()
     }
 
-    /// A map's output is gone: it is made again if anybody lacks it.
+    /// Records that a map's output is lost. It is made again if any partition lacks it.
     ///
     /// # Errors
-    /// The job cannot go on: the map cannot run again.
+    /// If the job cannot continue: the map cannot run again.
     pub(crate) fn lose_output(
         &mut self,
         map: u32,
@@ -74,7 +74,7 @@ impl Job {
         self.map_waits(map, workers)
     }
 
-    /// Homes with a partition that lacks this map.
+    /// Returns the homes with a partition that lacks this map.
     fn lacking_homes(&self, map: u32) -> Vec<WorkerId> {
         if self.maps[map as usize].lacking == 0 {
             return Vec::new();
@@ -82,7 +82,8 @@ impl Job {
         self.homes.at.keys().copied().filter(|&home| self.home_lacks(home, map)).collect()
     }
 
-    /// Whether a partition at this home does not have its segment of this map. Costs the same however many there are.
+    /// True if a partition at this home lacks its segment of this map. The cost is independent of the number of
+    /// partitions.
     pub(crate) fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
         let Some(partitions) = self.homes.at.get(&home) else { return false };
         let (came, ended) =
@@ -90,7 +91,7 @@ impl Job {
         !self.outputs.empty.get(map) && came < partitions.len() as u32 + ended
     }
 
-    /// Whether an output of this map attempt has been made, of which a partition has nothing at this home.
+    /// True if this map attempt made an output of which this home lacks the segment of a partition.
     pub(crate) fn lacks(&self, home: WorkerId, map: AttemptId, partition: u32) -> bool {
         let reduce = self.reduces.get(partition as usize);
         self.was_made(map)
@@ -99,25 +100,25 @@ impl Job {
                 || self.second_lacks(home, map.task.index, partition))
     }
 
-    /// Whether this map attempt was launched and does not run any more.
+    /// True if this map attempt was launched and no longer runs.
     fn was_made(&self, map: AttemptId) -> bool {
         let Some(task) = self.maps.get(map.task.index as usize) else { return false };
         let still_running = task.tries.concerns(map.epoch) && task.state == MapState::Running;
         map.epoch < task.tries.launched && !still_running
     }
 
-    /// Who holds the output of this map attempt, if it is the one that counts.
+    /// Returns the worker that holds the output of this map attempt, if it is the attempt that counts.
     pub(crate) fn held_at(&self, map: AttemptId) -> Option<WorkerId> {
         let task = self.maps.get(map.task.index as usize)?;
         let MapState::Done { output } = task.state else { return None };
         output.filter(|_| map.epoch == task.tries.current)
     }
 
-    /// A map attempt has ended well: its output must consist of the same pairs as that of earlier attempts, if any
-    /// reduce took from one of those.
+    /// Compares the output of a successful map attempt with that of earlier attempts that reduces have read. They must
+    /// consist of the same pairs.
     ///
     /// # Errors
-    /// It does not: reduces would lose and double records.
+    /// If the outputs differ: reduces would lose and duplicate records.
     pub(crate) fn compare(&mut self, attempt: AttemptId, print: Option<Fingerprint>) -> Result<(), Cause> {
         let reduces = self.reduces.len() as u32;
         let map = &mut self.maps[attempt.task.index as usize];
@@ -127,18 +128,18 @@ impl Job {
             return Ok(());
         }
         map.alike_since = attempt.epoch;
-        // What an attempt wrote that was handed over came from what had been gathered then.
+        // The files of an attempt that was handed over were computed from the segments gathered then.
         if map.lacking < reduces || self.reduces.iter().any(|reduce| reduce.continues.is_some()) {
             return Err(Cause::NotDeterministic { task: attempt.task });
         }
         Ok(())
     }
 
-    /// A home has these segments; answers whether any of them was new. Segments of an earlier attempt of the map count
-    /// as well: the home has verified bytes, and every attempt of a map makes the same, or else the job cannot go on.
+    /// Records segments at a home. Returns true if any of them was new. Segments of an earlier attempt of the map count
+    /// as well: the home has verified bytes, and every attempt of a map makes the same output, or the job fails.
     ///
     /// # Errors
-    /// They are of an attempt whose output was another one than that of the last.
+    /// If they belong to an attempt whose output differs from that of the last.
     pub(crate) fn fetched(
         &mut self,
         home: WorkerId,
@@ -175,15 +176,15 @@ impl Job {
         }
         let task = &self.maps[index as usize];
         if news && task.lacking == 0 && task.state == MapState::Waiting {
-            // It waited to be made again for those who just got it from the old output after all.
+            // It waited to be made again for homes that have now received the old output.
             self.leave_line(index, workers);
             self.set_map(index, MapState::Done { output: None });
         }
         Ok(news)
     }
 
-    /// A home could not read an output, to which it has a way. That is the output's fault, unless it is the home's own
-    /// disk. `None` when the news is too old to matter.
+    /// Handles a failed read of an output over a working route. The output is at fault, unless the home's own disk is.
+    /// Returns `None` if the report is too old to matter.
     pub(crate) fn fetch_failed(
         &mut self,
         (home, map): (WorkerId, AttemptId),

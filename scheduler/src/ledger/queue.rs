@@ -1,8 +1,8 @@
-//! Where waiting tasks stand in line, indexed so that a fitting task for an idle worker is found at once.
+//! Lines of waiting tasks, indexed so that a fitting task for an idle worker is found in constant time.
 //!
-//! Invariant: every waiting map stands in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`,
-//! in `assigned` under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host`
-//! index `preferring`.
+//! Invariant: every waiting map is in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`, in
+//! `assigned` under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host` index
+//! `preferring`.
 
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::job::MapSpec;
@@ -10,12 +10,12 @@ use crate::ledger::tasks::MapTask;
 use crate::ledger::workers::{Worker, Workers};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Waiting tasks by the worker that they are bound to, and how many of them stand at idle workers.
+/// Waiting tasks by the worker that they are bound to, with the number of those at idle workers.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bound {
-    /// Which kind of task.
+    /// Kind of the tasks.
     pub(crate) kind: TaskKind,
-    /// They are reduces that may move to another home.
+    /// True if they are reduces that may move to another home.
     movable: bool,
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Sum of the lines at workers that the rows count as idle.
@@ -27,7 +27,7 @@ impl Bound {
         Self { kind, movable: false, at: BTreeMap::new(), startable: 0 }
     }
 
-    /// Of reduces that are ready at their homes.
+    /// Creates a line of reduces that are ready at their homes.
     pub(crate) fn of_ready() -> Self {
         Self { movable: true, ..Self::new(TaskKind::Reduce) }
     }
@@ -58,14 +58,14 @@ impl Bound {
         found
     }
 
-    /// The job is over: none of its tasks waits any more.
+    /// Removes all waiting tasks of a job that is over.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         for (&worker, line) in &self.at {
             self.await_slot(worker, -(line.len() as i32), workers);
         }
     }
 
-    /// The worker became idle or busy in the eyes of the rows.
+    /// Handles a worker that became idle or busy according to the rows.
     pub(crate) fn flip(&mut self, worker: WorkerId, idle: bool) {
         let line = self.at.get(&worker).map_or(0, |line| line.len() as u32);
         if idle {
@@ -75,7 +75,7 @@ impl Bound {
         }
     }
 
-    /// The worker is gone, as its record was last.
+    /// Removes a lost worker, given its last record.
     pub(crate) fn lose(&mut self, worker: &Worker) -> BTreeSet<u32> {
         let line = self.at.remove(&worker.id).unwrap_or_default();
         if worker.shown_idle[worker.pool(self.kind)] {
@@ -89,26 +89,26 @@ impl Bound {
     }
 }
 
-/// The waiting maps of one job.
+/// Waiting maps of one job.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Queue {
-    /// May run anywhere equally well.
+    /// Maps that may run anywhere and have no preferred worker.
     pub(crate) open: BTreeSet<u32>,
-    /// May run anywhere but would rather run near their input.
+    /// Maps that may run anywhere but prefer to run near their input.
     pub(crate) preferring: BTreeSet<u32>,
     pub(crate) near: BTreeMap<WorkerId, BTreeSet<u32>>,
     pub(crate) near_host: BTreeMap<HostId, BTreeSet<u32>>,
-    /// Must run where their input is.
+    /// Maps that must run where their input is.
     pub(crate) pinned: Bound,
-    /// Must, but no worker is there.
+    /// Pinned maps without a live worker.
     pub(crate) orphans: BTreeSet<u32>,
-    /// Workers that were taken for those that maps are pinned to, and have marks of the job.
+    /// Workers that replace those that maps are pinned to, and have marks of the job.
     pub(crate) heirs: BTreeSet<WorkerId>,
-    /// Were assigned to a worker by the placement.
+    /// Maps that the placement assigned to a worker.
     pub(crate) assigned: Bound,
-    /// Failed somewhere and avoid it; few, so they are looked at one by one.
+    /// Maps that failed on some workers and avoid these. They are few, so they are scanned linearly.
     pub(crate) retrying: BTreeSet<u32>,
-    /// Failed by a worker's fault a moment ago; nobody may start them yet.
+    /// Maps that failed recently by a worker's fault and may not start yet.
     pub(crate) backing_off: BTreeSet<u32>,
 }
 
@@ -128,22 +128,22 @@ impl Queue {
         }
     }
 
-    /// Upper bound of the maps that could start now; zero is exact unless retries wait.
+    /// Upper bound of the number of maps that could start now. Zero is exact unless retries wait.
     pub(crate) fn startable(&self) -> u32 {
         self.unbound() + self.pinned.startable + self.assigned.startable
     }
 
-    /// Maps that wait for no worker in particular.
+    /// Number of maps that wait for no particular worker.
     pub(crate) fn unbound(&self) -> u32 {
         (self.open.len() + self.preferring.len() + self.retrying.len()) as u32
     }
 
-    /// Maps that a placement may assign: those that may run anywhere and have not failed.
+    /// Returns the maps that a placement may assign: those that may run anywhere and have not failed.
     pub(crate) fn assignable(&self) -> impl Iterator<Item = u32> {
         self.open.iter().chain(&self.preferring).copied()
     }
 
-    /// The job is over: none of its tasks waits any more.
+    /// Removes all waiting maps of a job that is over.
     pub(crate) fn disperse(&self, workers: &mut Workers) {
         self.pinned.disperse(workers);
         self.assigned.disperse(workers);
@@ -186,7 +186,7 @@ impl Queue {
             self.open.insert(index);
         }
         if retrying {
-            // A lost worker asks the jobs that name it whether a pinned map has nowhere left to run.
+            // When a worker is lost, the jobs that name it check for pinned maps without any place to run.
             for worker in places {
                 if let Some(record) = workers.live.get_mut(&worker) {
                     record.marks.named.insert(job);
@@ -195,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// The map waits for this worker alone from now on.
+    /// Binds the map to this worker.
     pub(crate) fn assign(
         &mut self,
         job: JobId,
@@ -208,7 +208,7 @@ impl Queue {
         self.assigned.insert(job, to, index, workers);
     }
 
-    /// Takes a waiting map out; `assigned` is the worker that it was assigned to.
+    /// Removes a waiting map. `assigned` is the worker that it was assigned to.
     pub(crate) fn remove(
         &mut self,
         index: u32,
@@ -237,8 +237,8 @@ impl Queue {
         workers.unbound -= u64::from(unbound - self.unbound());
     }
 
-    /// A worker has joined: maps that were pinned to lost workers of its machine may run on it. Looks at all waiting
-    /// maps that are pinned; workers join rarely.
+    /// Handles a worker that joined: maps pinned to lost workers of its machine may run on it. Scans all pinned waiting
+    /// maps, since workers join rarely.
     pub(crate) fn welcome(
         &mut self,
         job: JobId,
@@ -268,19 +268,20 @@ impl Queue {
         }
     }
 
-    /// Whether this map stands in line at this worker.
+    /// True if this map is in line at this worker.
     pub(crate) fn is_pinned_at(&self, worker: WorkerId, index: u32) -> bool {
         self.pinned.at.get(&worker).is_some_and(|line| line.contains(&index))
     }
 
-    /// The worker is gone; gives the pinned maps that lost one place to run.
+    /// Removes a lost worker. Returns the pinned maps that lost one place to run.
     pub(crate) fn lose(&mut self, worker: &Worker) -> BTreeSet<u32> {
         self.near.remove(&worker.id);
         self.pinned.lose(worker)
     }
 }
 
-/// The workers on which a pinned map may run: those it names that live, or, if none does, those on their machines.
+/// Returns the workers on which a pinned map may run: the live ones that it names or, if none is live, those on their
+/// machines.
 pub(crate) fn places(spec: &MapSpec, workers: &Workers) -> BTreeSet<WorkerId> {
     let named: BTreeSet<WorkerId> =
         spec.preferred.iter().copied().filter(|&worker| workers.is_live(worker)).collect();

@@ -1,25 +1,25 @@
-//! Quotas: how many slots the jobs of one owner may hold together, whatever a policy would give them.
+//! Quotas: maximum number of slots that the jobs of one owner may hold together, regardless of the policy.
 //!
-//! An owner is a number that the driver gives to whoever submits jobs. Slots count with the places behind them where
-//! attempts are queued, and with second attempts; attempts that are suspended hold none.
+//! An owner is a number that the driver assigns to a submitter. Slots include the queue places behind them and those of
+//! speculative attempts. Suspended attempts hold no slot.
 
 use crate::ids::JobId;
 use crate::ledger::{Job, Ledger};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The live jobs of each owner that has a quota.
+/// Live jobs of each owner that has a quota.
 #[derive(Debug, Default)]
 pub(crate) struct Owners(BTreeMap<u32, BTreeSet<JobId>>);
 
 impl Owners {
-    /// A job is live.
+    /// Adds a live job.
     pub(crate) fn add(&mut self, job: &Job) {
         if let Some(quota) = job.spec.quota {
             self.0.entry(quota.owner).or_default().insert(job.id);
         }
     }
 
-    /// A job is over. Answers the other jobs of its owner, which may have more room now.
+    /// Removes a job that is over. Returns the other jobs of its owner, which may get more slots now.
     pub(crate) fn remove(&mut self, job: &Job) -> BTreeSet<JobId> {
         let Some(quota) = job.spec.quota else { return BTreeSet::new() };
         let Some(jobs) = self.0.get_mut(&quota.owner) else { return BTreeSet::new() };
@@ -33,7 +33,7 @@ impl Owners {
 }
 
 impl Ledger {
-    /// How many more slots this job may get by its owner's quota; `None`: as many as there are.
+    /// Returns how many more slots this job may get under its owner's quota; `None` means no limit.
     pub(crate) fn room(&self, job: &Job) -> Option<u32> {
         let quota = job.spec.quota?;
         let jobs = self.owners.0.get(&quota.owner).into_iter().flatten();
@@ -41,7 +41,7 @@ impl Ledger {
         Some(quota.slots_max.saturating_sub(held))
     }
 
-    /// Whether the quota of the job's owner lets it have another slot.
+    /// True if the quota of the job's owner allows another slot.
     pub(crate) fn has_room(&self, job: &Job) -> bool {
         self.room(job).is_none_or(|room| 0 < room)
     }
@@ -51,7 +51,7 @@ impl Ledger {
         job.attempts.live.iter().filter(|attempt| holds(*attempt)).count() as u32
     }
 
-    /// What one job of an owner holds is room that the others lack: their rows are counted anew with it.
+    /// Marks all jobs of owners whose jobs changed: a slot held by one job is not available to the others.
     pub(crate) fn touch_owners(&mut self) {
         if self.owners.0.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl Ledger {
         }
     }
 
-    /// The owners of the jobs that there are.
+    /// Rebuilds the owners from the existing jobs.
     pub(crate) fn find_owners(&mut self) {
         self.owners = Owners::default();
         for job in self.jobs.values() {

@@ -1,10 +1,11 @@
-//! Which ways between workers are so slow that what waits behind them had better be made again.
+//! Transfer rates of routes between workers, to find routes that are so slow that the outputs behind them should be
+//! made again.
 //!
-//! A way is judged by what the others of the moment can do: its bytes came at a small part of what workers at neither of
-//! its ends get. So a network that is slow for all, or busy everywhere, cuts nobody off. Which of its ends is to blame is
-//! seen by their ways to third workers.
+//! A route is compared with current routes between other workers: it is slow if its rate is a small part of theirs. A
+//! network that is slow or busy everywhere therefore cuts off no worker. The slow end is found by its routes to third
+//! workers.
 //!
-//! Not here: what waits behind a way, and what making it again would cost; that stands in `detours`.
+//! `detours` decides what is behind a route and what making it again would cost.
 
 use crate::event::FetchRate;
 use crate::ids::WorkerId;
@@ -12,10 +13,10 @@ use crate::ledger::config::RouteLimits;
 use crate::units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
-/// What ways could do this long ago still says what ways of other workers can do.
+/// Age up to which the rate of a route is compared with those of other workers.
 const PEERS_MEMORY: Span = Span::whole_seconds(60);
 
-/// What a way of the same worker did this long ago, at most, clears the worker.
+/// Age up to which a good rate of another route of the same worker clears that worker.
 const OWN_MEMORY: Span = Span::whole_seconds(5);
 
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -24,17 +25,17 @@ struct Rate {
     at: Time,
 }
 
-/// The last known rates of ways between workers on different hosts, by home and source.
+/// Last known rates of routes between workers on different hosts, by home and source.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Rates {
     ways: BTreeMap<(WorkerId, WorkerId), Rate>,
-    /// No rate is higher.
+    /// Upper bound of all rates.
     most: f64,
     pruned: Time,
 }
 
 impl Rates {
-    /// Bytes have come to a home, from a worker on another host, at this rate lately.
+    /// Records the recent rate at which a home receives bytes from a worker on another host.
     pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) {
         if PEERS_MEMORY <= now.since(self.pruned) {
             self.pruned = now;
@@ -48,12 +49,12 @@ impl Rates {
         }
     }
 
-    /// A worker is gone.
+    /// Removes a lost worker.
     pub(crate) fn lose(&mut self, worker: WorkerId) {
         self.ways.retain(|&(home, from), _| home != worker && from != worker);
     }
 
-    /// What has come from there lately, bytes in a second, if that is far less than others get.
+    /// Returns the recent rate of the route in bytes per second, if it is far below the rates of others.
     pub(crate) fn far_below_peers(
         &self,
         home: WorkerId,
@@ -63,14 +64,15 @@ impl Rates {
     ) -> Option<f64> {
         let own = self.ways.get(&(home, rate.from))?.bytes_per_second;
         let below = |others: f64| own * f64::from(limits.slow_factor) < others;
-        // Where nothing comes at all, requests fail, and that is judged otherwise. Most ways need no look at all others.
+        // Routes with no bytes at all lead to failed requests, which are handled elsewhere. Most routes end the check
+        // here.
         if rate.bytes == Bytes::ZERO || rate.busy < limits.slow_after || !below(self.most) {
             return None;
         }
         self.peers((home, rate.from), now).filter(|&peers| below(peers)).map(|_| own)
     }
 
-    /// Of the ends of a slow way, the one that is slow on all of its ways, if the other one is not.
+    /// Returns the end of a slow route that is slow on all its routes, if the other end is not.
     pub(crate) fn slow_end(
         &self,
         (home, from): (WorkerId, WorkerId),
@@ -92,8 +94,8 @@ impl Rates {
         }
     }
 
-    /// The median of what each worker at neither end of this way gets, or gives, on the best of its ways, bytes in a second;
-    /// the lower one of two. `None` if nothing is known of any.
+    /// Returns the median of the best rates of workers at neither end of this route, in bytes per second, received or
+    /// sent. For an even count it is the lower middle value. `None` if no rate is known.
     fn peers(&self, ends: (WorkerId, WorkerId), now: Time) -> Option<f64> {
         let mut best: BTreeMap<WorkerId, f64> = BTreeMap::new();
         for (&(home, from), rate) in &self.ways {
@@ -125,7 +127,7 @@ mod tests {
         Time::ZERO + Span::whole_seconds(seconds)
     }
 
-    /// Rates by home, source and bytes in a second, all of the same moment.
+    /// Builds rates by home, source and bytes per second, all at the same time.
     fn rates(ways: &[(usize, usize, u64)]) -> Rates {
         let mut rates = Rates::default();
         for &(home, from, bytes) in ways {

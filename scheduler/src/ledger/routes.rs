@@ -1,14 +1,14 @@
-//! Ways between workers, by what fetches tell: which of them are cut, and whom to set aside so that all others reach
-//! one another.
+//! Routes between workers, as observed by fetches: which are cut, and which workers to set aside so that all others
+//! reach each other.
 //!
-//! A way is cut when a home has given up reading over it, though the master hears from both of its ends. Workers that are
-//! set aside get nothing new, and what homes lack behind a cut way is made again, all at once. So one cut costs one
-//! worker, whether it is a way between two, a worker that reaches nobody, or one that nobody reaches. Workers that are to
-//! leave in good order are set aside as well.
+//! A route is cut when a home has given up reading over it although the master receives heartbeats from both ends.
+//! Workers that are set aside get no new tasks, and all that homes lack behind a cut route is made again at once. So
+//! one cut costs one worker, for a route between two workers as well as for a worker that is unreachable or reaches no
+//! other. Draining workers are set aside as well.
 //!
-//! What follows for jobs stands in `detours`.
+//! The effects on jobs are defined in `detours`.
 //!
-//! Invariant: of the ends of a cut way one at least is set aside.
+//! Invariant: at least one end of a cut route is set aside.
 
 use crate::ids::WorkerId;
 use crate::ledger::config::RouteLimits;
@@ -16,42 +16,42 @@ use crate::units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A worker that has exchanged segments with another in this time is no stranger to all: of two ends of a cut way, the
-/// one that has not is set aside.
+/// A worker that has exchanged segments with any other in this time is connected. Of the two ends of a cut route, the
+/// one that is not connected is set aside.
 const CONTACT_MEMORY: Span = Span::whole_seconds(2);
 
-/// A way that was cut once.
+/// Route that was cut at least once.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Cut {
-    /// How long it counts as cut; then it may be tried again.
+    /// Time until which it counts as cut. After that it may be tried again.
     until: Time,
-    /// How often it was found cut, and not read over since.
+    /// Number of times that it was found cut since the last successful read.
     times: u32,
-    /// Not cut, but so slow that it counts as cut: what comes over it all the same says nothing.
+    /// True if the route is not cut, but so slow that it counts as cut. Successful reads over it are then ignored.
     slow: bool,
 }
 
-/// What would be made again of what a worker keeps.
+/// Outputs at a worker that would be made again.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Loss {
     pub(super) outputs: u64,
-    /// Some of it could be made there only.
+    /// True if some of it could be made only there.
     pub(super) pinned: bool,
 }
 
-/// What is known of the ways between workers. No worker has a way to itself.
+/// State of the routes between workers. No worker has a route to itself.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Routes {
-    /// By home and source.
+    /// Cut routes by home and source.
     cuts: BTreeMap<(WorkerId, WorkerId), Cut>,
-    /// When each worker has last read from another, or was read from.
+    /// Time when each worker last read from another, or was read from.
     contacts: BTreeMap<WorkerId, Time>,
-    /// Live workers that get nothing new.
+    /// Live workers that get no new tasks.
     pub(super) aside: BTreeSet<WorkerId>,
 }
 
 impl Routes {
-    /// A home has read from a source. Says whether the way there had counted as cut.
+    /// Records that a home has read from a source. Returns true if that route counted as cut.
     pub(crate) fn read(&mut self, home: WorkerId, from: WorkerId, now: Time) -> bool {
         if home == from {
             return false;
@@ -62,13 +62,13 @@ impl Routes {
         heals && self.cuts.remove(&(home, from)).is_some()
     }
 
-    /// A home could not read from a source after several tries.
+    /// Records that a home could not read from a source after several tries.
     pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) {
         self.cut_off((home, from), now, limits, false);
     }
 
-    /// What comes to a home from a source comes so slowly that the way there had better count as cut. Says whether that
-    /// is news.
+    /// Records that the route from a source to a home is so slow that it should count as cut. Returns true if that is
+    /// new.
     pub(crate) fn crawls(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) -> bool {
         self.cut_off((home, from), now, limits, true)
     }
@@ -84,7 +84,7 @@ impl Routes {
         let cut = self.cuts.entry((home, from)).or_insert(Cut { until: now, times: 0, slow });
         let news = cut.until <= now;
         if news {
-            // Twenty doublings are more than any limit.
+            // Twenty doublings exceed any limit.
             let span = Span(limits.cut_for.0.saturating_mul(1 << cut.times.min(20)));
             cut.until = now + span.min(limits.cut_for_max);
             cut.times += 1;
@@ -93,7 +93,7 @@ impl Routes {
         news
     }
 
-    /// A worker is gone. Says whether ways to or from it were known as cut.
+    /// Removes a lost worker. Returns true if routes to or from it counted as cut.
     pub(crate) fn lose(&mut self, worker: WorkerId) -> bool {
         let before = self.cuts.len();
         self.cuts.retain(|&(home, from), _| home != worker && from != worker);
@@ -101,24 +101,24 @@ impl Routes {
         self.cuts.len() < before
     }
 
-    /// Ways that are cut now, by home and source.
+    /// Returns the routes that are cut now, by home and source.
     pub(crate) fn cut(&self, now: Time) -> impl Iterator<Item = (WorkerId, WorkerId)> {
         self.cuts.iter().filter(move |(_, cut)| now < cut.until).map(|(&way, _)| way)
     }
 
-    /// When the first of them may be tried again.
+    /// Returns the time when the first of them may be tried again.
     pub(crate) fn next_try(&self, now: Time) -> Option<Time> {
         self.cuts.values().map(|cut| cut.until).filter(|&until| now < until).min()
     }
 
-    /// Live workers that get nothing new.
+    /// Returns the live workers that get no new tasks.
     pub(crate) fn aside(&self) -> &BTreeSet<WorkerId> {
         &self.aside
     }
 
-    /// Whom to set aside, so that no way between two others is cut: first those with most cut ways, of these one whose
-    /// outputs can be made elsewhere, that has been in contact with nobody, that has the least to lose. Looks at cut ways
-    /// alone.
+    /// Chooses the workers to set aside, so that no route between two others is cut. Workers with most cut routes come
+    /// first; of these, those whose outputs can be made elsewhere, then those without recent contact, then those with
+    /// the smallest loss. Only cut routes are examined.
     pub(super) fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> Loss) -> BTreeSet<WorkerId> {
         let mut pairs: BTreeSet<(WorkerId, WorkerId)> =
             self.cut(now).map(|(home, from)| (home.min(from), home.max(from))).collect();

@@ -1,4 +1,4 @@
-//! Copies of the state of the ledger, for the command line, the API and the dashboard.
+//! Snapshots of the ledger for the command line, the API and the dashboard.
 
 use crate::command::Outcome;
 use crate::event::Failure;
@@ -10,66 +10,66 @@ use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::units::{Bytes, Span, Time};
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum JobState {
-    /// Nothing of it was launched yet.
+    /// No attempt was launched yet.
     Waiting,
-    /// It was launched and is not over.
+    /// An attempt was launched and the job is not over.
     Running,
-    /// It is over.
+    /// The job is over.
     Ended(Outcome),
 }
 
-/// Maps of a job by state; their sum is the number of maps.
+/// Number of maps of a job by state; the sum is the number of maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct MapCounts {
-    /// Not running and not done (any more); some may be queued on a worker.
+    /// Neither running nor done, or no longer done; some may be queued on a worker.
     pub pending: u32,
     /// An attempt holds a slot.
     pub running: u32,
-    /// Done; may become pending again if the output is lost.
+    /// Done; becomes pending again if the output is lost while it is needed.
     pub done: u32,
 }
 
-/// Reduces of a job by state; their sum is the number of reduces.
+/// Number of reduces of a job by state; the sum is the number of reduces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ReduceCounts {
-    /// Nobody gathers its segments yet.
+    /// No worker gathers its segments yet.
     pub pending: u32,
     /// A home gathers its segments.
     pub gathering: u32,
-    /// All segments are there; it waits for a slot.
+    /// All segments are at its home; it waits for a slot.
     pub ready: u32,
     /// An attempt holds a slot.
     pub running: u32,
-    /// An attempt left its slot and keeps what it has.
+    /// An attempt left its slot and keeps its state.
     pub suspended: u32,
     /// Its part is published.
     pub done: u32,
 }
 
-/// A job at one moment.
+/// Snapshot of a job.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct JobSnapshot {
     pub id: JobId,
-    /// Where it stands.
+    /// State of the job.
     pub state: JobState,
     pub maps: MapCounts,
     pub reduces: ReduceCounts,
     /// Segments at their homes, of `maps * reduces`.
     pub segments_fetched: u64,
     pub weight: f64,
-    /// The pool it shares; `None` is one of its own.
+    /// Pool of the job; `None` is a pool of its own.
     pub pool: Option<u32>,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrival: Time,
-    /// When its first attempt was launched; `None` if none was.
+    /// Time when its first attempt was launched; `None` if none was.
     pub first_launch: Option<Time>,
-    /// When all maps were done, the last time; `None` if they never were.
+    /// Last time when all maps became done; `None` if they never were.
     pub maps_done: Option<Time>,
-    /// When it ended; `None` while it is live.
+    /// Time when it ended; `None` while it is live.
     pub ended: Option<Time>,
     pub attempts: AttemptTotals,
     /// Bytes of map outputs, repeated maps included.
@@ -78,42 +78,42 @@ pub struct JobSnapshot {
     pub reduce_output: Bytes,
 }
 
-/// What became of a job's attempts so far.
+/// Totals of a job's attempts so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct AttemptTotals {
-    /// How many were launched.
+    /// Number of attempts launched.
     pub launched: u32,
-    /// How many failed, by [`Failure::index`]; lost ones included.
+    /// Number of failed attempts, by [`Failure::index`]; lost ones included.
     pub failed: [u32; Failure::ALL.len()],
-    /// How many were launched, by [`Locality`] in the order of its declaration.
+    /// Number of attempts launched, by [`Locality`] in the order of its declaration.
     pub localities: [u32; 4],
-    /// Times that one was suspended.
+    /// Number of suspensions.
     pub suspended: u32,
-    /// Times that a suspended one was handed over to go on elsewhere.
+    /// Number of suspended attempts that were handed over to continue elsewhere.
     pub handed_over: u32,
-    /// Second attempts of slow tasks.
+    /// Speculative attempts.
     pub backups: BackupTotals,
 }
 
-/// What became of a job's second attempts of slow tasks.
+/// Totals of a job's speculative attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct BackupTotals {
-    /// How many were launched.
+    /// Number of speculative attempts launched.
     pub launched: u32,
-    /// How many ended well before the first attempt of their task did.
+    /// Number that succeeded before the first attempt of their task.
     pub won: u32,
-    /// How long those that are over have held slots beside the first attempts.
+    /// Total slot time of those that ended.
     pub slot_time: Span,
 }
 
 impl JobSnapshot {
-    /// Attempts that were lost with their worker, culprits not included.
+    /// Number of attempts that were lost with their worker, without those that caused the loss.
     #[must_use]
     pub fn attempts_lost(&self) -> u32 {
         self.attempts.failed[Failure::Lost.index()]
     }
 
-    /// Attempts launched with this locality.
+    /// Number of attempts launched with this locality.
     #[must_use]
     pub fn launched(&self, locality: Locality) -> u32 {
         self.attempts.localities[locality as usize]
@@ -168,12 +168,12 @@ impl JobSnapshot {
     }
 }
 
-/// A live worker at one moment.
+/// Snapshot of a live worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct WorkerSnapshot {
     pub id: WorkerId,
-    /// Its machine.
+    /// Machine of the worker.
     pub host: HostId,
     /// Attempts that it can run at once.
     pub slots: u32,
@@ -183,7 +183,7 @@ pub struct WorkerSnapshot {
     pub queued: u32,
     /// Attempts that are suspended there.
     pub suspended: u32,
-    /// Live jobs that it has something of.
+    /// Live jobs that the worker runs, keeps or gathers something of.
     pub jobs: u32,
     /// Partitions that it gathers or reduces.
     pub homes: u32,
@@ -210,24 +210,24 @@ impl WorkerSnapshot {
     }
 }
 
-/// An attempt that holds a slot, is queued behind one, or is suspended.
+/// Snapshot of an attempt that holds a slot, is queued behind one, or is suspended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptSnapshot {
-    /// Where it runs.
+    /// Worker of the attempt.
     pub worker: WorkerId,
-    /// When it got its first slot; while it is queued, when it was queued.
+    /// Time when it got its first slot or, while it is queued, when it was queued.
     pub started: Time,
-    /// It waits for a slot of its worker.
+    /// True if it waits for a slot of its worker.
     pub queued: bool,
-    /// It left its slot and keeps what it has.
+    /// True if it left its slot and keeps its state.
     pub suspended: bool,
-    /// It was ordered to leave its slot, and has not yet.
+    /// True if it was ordered to leave its slot and has not done so yet.
     pub leaving: bool,
-    /// It is suspended, and was ordered to hand over.
+    /// True if it is suspended and was ordered to hand over.
     pub handing_over: bool,
-    /// It was killed.
+    /// True if it was killed.
     pub dying: bool,
-    /// When its worker said last how much it had read.
+    /// Time of the worker's last report of how much it had read.
     pub said: Option<Time>,
 }
 

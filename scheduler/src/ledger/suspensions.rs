@@ -1,9 +1,9 @@
 //! Reduce attempts that leave their slot before they end: suspended, resumed, handed over.
 //!
-//! A suspended attempt keeps what it has at its worker and holds no slot; it goes on there, or it writes down where it
-//! stands and the next attempt of its task goes on from there on another worker.
+//! A suspended attempt keeps its state at its worker and holds no slot. It either continues there, or it writes its
+//! state to files, from which the next attempt of its task continues on another worker.
 //!
-//! Invariants: an attempt that may publish keeps its slot; a partition stands in
+//! Invariants: an attempt that may publish keeps its slot; a partition is in
 //! [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its attempt is suspended and not handing
 //! over.
 
@@ -17,52 +17,52 @@ use crate::plan::Line;
 use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts by what can be done with their slots.
+/// Attempts by the possible changes of their slots.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Suspensions {
-    /// Live attempts that could be ordered to suspend.
+    /// Live attempts that can be ordered to suspend.
     pub(crate) suspendable: BTreeSet<AttemptId>,
-    /// Suspended attempts that can be handed over, and since when each could only go on elsewhere.
+    /// Suspended attempts that can be handed over, and since when each could only continue elsewhere.
     pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
-    /// Reduces that were ordered to go on elsewhere; some may do so already.
+    /// Reduces that were ordered to continue elsewhere. Some may have done so already.
     pub(crate) moving: BTreeSet<TaskId>,
 }
 
-/// How an attempt has its slot.
+/// How an attempt holds its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum SlotHold {
-    /// To its end: maps, and reduces that may publish or were killed.
+    /// Until its end: maps, and reduces that may publish or were killed.
     Firm,
     /// A running reduce that can be ordered to suspend.
     Suspendable,
-    /// A running reduce that was ordered to.
+    /// A running reduce that was ordered to suspend.
     Leaving,
-    /// A running reduce that was ordered to and cannot.
+    /// A running reduce that was ordered to suspend and cannot.
     Staying,
-    /// Not any more. With `stays` it cannot be handed over.
+    /// The attempt is suspended. With `stays` it cannot be handed over.
     Suspended { stays: bool },
-    /// Not any more, and it was ordered to hand over.
+    /// The attempt is suspended and was ordered to hand over.
     HandingOver,
 }
 
 impl SlotHold {
-    /// It has a slot that can be taken back, or that it is about to give back.
+    /// True if it has a slot that can be preempted or that it is about to release.
     pub(crate) fn yields(self) -> bool {
         matches!(self, SlotHold::Suspendable | SlotHold::Leaving)
     }
 
-    /// It has no slot.
+    /// True if it has no slot.
     pub(crate) fn is_parked(self) -> bool {
         matches!(self, SlotHold::Suspended { .. } | SlotHold::HandingOver)
     }
 }
 
-/// Where the next attempt of a reduce goes on.
+/// State from which the next attempt of a reduce continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Continued {
-    /// The attempt that was handed over.
+    /// Attempt that was handed over.
     pub(crate) attempt: AttemptId,
-    /// The worker that keeps what it wrote.
+    /// Worker that keeps the files it wrote.
     pub(crate) at: WorkerId,
 }
 
@@ -91,7 +91,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt has left its slot, or reports again that it is suspended because it cannot be handed over.
+    /// Handles an attempt that has left its slot, or that is still suspended because it cannot be handed over.
     pub(crate) fn suspended(&mut self, attempt: AttemptId) {
         match self.attempts.get(&attempt).map(|record| record.hold) {
             Some(SlotHold::Leaving) => self.park(attempt),
@@ -99,16 +99,16 @@ impl Ledger {
                 self.set_hold(attempt, SlotHold::Suspended { stays: true });
                 self.wait_for_slot(attempt);
             }
-            // It ended first, or this is old news.
+            // It ended first, or the report is outdated.
             _ => self.late(),
         }
     }
 
-    /// An attempt that was ordered to leave its slot keeps it.
+    /// Handles an attempt that keeps its slot although it was ordered to leave it.
     pub(crate) fn suspension_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get(&attempt).map(|record| record.hold) {
             Some(SlotHold::Leaving) => self.set_hold(attempt, SlotHold::Staying),
-            // It ended first, or this is old news.
+            // It ended first, or the report is outdated.
             _ => self.late(),
         }
     }
@@ -133,7 +133,7 @@ impl Ledger {
         self.wait_for_slot(attempt);
     }
 
-    /// A suspended attempt may be resumed, if its job is live.
+    /// Lets a suspended attempt wait for a slot, if its job is live.
     fn wait_for_slot(&mut self, attempt: AttemptId) {
         let worker = self.attempts[&attempt].worker;
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
@@ -142,7 +142,7 @@ impl Ledger {
         }
     }
 
-    /// A suspended attempt gets a slot of its worker.
+    /// Gives a suspended attempt a slot of its worker.
     pub(crate) fn resume(&mut self, attempt: AttemptId, line: Option<Line>) -> WorkerId {
         let now = self.now;
         let record = self.attempts.get_mut(&attempt).expect("suspended attempts are in the table");
@@ -164,7 +164,7 @@ impl Ledger {
         worker
     }
 
-    /// A suspended attempt is ordered to hand over.
+    /// Marks a suspended attempt as ordered to hand over.
     pub(crate) fn ask_to_hand_over(&mut self, attempt: AttemptId) -> WorkerId {
         self.set_hold(attempt, SlotHold::HandingOver);
         let worker = self.attempts[&attempt].worker;
@@ -175,7 +175,7 @@ impl Ledger {
         worker
     }
 
-    /// A suspended attempt has written down where it stands: its partition gets another home.
+    /// Handles a suspended attempt that has written its state: its partition gets another home.
     pub(crate) fn handed_over(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
         let handing = |record: &crate::ledger::attempts::Attempt| record.hold == SlotHold::HandingOver;
         if !self.attempts.get(&attempt).is_some_and(handing) {
@@ -190,7 +190,7 @@ impl Ledger {
         job.unhome(attempt.task.index, &mut self.workers, out);
     }
 
-    /// The first suspended attempt of the job that a free slot waits for, on the emptiest worker.
+    /// Returns the first suspended attempt of the job with a free slot at its worker, on the emptiest worker.
     pub(crate) fn resumable(&self, job: &Job) -> Option<AttemptId> {
         let free = |&(&worker, _): &(&WorkerId, _)| {
             self.workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Reduce))
@@ -201,7 +201,7 @@ impl Ledger {
         Some(job.current_reduce(index))
     }
 
-    /// Whether the slot that this task is to go on in on another worker is still to be taken.
+    /// True if this task is to continue on another worker and has not got a slot there yet.
     pub(crate) fn is_moving(&self, task: TaskId) -> bool {
         let Some(job) = self.jobs.get(&task.job) else { return false };
         let reduce = &job.reduces[task.index as usize];
@@ -215,7 +215,7 @@ impl Ledger {
         }
     }
 
-    /// The attempt that this one goes on from; `None` if it began from its inputs or is over.
+    /// Returns the attempt that this one continues; `None` if it started from its inputs or is over.
     pub(crate) fn continued(&self, attempt: AttemptId) -> Option<AttemptId> {
         self.attempts.get(&attempt).filter(|_| attempt.task.kind == TaskKind::Reduce)?;
         let job = self.jobs.get(&attempt.task.job)?;
@@ -223,22 +223,22 @@ impl Ledger {
         (continued.attempt.epoch < attempt.epoch).then_some(continued.attempt)
     }
 
-    /// How long the attempt has its slot.
+    /// Returns the time since which the attempt holds its slot.
     pub(crate) fn slot_since(&self, attempt: AttemptId) -> Time {
         self.attempts.get(&attempt).map_or(self.now, |record| record.since)
     }
 }
 
 impl Job {
-    /// The attempt of this reduce that runs or is suspended, or was the last to do so.
+    /// Returns the attempt of this reduce that runs or is suspended, or the last one that did.
     pub(crate) fn current_reduce(&self, index: u32) -> AttemptId {
         let tries = &self.reduces[index as usize].tries;
         assert!(0 < tries.launched, "{}: reduce {index} was never launched", self.id);
         TaskId::reduce(self.id, index).attempt(tries.current)
     }
 
-    /// What a handed-over attempt wrote is of no use any more after its successor failed like this: the successor could
-    /// not have it, or it may be what makes it fail.
+    /// Drops the files of a handed-over attempt after its successor failed: the successor could not fetch them, or they
+    /// may be the cause of the failure.
     pub(crate) fn drop_continuation(
         &mut self,
         partition: u32,

@@ -1,63 +1,63 @@
-//! One map or reduce task: its state, its tries and its commit permit.
+//! One map or reduce task: its state, its attempts and its commit permit.
 
 use crate::event::Fingerprint;
 use crate::ids::WorkerId;
 use crate::ledger::suspensions::Continued;
 
-/// Where a map stands. Legal: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed or
-/// the output was lost while somebody lacks it.
+/// State of a map. Legal changes: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed, or when
+/// the output was lost while a partition lacks it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum MapState {
     Waiting,
     /// An attempt has a slot, or is queued behind one.
     Running,
-    /// `output` is the worker that keeps it; `None` when it was published (map-only), is empty, or is lost and
-    /// lacked by no home.
+    /// `output` is the worker that keeps it. It is `None` if the output was published (map-only), is empty, or is lost
+    /// and no home lacks it.
     Done {
         output: Option<WorkerId>,
     },
 }
 
-/// Where a reduce stands. Legal: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
+/// State of a reduce. Legal changes: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
 /// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to
 /// another home.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum ReduceState {
-    /// Segments are missing, or there is no home.
+    /// Segments are missing, or it has no home.
     Gathering,
     Ready,
     Running,
-    /// Its attempt left its slot and keeps what it has.
+    /// Its attempt left its slot and keeps its state.
     Suspended,
     Done,
 }
 
-/// The tries of one task.
+/// Attempts of one task.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tries {
-    /// Attempts launched.
+    /// Number of attempts launched.
     pub(crate) launched: u32,
-    /// The epoch of the attempt that runs, or of the last one that did; 0 before the first.
+    /// Epoch of the running attempt, or of the last one; 0 before the first.
     pub(crate) current: u32,
-    /// The epoch of the backup that runs beside it.
+    /// Epoch of the running speculative attempt.
     pub(crate) backup: Option<u32>,
-    /// Backups that ended without result while the other attempt ran.
+    /// Speculative attempts that ended without a result while the other attempt ran.
     pub(crate) backups_failed: u32,
     /// Failures by user code.
     pub(crate) charged: u32,
-    /// Failures by a worker's fault or without fault, lost workers not counted.
+    /// Failures by a worker's fault or without any fault, not counting lost workers.
     pub(crate) uncharged: u32,
-    /// Attempts whose worker was lost, culprits not counted.
+    /// Attempts whose worker was lost, not counting those that caused the loss.
     pub(crate) lost: u32,
-    /// An attempt was on a worker that was lost, begun or not: no other task shares a slot's queue with the next,
-    /// so that it shows should this be the task that brings workers down.
+    /// True if an attempt was on a lost worker, started or not. The task then shares a slot's queue with no other task,
+    /// so that a task that crashes workers can be identified.
     pub(crate) alone: bool,
-    /// Memory ran out where an attempt of it ran: the next has its worker process to itself.
+    /// True if memory ran out where an attempt of the task ran. The next attempt then gets a worker process of its own.
     #[serde(default)]
     pub(crate) short_of_memory: bool,
-    /// Workers that the next try avoids, each once.
+    /// Workers that the next attempt avoids, without duplicates.
     pub(crate) avoids: Vec<WorkerId>,
-    /// The epoch that may publish; at most one at a time.
+    /// Epoch that may publish; at most one at a time.
     pub(crate) permit: Option<u32>,
 }
 
@@ -68,17 +68,17 @@ impl Tries {
         }
     }
 
-    /// Whether no attempt of the task ever failed or was on a worker that was lost.
+    /// True if no attempt of the task failed or was on a lost worker.
     pub(crate) fn unblemished(&self) -> bool {
         self.charged == 0 && self.uncharged == 0 && !self.alone
     }
 
-    /// This attempt ended without result: its permit, if it held one, goes to another.
+    /// Drops the permit of an attempt that ended without a result, if it held it.
     pub(crate) fn drop_permit(&mut self, epoch: u32) {
         self.permit.take_if(|holder| *holder == epoch);
     }
 
-    /// Whether this is the attempt that runs or ran last, or its backup.
+    /// True if this is the running or last attempt, or its speculative attempt.
     pub(crate) fn concerns(&self, epoch: u32) -> bool {
         0 < self.launched && (epoch == self.current || Some(epoch) == self.backup)
     }
@@ -88,15 +88,15 @@ impl Tries {
 pub(crate) struct MapTask {
     pub(crate) state: MapState,
     pub(crate) tries: Tries,
-    /// The worker that it was assigned to and waits for.
+    /// Worker to which the map was assigned and for which it waits.
     pub(crate) assigned: Option<WorkerId>,
-    /// Partitions that do not have their segment of this map; those of finished reduces do.
+    /// Number of partitions without their segment of this map. Finished reduces do not count.
     pub(crate) lacking: u32,
-    /// Times that a home could not read the output.
+    /// Number of times that a home could not read the output.
     pub(crate) unreadable: u32,
-    /// What the output of the last attempt that ended well consists of.
+    /// Fingerprint of the output of the last successful attempt.
     pub(crate) print: Option<Fingerprint>,
-    /// The first epoch whose output is like that: segments of earlier ones do not go with it.
+    /// First epoch with the same output. Segments of earlier epochs do not match it.
     pub(crate) alike_since: u32,
 }
 
@@ -118,13 +118,13 @@ impl MapTask {
 pub(crate) struct ReduceTask {
     pub(crate) state: ReduceState,
     pub(crate) tries: Tries,
-    /// The worker that gathers and will run it; `None` while there is none, and when done.
+    /// Worker that gathers and will run it; `None` before it is chosen, and when done.
     pub(crate) home: Option<WorkerId>,
-    /// It has left a busy home for an idle worker; it does so once.
+    /// True if it has left a busy home for an idle worker. It moves only once.
     pub(crate) moved: bool,
-    /// The maps whose segment is at the home.
+    /// Maps whose segment is at the home.
     pub(crate) gathered: Bits,
-    /// Where the next attempt, or the one that runs, goes on; `None` is from its inputs.
+    /// State from which the next or running attempt continues; `None` means from its inputs.
     pub(crate) continues: Option<Continued>,
 }
 
@@ -141,23 +141,23 @@ impl ReduceTask {
     }
 }
 
-/// How many partitions have their segment of each map at one home, those whose reduce ended there included; so that
-/// nobody looks at all partitions to learn whether one lacks a map. Maps without output do not count.
+/// Number of partitions that have their segment of each map at one home, including those whose reduce ended there. It
+/// avoids a scan of all partitions to find if one lacks a map. Maps without output do not count.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct GatheredSegments {
-    /// By map; maps beyond have come to none.
+    /// Counts by map. No partition has segments of maps beyond the end.
     segments: Vec<u32>,
     /// Reduces that ended there.
     pub(crate) ended: u32,
 }
 
 impl GatheredSegments {
-    /// Partitions, ended ones included, that have this map.
+    /// Number of partitions, ended ones included, that have this map.
     pub(crate) fn of(&self, map: u32) -> u32 {
         self.segments.get(map as usize).copied().unwrap_or(0)
     }
 
-    /// One more partition has it.
+    /// Adds a partition that has this map.
     pub(crate) fn add(&mut self, map: u32) {
         if self.segments.len() <= map as usize {
             self.segments.resize(map as usize + 1, 0);
@@ -165,13 +165,13 @@ impl GatheredSegments {
         self.segments[map as usize] += 1;
     }
 
-    /// A partition that had it has left.
+    /// Removes a partition that had this map.
     pub(crate) fn take(&mut self, map: u32) {
         self.segments[map as usize] -= 1;
     }
 }
 
-/// A set of small integers, one bit each, that knows its size.
+/// Set of small integers, one bit each, with its size.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bits {
     words: Vec<u64>,
@@ -183,7 +183,7 @@ impl Bits {
         self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Adds; answers whether it was new.
+    /// Adds an index. Returns true if it was new.
     pub(crate) fn set(&mut self, index: u32) -> bool {
         let word = index as usize / 64;
         if self.words.len() <= word {
@@ -206,7 +206,7 @@ impl Bits {
         })
     }
 
-    /// 64 to a word, the lowest first; what is beyond the last word is not in the set.
+    /// Returns the words of 64 bits, lowest first. Indexes beyond the last word are not in the set.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }

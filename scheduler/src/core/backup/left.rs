@@ -1,44 +1,45 @@
-//! How long a running attempt still takes, and whether a backup would be faster: the estimate of LATE.
+//! Estimate of the time left of a running attempt, and if a speculative attempt would be faster: the estimate of LATE.
 //!
 //! Zaharia et al., *Improving MapReduce Performance in Heterogeneous Environments*, OSDI 2008, section 4: the progress
-//! rate of an attempt is its progress score divided by the time it has run, and the time left `(1 - score) / rate`; of
-//! those slower than a threshold the one with the longest time left comes first.
+//! rate of an attempt is its progress score divided by the time it has run, and the time left is `(1 - score) / rate`.
+//! Of those slower than a threshold, the one with the longest time left comes first.
 //!
-//! Deviations: the score of a map is the share of its split that it has read, and nothing else. Attempts that tell no
-//! progress are judged by the time that they have run, and on a worker known as slow by how slow it is. Slow is an attempt
-//! that takes a number of times as long as its peers, not one of the slowest quarter, of which there is one always.
+//! Deviations: the score of a map is only the fraction of its split that it has read. Attempts without progress reports
+//! are judged by their run time and, on a slow worker, by its slowness. An attempt is slow if it takes a number of
+//! times as long as its peers, not if it is among the slowest quarter, which is never empty.
 
 use crate::units::Span;
 
-/// What is known of a running attempt.
+/// Measurements of a running attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
-    /// How long it runs.
+    /// Time since its start.
     pub(super) ran: Span,
-    /// How long it had run when it said so last, and what share of its input it had read by then.
+    /// Run time at its last progress report, and the fraction of its input read by then.
     pub(super) read: Option<(Span, f64)>,
-    /// How long the same task takes on a worker like most.
+    /// Time of the same task on a typical worker.
     pub(super) usual: Span,
-    /// How many times as long tasks take on its worker as elsewhere, as far as tasks tell that ended there.
+    /// Time of tasks on its worker relative to others, from tasks that ended there.
     pub(super) slowness: f64,
 }
 
-/// A share of the input below this tells nothing of the rate.
+/// Smallest fraction of the input from which a rate is estimated.
 const SHARE_MIN: f64 = 0.02;
 
 impl Running {
-    /// How many times as long as usual it takes, as far as anybody can tell by now.
+    /// Estimated total time divided by the usual time.
     pub(super) fn times_usual(&self) -> f64 {
         self.whole() / self.usual.seconds().max(1e-9)
     }
 
-    /// The time left, in seconds, if it is slow and a backup that begins now would end before it; else `None`.
+    /// Returns the time left in seconds if the attempt is slow and a speculative attempt started now would end first,
+    /// else `None`.
     pub(super) fn lags(&self, slow_times: f64) -> Option<f64> {
         let left = self.left();
         (slow_times <= self.times_usual() && self.usual.seconds() < left).then_some(left)
     }
 
-    /// What it takes in all, in seconds; at least as long as it has run.
+    /// Estimated total time in seconds; at least the time that it has run.
     fn whole(&self) -> f64 {
         let by_rate = self.read.filter(|(_, share)| (SHARE_MIN..1.0).contains(share));
         let by_rate = by_rate.map(|(at, share)| at.seconds() / share);
@@ -46,7 +47,7 @@ impl Running {
         by_rate.unwrap_or(by_worker).max(self.ran.seconds())
     }
 
-    /// The time left, in seconds. What should be over already takes as long again.
+    /// Estimated time left in seconds. An overdue attempt is expected to take as long again.
     fn left(&self) -> f64 {
         let (whole, ran) = (self.whole(), self.ran.seconds());
         if ran < whole { whole - ran } else { ran }

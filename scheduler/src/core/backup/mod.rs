@@ -1,9 +1,9 @@
-//! Backups: which running tasks are so slow that another attempt would end before them, and where it runs.
+//! Speculative attempts: which running tasks are slow enough for one, and where it runs.
 //!
-//! Slots that the policy has not given away in its plan may be used, a share of all at once, on workers that are not slow
-//! themselves; the task with the longest time left comes first.
+//! They may use slots that the policy left free in its plan, up to a fraction of all slots at once, on workers that are
+//! not slow themselves. The task with the longest time left comes first.
 //!
-//! What follows when one of the two ends stands in [`ledger::backups`](crate::ledger).
+//! [`ledger::backups`](crate::ledger) defines what happens when one of the two attempts ends.
 
 mod left;
 
@@ -22,23 +22,23 @@ use std::collections::BTreeSet;
 /// A running attempt that lags.
 struct Laggard {
     attempt: AttemptId,
-    /// Seconds.
+    /// Estimated time left in seconds.
     left: f64,
     usual: Span,
 }
 
-/// What a look at the running attempts has shown.
+/// Result of a search for slow attempts.
 #[derive(Default)]
 struct Look {
     laggards: Vec<Laggard>,
-    /// Workers that are slow.
+    /// Slow workers.
     slow: BTreeSet<WorkerId>,
-    /// When another attempt could turn out to lag without a word from its worker.
+    /// Time when another attempt could become slow without a report from its worker.
     again: Option<Time>,
 }
 
 impl Core {
-    /// Launches the backups that are due. Answers when to look again.
+    /// Launches speculative attempts where needed. Returns the time of the next search.
     pub(super) fn back_up(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         let limits = ledger.config.backups.clone()?;
@@ -71,8 +71,8 @@ impl Core {
 }
 
 impl Ledger {
-    /// Where the backup of this attempt begins now, if it may. That of a reduce waits for its segments at a second home,
-    /// which is chosen first.
+    /// Returns where the speculative attempt of this attempt starts now, if it may. A reduce first waits for its
+    /// segments at a second home, which is chosen here.
     fn prepare_backup(
         &mut self,
         first: AttemptId,
@@ -103,13 +103,13 @@ impl Ledger {
         }
     }
 
-    /// Backups that run, or wait for their segments.
+    /// Number of speculative attempts that run or wait for their segments.
     fn backups_begun(&self) -> usize {
         let maps = self.backups.racing.iter().filter(|task| task.kind == TaskKind::Map).count();
         maps + self.jobs.values().map(|job| job.homes.second.len()).sum::<usize>()
     }
 
-    /// The emptiest worker that is not slow and where this reduce may run as well.
+    /// Returns the emptiest worker that is not slow and where this reduce may also run.
     fn second_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
         let task = first.task;
         let job = &self.jobs[&task.job];
@@ -126,13 +126,13 @@ impl Ledger {
         self.workers.idle(task.kind).map(Worker::id).find(fits)
     }
 
-    /// How many backups may run at once.
+    /// Maximum number of speculative attempts at once.
     fn backups_max(&self, limits: &BackupLimits) -> usize {
         let slots: u32 = self.workers.sums.slots.iter().sum();
         slots.div_ceil(limits.slots_per_backup.max(1)).max(1) as usize
     }
 
-    /// Looks at every running map: its cost is that of all attempts.
+    /// Searches for slow attempts. The cost is linear in the number of attempts.
     fn look_for_laggards(&self, limits: &BackupLimits) -> Look {
         let slow_times = f64::from(limits.slow_times);
         let mut look = Look { slow: self.workers.slow.keys().copied().collect(), ..Look::default() };
@@ -157,8 +157,8 @@ impl Ledger {
         look
     }
 
-    /// What is known of an attempt that holds a slot, if enough of its peers have ended. Reduces that go on from another
-    /// attempt or are about to be suspended are left alone.
+    /// Returns the measurements of an attempt that holds a slot, if enough of its peers have ended. Reduces that
+    /// continue another attempt or are about to be suspended are excluded.
     fn running(
         &self,
         attempt: AttemptId,
@@ -181,8 +181,8 @@ impl Ledger {
         Some((job, Running { ran: record.ran + self.now.since(record.since), read, usual, slowness }))
     }
 
-    /// The emptiest worker that is not slow and on which a second attempt of this map may run; nearest to its input among
-    /// equals.
+    /// Returns the emptiest worker that is not slow and on which a speculative attempt of this map may run. Ties go to
+    /// the worker nearest to its input.
     fn backup_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
         let task = first.task;
         let job = &self.jobs[&task.job];
@@ -211,7 +211,7 @@ impl Look {
 }
 
 impl Job {
-    /// Whether this attempt is the only one of its task, and may yet turn out not to be the one that counts.
+    /// True if this attempt is the only one of its task and does not hold the permit to publish.
     fn may_be_backed_up(&self, attempt: AttemptId, limits: &BackupLimits) -> bool {
         let tries = self.tries(attempt.task);
         tries.backup.is_none() && tries.permit.is_none() && tries.backups_failed < limits.failures_max

@@ -1,23 +1,23 @@
-//! When tasks get a backup.
+//! Limits of speculative attempts.
 
 use crate::units::Span;
 
-/// Limits of backups.
+/// Limits of speculative attempts.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct BackupLimits {
-    /// One slot of so many may run a backup, and one in any case; 5.
+    /// Slots per speculative attempt: one slot of this many may run one, and at least one slot always may; 5.
     pub slots_per_backup: u32,
-    /// An attempt is slow that takes so many times as long as its peers, and a worker whose attempts do; 2.
+    /// An attempt is slow if it takes this many times as long as its peers, and so is a worker whose attempts do; 2.
     pub slow_times: u32,
-    /// Tasks of the same job and kind that must have ended well before any other counts as slow; 2.
+    /// Number of tasks of the same job and kind that must succeed before any other counts as slow; 2.
     pub peers_min: u32,
-    /// How long an attempt runs before it gets a backup; 200 ms.
+    /// Minimum run time of an attempt before a speculative attempt starts; 200 ms.
     pub run_min: Span,
-    /// Tasks that take less say nothing about the speed of their worker; 100 ms.
+    /// Tasks shorter than this are not used to judge the speed of a worker; 100 ms.
     pub judge_min: Span,
-    /// How far apart looks for slow attempts are at least; 50 ms. Each costs a little for each running attempt.
+    /// Minimum interval between searches for slow attempts; 50 ms. Each search costs a little per running attempt.
     pub look_after: Span,
-    /// Backups of one task that may fail; 2.
+    /// Maximum number of failed speculative attempts per task; 2.
     pub failures_max: u32,
 }
 

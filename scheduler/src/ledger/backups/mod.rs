@@ -1,9 +1,10 @@
-//! Backups: second attempts of tasks whose first one is slow. Whichever ends well first counts; the other is stopped.
+//! Speculative attempts: second attempts of tasks whose first attempt is slow. The first to succeed counts; the other
+//! is stopped.
 //!
-//! A backup holds a slot that nobody else wanted when it began, and policies do not see it: for them its task runs, in the
-//! slot of the first attempt. When that one fails, the backup takes its place.
+//! A speculative attempt holds a slot that had no other use when it started. Policies do not see it: for them its task
+//! runs in the slot of the first attempt. If the first attempt fails, the speculative attempt replaces it.
 //!
-//! Not here: which tasks are slow, and where their backups run (`core/backup`).
+//! `core/backup` decides which tasks are slow and where their speculative attempts run.
 //!
 //! Invariant: `racing` holds exactly the tasks with a [`Tries::backup`](crate::ledger::tasks::Tries::backup).
 
@@ -27,38 +28,38 @@ use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span, Time};
 use std::collections::BTreeSet;
 
-/// The backups of all jobs.
+/// Speculative attempts of all jobs.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Backups {
-    /// Tasks of which two attempts run.
+    /// Tasks with two running attempts.
     pub(crate) racing: BTreeSet<TaskId>,
-    /// Not before this time anybody looks for slow attempts again.
+    /// Earliest time of the next search for slow attempts.
     pub(crate) next_look: Time,
 }
 
-/// What the backups of a job have come to.
+/// Counts of a job's speculative attempts.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct BackupTally {
     pub(crate) launched: u32,
-    /// Those that ended well before the first attempt of their task did.
+    /// Number that succeeded before the first attempt of their task.
     pub(crate) won: u32,
-    /// How long they have held slots.
+    /// Total time for which they have held slots.
     pub(crate) slot_time: Span,
 }
 
-/// What an attempt that ended without result leaves behind.
+/// State of a task after one of its attempts ended without a result.
 pub(crate) enum Race {
-    /// Its task has no attempt any more.
+    /// No attempt of the task is left.
     None,
-    /// It was the backup: the first attempt goes on.
+    /// The speculative attempt ended; the first attempt continues.
     LeftByBackup,
-    /// It was the first: its backup goes on in its place.
+    /// The first attempt ended; the speculative attempt replaces it.
     LeftByFirst,
 }
 
 impl Ledger {
-    /// Starts a second attempt of a running task on a worker with a free slot; of a reduce at its second home. Two reduces
-    /// that race keep their slots.
+    /// Starts a speculative attempt of a running task on a worker with a free slot. A reduce runs at its second home.
+    /// While two attempts of a reduce run, neither can be suspended.
     pub(crate) fn launch_backup(&mut self, task: TaskId, worker: WorkerId, locality: Locality) -> AttemptId {
         let job = self.jobs.get_mut(&task.job).expect("backups are for live jobs");
         let tries = job.tries_mut(task);
@@ -83,7 +84,7 @@ impl Ledger {
         attempt
     }
 
-    /// A worker says how much a running attempt has read.
+    /// Records how much a running attempt has read, as reported by its worker.
     pub(crate) fn progressed(&mut self, attempt: AttemptId, bytes: Bytes) {
         let now = self.now;
         match self.attempts.get_mut(&attempt).filter(|record| !record.queued && !record.dying) {
@@ -92,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt that has left the table ended well: it counts, and the other one of its task is stopped.
+    /// Records the success of an attempt that has left the table. The other attempt of its task is stopped.
     pub(crate) fn win(&mut self, winner: AttemptId, started: Time, out: &mut Vec<Command>) {
         let Some(job) =
             self.jobs.get_mut(&winner.task.job).filter(|_| self.backups.racing.remove(&winner.task))
@@ -126,7 +127,7 @@ impl Ledger {
         }
     }
 
-    /// An attempt that has left the table ended without result, after it had begun at that time.
+    /// Handles an attempt that started at `started` and left the table without a result.
     pub(crate) fn leave_race(&mut self, attempt: AttemptId, started: Time, out: &mut Vec<Command>) -> Race {
         let Some(job) =
             self.jobs.get_mut(&attempt.task.job).filter(|_| self.backups.racing.remove(&attempt.task))
@@ -160,7 +161,7 @@ impl Ledger {
         Race::LeftByFirst
     }
 
-    /// A reduce runs without a rival, so that it can be suspended again, unless it may publish.
+    /// Makes a reduce that is again the only attempt of its task suspendable, unless it may publish.
     fn runs_alone(&mut self, reduce: AttemptId) {
         let permitted = |job: &crate::ledger::Job| job.tries(reduce.task).permit == Some(reduce.epoch);
         if self.jobs.get(&reduce.task.job).is_some_and(|job| !permitted(job)) {
@@ -168,7 +169,7 @@ impl Ledger {
         }
     }
 
-    /// A backup failed while the first attempt goes on, which will tell whether it was the task's fault.
+    /// Records a failed speculative attempt. The outcome of the first attempt decides if the task is at fault.
     pub(crate) fn backup_failed(&mut self, backup: AttemptId, worker: WorkerId, class: Failure) {
         let Some(job) = self.jobs.get_mut(&backup.task.job) else { return };
         job.tally.failed[class.index()] += 1;
@@ -178,7 +179,7 @@ impl Ledger {
         self.unseen.dirty.insert(backup.task.job);
     }
 
-    /// A job is over, and with it its backups.
+    /// Ends the speculative attempts of a job that is over.
     pub(super) fn end_races(&mut self, job: &mut crate::ledger::Job) {
         let (first, last) = (TaskId::map(job.id, 0), TaskId::reduce(job.id, u32::MAX));
         for task in self.backups.racing.range(first..=last).copied().collect::<Vec<_>>() {
@@ -190,7 +191,7 @@ impl Ledger {
         }
     }
 
-    /// What a task that ended well teaches of its job and its worker.
+    /// Updates the usual times of the job and the worker after a task succeeded.
     pub(crate) fn learn_usual(&mut self, task: TaskId, worker: WorkerId, end: &TaskEnd) {
         let (Some(limits), Some(job)) = (&self.config.backups, self.jobs.get_mut(&task.job)) else { return };
         let input = job.input_of(task);
@@ -204,7 +205,7 @@ impl Ledger {
         usual.add(end.took, input);
     }
 
-    /// A backup was faster than an attempt that ran there for so long, which says something of that worker too.
+    /// Updates the worker's speed with an attempt that ran for `ran` and lost to its speculative attempt.
     fn learn_of_loser(&mut self, task: TaskId, worker: WorkerId, ran: Span) {
         let (Some(limits), Some(job)) = (&self.config.backups, self.jobs.get(&task.job)) else { return };
         let usual = job.attempts.usual[task.kind as usize].span(job.input_of(task), limits.peers_min);

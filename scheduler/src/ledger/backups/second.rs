@@ -1,10 +1,10 @@
-//! Second homes: where the segments of a running reduce are gathered once more, for its backup.
+//! Second homes: workers that gather the segments of a running reduce again, for its speculative attempt.
 //!
-//! A favour to the job, no more: what a second home lacks is not made again, and whatever stands in its way ends it.
-//! Segments that came to it are counted nowhere else.
+//! A second home is optional. Maps are not run again for it, and any obstacle ends it. Segments that it received are
+//! not counted elsewhere.
 //!
-//! Invariant: only reduces that run or are suspended have one, on a live worker that is not their home; when the backup
-//! has begun, all segments are there.
+//! Invariant: only reduces that run or are suspended have a second home, on a live worker that is not their home. Once
+//! the speculative attempt has started, the second home has all segments.
 
 use crate::command::Command;
 use crate::ids::WorkerId;
@@ -12,16 +12,16 @@ use crate::ledger::jobs::Job;
 use crate::ledger::tasks::{Bits, MapState};
 use crate::ledger::workers::Workers;
 
-/// A worker that gathers a partition whose reduce runs elsewhere.
+/// Worker that gathers a partition whose reduce runs elsewhere.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SecondHome {
     pub(crate) at: WorkerId,
-    /// The maps whose segment has come.
+    /// Maps whose segment has arrived.
     pub(crate) gathered: Bits,
 }
 
 impl Job {
-    /// Lets another worker gather a partition as well; all outputs must be there.
+    /// Makes another worker gather a partition as well. All outputs must be available.
     pub(crate) fn open_second(
         &mut self,
         partition: u32,
@@ -42,7 +42,7 @@ impl Job {
         }
     }
 
-    /// Gives up the second home of a partition, if it has one.
+    /// Closes the second home of a partition, if it has one.
     pub(crate) fn close_second(&mut self, partition: u32, workers: &Workers, out: &mut Vec<Command>) {
         if let Some(second) = self.homes.second.remove(&partition).filter(|second| workers.is_live(second.at))
         {
@@ -50,7 +50,7 @@ impl Job {
         }
     }
 
-    /// Gives up the second homes that still wait for this map.
+    /// Closes the second homes that still wait for this map.
     pub(crate) fn close_seconds_without(&mut self, map: u32, workers: &Workers, out: &mut Vec<Command>) {
         let lacks = self.homes.second.iter().filter(|(_, second)| !second.gathered.get(map));
         for partition in lacks.map(|(partition, _)| *partition).collect::<Vec<_>>() {
@@ -58,24 +58,24 @@ impl Job {
         }
     }
 
-    /// Gives up the second homes on a worker that is lost.
+    /// Removes the second homes on a lost worker.
     pub(crate) fn lose_seconds(&mut self, worker: WorkerId) {
         self.homes.second.retain(|_, second| second.at != worker);
     }
 
-    /// The second home of a partition, once all segments are there.
+    /// Returns the second home of a partition once it has all segments.
     pub(crate) fn second_is_complete(&self, partition: u32) -> Option<WorkerId> {
         let second = self.homes.second.get(&partition)?;
         (second.gathered.count() as usize == self.maps.len()).then_some(second.at)
     }
 
-    /// Whether this worker, as the second home of a partition, has nothing of a map.
+    /// True if this worker, as the second home of a partition, lacks its segment of a map.
     pub(crate) fn second_lacks(&self, worker: WorkerId, map: u32, partition: u32) -> bool {
         let second = self.homes.second.get(&partition).filter(|second| second.at == worker);
         second.is_some_and(|second| !second.gathered.get(map))
     }
 
-    /// The backup of a reduce counts alone: the partition is at home where that runs.
+    /// Makes the second home of a partition its home, because only the speculative attempt of its reduce still counts.
     pub(crate) fn second_becomes_home(&mut self, partition: u32, workers: &Workers, out: &mut Vec<Command>) {
         let second = self.homes.second.remove(&partition).expect("a reduce's backup runs at its second home");
         let reduce = &mut self.reduces[partition as usize];

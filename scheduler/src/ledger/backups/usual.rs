@@ -1,18 +1,18 @@
-//! How long tasks of one job and kind usually take, by the last ones that ended well.
+//! Usual time of tasks of one job and kind, from the last ones that succeeded.
 //!
-//! Medians, so that neither one slow worker nor one tiny split counts for much.
+//! Medians are used so that a single slow worker or tiny split has little effect.
 
 use crate::units::{Bytes, Span};
 
-/// So many of the last tasks are remembered.
+/// Number of recent tasks remembered.
 const TASKS_KEPT: usize = 31;
 
-/// Times of the last tasks.
+/// Times of recent tasks.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct UsualTime {
-    /// What each took, and the bytes of its input, 0 where nobody knows.
+    /// Time and input bytes of each task; 0 bytes if the input size is unknown.
     tasks: Vec<(Span, Bytes)>,
-    /// Tasks seen so far.
+    /// Number of tasks seen so far.
     count: u32,
 }
 
@@ -26,8 +26,8 @@ impl UsualTime {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// How long a task with so much input takes on a worker like most; `None` before `peers_min` have ended. The longer
-    /// of two guesses: that all tasks take the same time, and that they take time by their input.
+    /// Returns the expected time of a task with this input on a typical worker; `None` before `peers_min` tasks have
+    /// ended. It is the longer of two estimates: a constant time per task, and a time proportional to the input.
     pub(crate) fn span(&self, input: Bytes, peers_min: u32) -> Option<Span> {
         if self.tasks.is_empty() || self.tasks.len() < peers_min as usize {
             return None;
@@ -39,7 +39,7 @@ impl UsualTime {
     }
 }
 
-/// The upper one of two in the middle; 0 of nothing.
+/// Returns the median, the upper of the two middle values for an even count; 0 if empty.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);

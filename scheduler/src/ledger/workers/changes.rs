@@ -1,4 +1,4 @@
-//! What changes on workers: they join and are lost, slots are taken and left, attempts are queued and parked.
+//! Changes of workers: joining, loss, taken and released slots, queued and parked attempts.
 
 use super::Workers;
 use crate::event::Slots;
@@ -75,7 +75,7 @@ impl Workers {
         Some(worker)
     }
 
-    /// Nothing was heard of this worker for a while, or it was heard of again. Says whether it is live.
+    /// Marks a worker as silent, or clears the mark. Returns true if the worker is live.
     pub(crate) fn fall_silent(&mut self, id: WorkerId, silent: bool) -> bool {
         let live = self.is_live(id);
         if live {
@@ -84,14 +84,14 @@ impl Workers {
         live
     }
 
-    /// The spill disks of this worker have so much room. Says whether they are full now and were not, or the other way.
+    /// Updates the free space of a worker's spill disks. Returns true if they became full or stopped being full.
     pub(crate) fn has_room(&mut self, id: WorkerId, free: Bytes, reserve: Bytes) -> bool {
         let Some(worker) = self.live.get_mut(&id) else { return false };
         let full = worker.is_full_with(free, reserve);
         std::mem::replace(&mut worker.disk_full, full) != full
     }
 
-    /// This worker is to leave in good order. Says whether that is news, of a live worker.
+    /// Starts to drain a worker. Returns true if it is live and was not draining.
     pub(crate) fn drain(&mut self, id: WorkerId, now: Time) -> bool {
         let news = self.live.get(&id).is_some_and(|worker| worker.draining.is_none());
         if news {
@@ -110,7 +110,7 @@ impl Workers {
         });
     }
 
-    /// Queues a map behind those that run.
+    /// Queues a map behind the running attempts.
     pub(crate) fn queue(&mut self, id: WorkerId, attempt: AttemptId) {
         self.change(id, |worker| {
             let full = worker.free(TaskKind::Map) == 0;
@@ -119,8 +119,8 @@ impl Workers {
         });
     }
 
-    /// The attempt leaves the worker, with its slot or its place in the queue; `quick` as when it took the
-    /// slot. Gives the one that has the slot next, which the caller judges with [`Workers::judge`].
+    /// Removes an attempt with its slot or its place in the queue; `quick` as when it took the slot. Returns the
+    /// attempt that has the slot next, which the caller judges with [`Workers::judge`].
     pub(crate) fn leave(&mut self, id: WorkerId, attempt: AttemptId, quick: bool) -> Option<AttemptId> {
         let kind = attempt.task.kind;
         self.change(id, |worker| {
@@ -132,7 +132,7 @@ impl Workers {
             worker.quick -= u32::from(quick);
             let pool = worker.pool(kind);
             worker.used[pool] -= 1;
-            // The queue holds maps, which take what is theirs.
+            // The queue holds only maps, so it only gets slots for maps.
             let next = (pool == worker.pool(TaskKind::Map)).then(|| worker.queued.pop_front()).flatten()?;
             worker.running.insert(next);
             worker.used[pool] += 1;
@@ -140,7 +140,7 @@ impl Workers {
         })
     }
 
-    /// A map ended well there after this time in its slot.
+    /// Records a map that succeeded there after this time in its slot.
     pub(crate) fn measure(&mut self, id: WorkerId, took: Span) {
         if let Some(worker) = self.live.get_mut(&id) {
             self.rates.finished(id, took.seconds());
@@ -148,7 +148,7 @@ impl Workers {
         }
     }
 
-    /// A task there took so many times as long as its peers. A worker that takes `slow_times` as long is slow.
+    /// Records a task that took this many times as long as its peers. A worker with a factor of `slow_times` is slow.
     pub(crate) fn compare(&mut self, id: WorkerId, times: f64, slow_times: u32) {
         let Some(worker) = self.live.get_mut(&id) else { return };
         let slowness = worker.slowness.map_or(times, |before| (before + times) / 2.0);
@@ -160,14 +160,14 @@ impl Workers {
         }
     }
 
-    /// A task there runs, or ran before it was stopped, for so many times as long as its peers took in all.
+    /// Records a task that runs, or ran until it was stopped, for this many times the full time of its peers.
     pub(crate) fn lags(&mut self, id: WorkerId, times: f64, slow_times: u32) {
         if self.get(id).is_some_and(|worker| worker.slowness() < times) {
             self.compare(id, times, slow_times);
         }
     }
 
-    /// So many more (or fewer) tasks of this kind wait for this worker and no other; `ready` reduces may move.
+    /// Changes the number of tasks of this kind that wait for this worker alone; `ready` reduces may move.
     pub(crate) fn await_slot(&mut self, id: WorkerId, kind: TaskKind, tasks: i32, ready: bool) {
         if self.is_live(id) {
             let pool = self.pool(kind);
@@ -182,26 +182,27 @@ impl Workers {
         }
     }
 
-    /// A running attempt leaves its slot and stays. Gives the one that has the slot next, as [`Workers::leave`].
+    /// Makes a running attempt leave its slot and stay on the worker. Returns the next attempt in the slot, as
+    /// [`Workers::leave`].
     pub(crate) fn park(&mut self, id: WorkerId, attempt: AttemptId) -> Option<AttemptId> {
         let next = self.leave(id, attempt, false);
         self.live.get_mut(&id).expect("attempts are suspended on live workers").suspended.insert(attempt);
         next
     }
 
-    /// A suspended attempt gets a slot again.
+    /// Gives a suspended attempt a slot again.
     pub(crate) fn unpark(&mut self, id: WorkerId, attempt: AttemptId) {
         self.forget_parked(id, attempt);
         self.take_slot(id, attempt, false);
     }
 
-    /// A suspended attempt is over.
+    /// Removes a suspended attempt that is over.
     pub(crate) fn forget_parked(&mut self, id: WorkerId, attempt: AttemptId) {
         let worker = self.live.get_mut(&id).expect("attempts are suspended on live workers");
         assert!(worker.suspended.remove(&attempt), "{attempt} is not suspended on {id}");
     }
 
-    /// An attempt there has its slot in another way.
+    /// Updates the counts after an attempt changed how it holds its slot.
     pub(crate) fn count_hold(&mut self, id: WorkerId, before: SlotHold, now: SlotHold) {
         let Some(worker) = self.live.get_mut(&id) else { return };
         for (counts, hold) in [
@@ -215,18 +216,18 @@ impl Workers {
         self.moved.insert(id);
     }
 
-    /// Says of an attempt that has just got a slot by waiting whether it is quick.
+    /// Records if an attempt that just got its slot from the queue is quick.
     pub(crate) fn judge(&mut self, id: WorkerId, quick: bool) {
         self.change(id, |worker| worker.quick += u32::from(quick));
     }
 
-    /// Changes what runs on a worker, and the indexes with it.
+    /// Changes a worker and updates the indexes.
     fn change<T>(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker) -> T) -> T {
         let pools = self.pools();
         let worker = self.live.get_mut(&id).expect("attempts run on live workers");
         let count = |worker: &Worker| {
             let of = |kind: TaskKind| (worker.free(kind), worker.usable(kind));
-            // A second pool that nobody uses never changes.
+            // An unused second pool never changes.
             [of(TaskKind::Map), if pools == 2 { of(TaskKind::Reduce) } else { (0, 0) }]
         };
         let (before, level) = (count(worker), worker.level());
@@ -259,17 +260,17 @@ impl Workers {
         result
     }
 
-    /// Whether the rows count this worker as idle for this kind.
+    /// True if the rows count this worker as idle for this kind.
     pub(crate) fn shown_idle(&self, id: WorkerId, kind: TaskKind) -> bool {
         self.live.get(&id).is_some_and(|worker| worker.shown_idle[worker.pool(kind)])
     }
 
-    /// Notes that the worker is informed of this job.
+    /// Records that the worker was notified of this job.
     pub(crate) fn tell(&mut self, id: WorkerId, job: JobId) {
         self.live.get_mut(&id).expect("only live workers are told of jobs").marks.jobs.insert(job);
     }
 
-    /// Drops every trace of a job that ended from these workers.
+    /// Removes a job that ended from these workers.
     pub(crate) fn forget(&mut self, job: JobId, from: impl Iterator<Item = WorkerId>) {
         for worker in from {
             if let Some(worker) = self.live.get_mut(&worker) {

@@ -1,13 +1,13 @@
-//! The live workers: hosts, slots, what runs where, and who is idle.
+//! Live workers: hosts, slots, attempts, and which workers are idle.
 //!
 //! The driver decides when a worker is lost.
 //!
-//! Slots lie in pools: one for both kinds of task, or one for each. Tables by pool have two places; when slots are
-//! unified the second is unused.
+//! Slots are in pools: one pool for both kinds of task, or one for each. Tables by pool have two places; with unified
+//! slots the second is unused.
 //!
-//! Invariant: no pool of a live worker runs more than its slots, and that of maps is full if anything is queued
-//! there; `idle` holds exactly the workers with a free slot, `behind` those without one for maps where quick attempts
-//! run.
+//! Invariant: no pool of a live worker runs more attempts than it has slots, and the pool of maps is full if any map is
+//! queued there. `idle` holds exactly the workers with a free slot. `behind` holds exactly those without a free map
+//! slot where quick attempts run.
 
 mod changes;
 
@@ -20,17 +20,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use crate::ledger::worker::KINDS;
 pub use crate::ledger::worker::Worker;
 
-/// Workers by free slots, most first, then by id.
+/// Workers by free slots, largest number first, then by id.
 type IdleWorkers = BTreeSet<(Reverse<u32>, WorkerId)>;
 
-/// Sums over the live workers, each by pool.
+/// Sums over the live workers, by pool.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PoolSums {
     pub(crate) slots: [u32; 2],
     pub(crate) free: [u32; 2],
-    /// Of [`Worker::usable`].
+    /// Sum of [`Worker::usable`].
     pub(crate) usable: [u32; 2],
-    /// Of [`Worker::awaited`].
+    /// Sum of [`Worker::awaited`].
     pub(crate) awaited: [u32; 2],
 }
 
@@ -38,41 +38,41 @@ pub(crate) struct PoolSums {
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Workers {
     pub(crate) live: BTreeMap<WorkerId, Worker>,
-    /// Those with a free slot, by pool.
+    /// Workers with a free slot, by pool.
     pub(crate) idle: [IdleWorkers; 2],
-    /// Workers that attempts may be queued on: shortest queue for its quick slots first, then by id.
+    /// Workers that maps may be queued on: shortest queue per quick slot first, then by id.
     pub(crate) behind: BTreeSet<(u64, WorkerId)>,
-    /// Those at which ready reduces wait and find no slot.
+    /// Workers at which ready reduces wait and find no slot.
     pub(crate) holding_up: BTreeSet<WorkerId>,
-    /// Those that are slow, and how many times as long as others they take.
+    /// Slow workers, with their task times relative to others.
     pub(crate) slow: BTreeMap<WorkerId, f64>,
-    /// Of every worker that ever joined, as the disk outlives the process: eight bytes each.
+    /// Hosts of all workers that ever joined, since the disk outlives the process: eight bytes each.
     pub(crate) hosts: BTreeMap<WorkerId, HostId>,
-    /// The live ones by host.
+    /// Live workers by host.
     by_host: BTreeMap<HostId, BTreeSet<WorkerId>>,
     /// Workers whose number of free slots changed since the rows were counted.
     pub(crate) moved: BTreeSet<WorkerId>,
-    /// Whether slots are in pools; every worker says the same.
+    /// True if slots are in pools. All workers must agree.
     pub(crate) pooled: bool,
-    /// What all have together.
+    /// Sums over all live workers.
     pub(crate) sums: PoolSums,
     /// Waiting maps of all jobs that are not bound to workers.
     pub(crate) unbound: u64,
     /// Sums of [`Worker::suspendable`] and [`Worker::leaving`].
     pub(crate) suspendable: u32,
     pub(crate) leaving: u32,
-    /// How fast a slot of each ends maps.
+    /// Maps per second of one slot of each worker.
     rates: ServiceRates,
 }
 
 impl Workers {
-    /// The live worker with this id.
+    /// Returns the live worker with this id.
     #[must_use]
     pub fn get(&self, id: WorkerId) -> Option<&Worker> {
         self.live.get(&id)
     }
 
-    /// Whether this worker is live.
+    /// True if this worker is live.
     #[must_use]
     pub fn is_live(&self, id: WorkerId) -> bool {
         self.live.contains_key(&id)
@@ -84,17 +84,17 @@ impl Workers {
         self.live.len()
     }
 
-    /// The live workers by id.
+    /// Returns the live workers by id.
     pub fn iter(&self) -> impl Iterator<Item = &Worker> {
         self.live.values()
     }
 
-    /// Workers with a free slot for this kind: those with most free slots first, then by id.
+    /// Returns the workers with a free slot for this kind: largest number of free slots first, then by id.
     pub fn idle(&self, kind: TaskKind) -> impl Iterator<Item = &Worker> {
         self.idle[self.pool(kind)].iter().map(|(_, id)| &self.live[id])
     }
 
-    /// How many times as long as elsewhere tasks take there, if that makes a difference; else 1.
+    /// Returns the time of tasks there relative to other workers if the worker is slow, else 1.
     pub(crate) fn delay(&self, id: WorkerId) -> f64 {
         self.slow.get(&id).copied().unwrap_or(1.0)
     }
@@ -105,45 +105,45 @@ impl Workers {
         self.idle[self.pool(kind)].len()
     }
 
-    /// Workers without a free slot that may get one more map to run afterwards, when at most `depth` are
-    /// queued behind each slot: those with the shortest queue first, then by id.
+    /// Returns the workers without a free slot that may get one more queued map, with at most `depth` maps per slot:
+    /// shortest queue first, then by id.
     pub fn behind(&self, depth: u32) -> impl Iterator<Item = &Worker> {
         self.behind.range(..(Self::level_of(depth), WorkerId(0))).map(|(_, id)| &self.live[id])
     }
 
-    /// The [`Worker::level`] at which so many are queued behind each slot.
+    /// Returns the [`Worker::level`] at which this many maps are queued behind each slot.
     pub(crate) fn level_of(depth: u32) -> u64 {
         u64::from(depth) << LEVEL_BITS
     }
 
-    /// The machine of a worker, also of one that is lost; `None` if it never joined.
+    /// Returns the machine of a live or lost worker; `None` if it never joined.
     #[must_use]
     pub fn host(&self, id: WorkerId) -> Option<HostId> {
         self.hosts.get(&id).copied()
     }
 
-    /// The live workers on this machine.
+    /// Returns the live workers on this machine.
     pub(crate) fn at_host(&self, host: HostId) -> impl Iterator<Item = WorkerId> {
         self.by_host.get(&host).into_iter().flatten().copied()
     }
 
-    /// Where the slots for this kind stand in tables by pool.
+    /// Returns the index of the pool for this kind in tables by pool.
     pub(crate) fn pool(&self, kind: TaskKind) -> usize {
         usize::from(self.pooled && kind == TaskKind::Reduce)
     }
 
-    /// Slots for this kind of all workers.
+    /// Number of slots for this kind on all workers.
     pub(crate) fn slots_of(&self, kind: TaskKind) -> u32 {
         self.sums.slots[self.pool(kind)]
     }
 
-    /// Slots for this kind that no attempt holds.
+    /// Number of free slots for this kind on all workers.
     pub(crate) fn free_of(&self, kind: TaskKind) -> u32 {
         self.sums.free[self.pool(kind)]
     }
 
-    /// Whether any task of this kind could start somewhere as far as slots go: there is a free slot, and tasks that
-    /// could take it wait, at its worker or anywhere.
+    /// Upper bound of the tasks of this kind that could start: limited by free slots, and by the tasks that wait for
+    /// their worker or for any.
     pub(crate) fn startable(&self, kind: TaskKind) -> u32 {
         let pool = self.pool(kind);
         let anywhere = 0 < self.unbound && pool == self.pool(TaskKind::Map);
