@@ -1,4 +1,4 @@
-//! Fields whose form is JSON alone, inside what is written in the encoding of the wire.
+//! Serialization of fields that exist only as JSON, within the binary encoding of the wire.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::ser::Error as _;

@@ -1,4 +1,4 @@
-//! Attempts that ended, came back or were suspended, as their workers say.
+//! Attempts that ended, came back or were suspended, as reported by their workers.
 
 use super::super::translate;
 use super::MasterState;
@@ -14,13 +14,13 @@ use gristmill_worker::objects::{attempt_object_name, is_url};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, MasterFrame, Part};
 use gristmill_worker::segment::OutputPrint;
 
-/// Attempts of one task whose part could not be written, after which the output counts as one that cannot be.
+/// Number of attempts of one task whose part could not be written, after which the output counts as unwritable.
 const OUTPUT_TRIES_MAX: u32 = 3;
 
-/// Said of an attempt that ended well just before it was stopped.
+/// Message for an attempt that succeeded just before it was stopped.
 const OTHER_COUNTS: &str = "another attempt of its task ended before it";
 
-/// An attempt that its worker says has ended, with what it did.
+/// An ended attempt, with its worker's report.
 pub(super) struct EndedAttempt {
     pub(super) attempt: AttemptId,
     pub(super) worker: WorkerId,
@@ -34,7 +34,7 @@ impl EndedAttempt {
 }
 
 impl MasterState {
-    /// A map attempt says that it has put out its pairs.
+    /// Enters that a map attempt has produced its output.
     pub(super) fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputPrint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
@@ -42,7 +42,7 @@ impl MasterState {
         }
         let live = self.jobs.get(&attempt.task.job).is_some_and(|job| !job.state.ended());
         if live && self.core.is_dying(attempt) {
-            // It may have ended before it was told to stop, or have lost that order with its connection.
+            // It may have ended before the kill order arrived, or have lost that order with its connection.
             self.queue(ended.worker, &MasterFrame::Kill { attempt });
             return self.attempt_failed(now, ended, FailureClass::Cancelled, OTHER_COUNTS);
         }
@@ -56,7 +56,7 @@ impl MasterState {
         self.hold_to_quota(attempt.task.job);
     }
 
-    /// An attempt says that it has built its part.
+    /// Enters that an attempt has built its part.
     pub(super) fn part_reported(&mut self, now: Time, mut ended: EndedAttempt, part: Part, stamp: FileStamp) {
         let attempt = ended.attempt;
         if !self.publishes(attempt) {
@@ -83,7 +83,8 @@ impl MasterState {
         }
     }
 
-    /// Enters the records that an attempt of a map has left out. Says which one is too many for the job, if one is.
+    /// Enters the records skipped by an attempt of a map. Returns a description of the record that exceeds the job's
+    /// maximum, if there is one.
     fn too_many_bad_records(&mut self, ended: &mut EndedAttempt) -> Option<String> {
         let task = ended.attempt.task;
         let job = self.jobs.get_mut(&task.job).filter(|job| !job.state.ended())?;
@@ -97,13 +98,13 @@ impl MasterState {
         Some(error.to_string())
     }
 
-    /// Whether an attempt makes a part: a reduce, or a map of a job without reduces.
+    /// True if an attempt builds a part: a reduce, or a map of a job without reduces.
     fn publishes(&self, attempt: AttemptId) -> bool {
         let job = self.jobs.get(&attempt.task.job);
         attempt.task.kind == TaskKind::Reduce || job.is_some_and(|job| job.submission.reduces == 0)
     }
 
-    /// An attempt ended with what its kind does not make.
+    /// Fails an attempt that ended with a result that its kind does not produce.
     fn refuse_result(&mut self, now: Time, ended: EndedAttempt, what: &str) {
         let message = format!("its worker reported {what}, which such an attempt does not make");
         self.attempt_failed(now, ended, FailureClass::Worker, &message);
@@ -117,12 +118,12 @@ impl MasterState {
         let (live, empty) = (!job.state.ended(), report.bytes_out == 0);
         job.records.mapped(attempt, now, report, offset, (live, same_host));
         if live && empty {
-            // Nobody fetches what is empty: it is everywhere at once.
+            // Empty segments are not fetched: they count as fetched everywhere at once.
             job.records.sums.totals.shuffle_segments += u64::from(job.submission.reduces);
         }
         if live && job.records.maps_succeeded == job.maps {
             job.times.maps_done = Some(now);
-            // Of a map that ran again something was lacking.
+            // If a map ran again, data was missing, so the shuffle is not done.
             job.times.shuffle_done = None;
         }
         job.report_left_out_counters(now);
@@ -148,12 +149,12 @@ impl MasterState {
                 job.handed_over.done(attempt.task);
             }
         }
-        // What was not asked for does not count; the core sees it likewise.
+        // A part without a permit does not count; the core decides the same.
         if !live || job.output.permits.get(&attempt.task) != Some(&attempt) {
             return;
         }
         job.output.permits.remove(&attempt.task);
-        // Files are named here, whatever the worker calls its own.
+        // Files are named here; the worker's own name is ignored.
         let parts = if job.submission.reduces == 0 { job.maps } else { job.submission.reduces };
         part.name = part_name(attempt.task.index, parts, job.submission.part_format);
         if is_url(&job.submission.output.to_text()) {
@@ -181,7 +182,7 @@ impl MasterState {
         message: &str,
     ) {
         if class == FailureClass::Input {
-            // It names the one that is too many.
+            // This names the record that exceeds the maximum.
             self.too_many_bad_records(&mut ended);
         }
         let EndedAttempt { attempt, worker: from, report } = ended;
@@ -206,7 +207,7 @@ impl MasterState {
             let tries = job.output.failures.entry(attempt.task).or_default();
             *tries += 1;
             if *tries < OUTPUT_TRIES_MAX {
-                // A disk that has an error once, or on one machine: tried again elsewhere.
+                // A transient disk error, or one of a single machine: the task is retried elsewhere.
                 return job.touch();
             }
             let detail = Some(format!("{attempt} on {from}: {message}"));
@@ -226,7 +227,7 @@ impl MasterState {
         }
     }
 
-    /// A queued attempt came back before it began.
+    /// Enters that a queued attempt came back before it started.
     pub(super) fn returned(&mut self, now: Time, attempt: AttemptId) {
         self.events.push(Event::AttemptReturned { attempt });
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };

@@ -1,6 +1,6 @@
-//! The bad records of one job: which its maps have left out, and whether that is too many.
+//! Bad records of one job: those skipped by its maps, and the check against the maximum.
 //!
-//! Each map counts once, with what its last attempt said: attempts of a map read the same records.
+//! Each map counts once, with the report of its last attempt, because attempts of a map read the same records.
 
 use crate::api::NamedBadRecord;
 use gristmill_worker::clean;
@@ -8,16 +8,16 @@ use gristmill_worker::input::FileBadRecords;
 use gristmill_worker::input::bad_records::{REASON_BYTES_MAX, count};
 use std::collections::BTreeMap;
 
-/// What maps have left out.
+/// Bad records skipped by the maps of one job.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct JobBadRecords {
     by_map: BTreeMap<u32, Vec<FileBadRecords>>,
-    /// Of all maps.
+    /// Number of bad records of all maps.
     total: u64,
 }
 
 impl JobBadRecords {
-    /// Enters what an attempt of a map has left out. Answers the first record that is more than `max`, if there is one.
+    /// Enters the records skipped by an attempt of a map. Returns the first record beyond `max`, if there is one.
     pub(super) fn enter(
         &mut self,
         map: u32,
@@ -37,21 +37,21 @@ impl JobBadRecords {
         too_many
     }
 
-    /// All of them, in input order.
+    /// All bad records, in input order.
     pub(super) fn named(&self) -> Vec<NamedBadRecord> {
         self.by_map.values().flat_map(|files| named(files)).collect()
     }
 
-    /// How many there are.
+    /// Number of bad records.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 }
 
-/// Longest path of a file with bad records, bytes: that of the system.
+/// Longest path of a file with bad records, bytes: the limit of the operating system.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Cuts texts that a worker reports, before they are written down.
+/// Cuts texts reported by a worker before they are written down.
 pub(super) fn shorten(files: &mut [FileBadRecords]) {
     let cut = |text: &mut String, most| text.truncate(text.floor_char_boundary(most));
     for file in files {
@@ -60,7 +60,7 @@ pub(super) fn shorten(files: &mut [FileBadRecords]) {
     }
 }
 
-/// Leaves out what is more than `max`: a worker may say what it likes.
+/// Drops the records beyond `max`: the number comes from a worker and is not trusted.
 fn clip(files: &mut Vec<FileBadRecords>, max: u64) {
     let mut left = usize::try_from(max).unwrap_or(usize::MAX);
     for file in files.iter_mut() {

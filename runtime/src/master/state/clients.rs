@@ -1,4 +1,4 @@
-//! Clients of attached jobs that lose the way to the master, or whose master is replaced, and find it again.
+//! Clients of attached jobs that lose their connection to the master, or whose master is replaced, and reconnect.
 
 use super::super::recovery::RecoveryNote;
 use super::MasterState;
@@ -8,23 +8,23 @@ use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
-/// How a client has reached its master.
+/// Connection by which a client has reached its master.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ClientWay {
-    /// On one machine.
+    /// On the same machine.
     Local,
     /// Over a network, which may break, and from a machine that may sleep.
     Network,
 }
 
 impl MasterState {
-    /// Attached jobs whose client this master has not given up, and which has not closed the output.
+    /// Attached jobs whose client is not lost and has not closed the output.
     pub(crate) fn attended(&self) -> Vec<JobId> {
         let attended = |job: &super::JobEntry| job.followers.client && !*job.output.closed.borrow();
         self.jobs.iter().filter(|(_, job)| attended(job)).map(|(id, _)| *id).collect()
     }
 
-    /// The way to the client of this job is gone; returns since when, which the next master goes on from.
+    /// Enters that this job's client is disconnected. Returns since when; the next master continues from that time.
     pub(crate) fn client_away(&mut self, now: Time, job: JobId) -> Time {
         let Some(entry) = self.jobs.get_mut(&job) else { return now };
         if entry.followers.away.is_none() {
@@ -34,7 +34,8 @@ impl MasterState {
         entry.followers.away.unwrap_or(now)
     }
 
-    /// How the client of this job might come back; `None` if it need not, or nobody could come back to such a master.
+    /// Connection by which the client of this job may return. `None` if it need not, or if this master is not
+    /// recoverable.
     pub(crate) fn client_returns(&self, job: JobId) -> Option<ClientWay> {
         let entry = self.jobs.get(&job).filter(|_| self.journal.is_recoverable())?;
         let waited_for = entry.followers.client && !*entry.output.closed.borrow();
@@ -44,16 +45,16 @@ impl MasterState {
         })
     }
 
-    /// True if the job with this key is here.
+    /// True if a job with this key exists here.
     pub(crate) fn has_key(&self, key: &Secret) -> bool {
         self.jobs.values().any(|job| job.keys.permits == *key)
     }
 
-    /// Somebody has submitted a job with this key, and may not have been told its number. Answers the job, where its
-    /// changes are announced, and whether that client still closes its output.
+    /// Finds the job that a client submitted with this key. The client may not have received its number. Returns the
+    /// job, the channel on which its changes are announced, and if that client still closes its output.
     ///
     /// # Errors
-    /// A key of no job that is here.
+    /// A key that belongs to no job here.
     pub(crate) fn attend(&mut self, key: &Secret) -> Result<(JobId, watch::Receiver<bool>, bool), ApiError> {
         let found = self.jobs.iter_mut().find(|(_, job)| job.keys.permits == *key);
         let Some((id, job)) = found else {

@@ -1,4 +1,4 @@
-//! Who decides, by name, and how others take over while jobs run.
+//! The deciders by name, and their replacement while jobs run.
 
 use super::MasterState;
 use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange};
@@ -9,26 +9,26 @@ use gristmill_scheduler::core::PolicyPanics;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::Time;
 
-/// Who decides, and what makes others.
+/// Names of the current deciders, and the registry that creates others.
 pub(crate) struct LiveDeciders {
-    /// Makes policies and placements.
+    /// Creates policies and placements.
     pub registry: Registry,
-    /// As text.
+    /// Names and parameters as text.
     pub names: DeciderNames,
 }
 
 impl MasterState {
-    /// Who decides now.
+    /// Names of the current deciders.
     pub(crate) fn deciders(&self) -> &DeciderNames {
         &self.deciders.names
     }
 
-    /// How often the policy panicked, so that `fifo` decided.
+    /// Panics of the policy, after which `fifo` decided instead.
     pub(crate) fn policy_panics(&self) -> &PolicyPanics {
         self.core.policy_panics()
     }
 
-    /// Says that the policy panicked: the first time, and at the second, fourth, eighth and so on.
+    /// Reports panics of the policy: the first, second, fourth, eighth and so on.
     pub(super) fn report_policy_panics(&mut self) {
         let PolicyPanics { count, last } = self.core.policy_panics();
         // Another policy counts from 0.
@@ -39,10 +39,10 @@ impl MasterState {
         self.policy_panics_reported = *count;
     }
 
-    /// From now on others decide; what runs goes on.
+    /// Replaces the deciders. Running tasks continue.
     ///
     /// # Errors
-    /// Names or parameters that make none, or one that cannot decide live; then nothing has changed.
+    /// Invalid names or parameters, or a decider that cannot decide live. Nothing has changed then.
     pub(crate) fn change_policy(&mut self, now: Time, change: PolicyChange) -> Result<(), ApiError> {
         let policy = change.policy.unwrap_or_else(|| self.deciders.names.policy.clone());
         let placement = change.placement.unwrap_or_else(|| self.deciders.names.placement.clone());
@@ -51,7 +51,7 @@ impl MasterState {
         let made = registry.make_policy(&policy).map_err(|reason| refuse(ErrorCode::Policy, reason))?;
         let made_placement =
             registry.make_placement(&placement).map_err(|reason| refuse(ErrorCode::Placement, reason))?;
-        // What came before was decided by those who decided then.
+        // Earlier facts are decided by the earlier deciders.
         self.settle(now);
         self.core.decide_by(made, made_placement);
         tracing::info!(%policy, %placement, "others decide from now on");
@@ -66,11 +66,11 @@ impl MasterState {
         Ok(())
     }
 
-    /// From now on the estimator knows this and nothing else.
+    /// Replaces the memory of the estimator.
     ///
     /// # Errors
-    /// While jobs are live, whose sizes it has told already; another estimator's memory, or none; then nothing has
-    /// changed.
+    /// Live jobs, whose sizes it has already estimated, or the memory of another estimator or of none. Nothing has
+    /// changed then.
     pub(crate) fn restore_memory(&mut self, now: Time, memory: EstimatorMemory) -> Result<(), ApiError> {
         let refuse = |message| Err(ApiError { code: ErrorCode::Estimator, message });
         let estimator = self.deciders.names.estimator.clone();

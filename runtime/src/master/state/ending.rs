@@ -1,4 +1,5 @@
-//! How jobs end: cancelled, left by their client, done; and who closes their output before they count as ended.
+//! Ends of jobs: cancelled, abandoned by their client or done, and the closing of their output before they count as
+//! ended.
 
 use super::super::kept_job::KeptJob;
 use super::super::recovery::RecoveryNote;
@@ -13,35 +14,35 @@ use gristmill_scheduler::units::Time;
 use gristmill_worker::clean;
 use tokio::sync::watch;
 
-/// An output that the master itself has to finish or abandon.
+/// An output that the master has to finish or abandon.
 pub(crate) struct Closing {
     /// The job, which ends when this is done.
     pub job: JobId,
-    /// Its submission, which names the output; without inputs. Nothing is open until the output is closed.
+    /// Its submission without inputs, which names the output. No file is open until the output is closed.
     pub submission: Box<Submission>,
-    /// What `_SUCCESS` says; `None`: abandon the output.
+    /// Content of `_SUCCESS`; `None` to abandon the output.
     pub success: Option<Success>,
     /// Where the parts of the job were built.
     pub built: Vec<BuiltPart>,
-    /// Its client or master died, and may have closed the output before.
+    /// True if its client or master died, and may have closed the output before.
     pub left: bool,
 }
 
 impl MasterState {
-    /// Somebody wants a job to stop. Answers whether there is such a job.
+    /// Cancels a job. Returns true if the job exists.
     pub(crate) fn cancel(&mut self, job: JobId) -> bool {
         self.events.push(Event::JobCancelled { job });
         self.jobs.contains_key(&job)
     }
 
-    /// The client that a job depends on is gone.
+    /// Enters that the client on which a job depends is gone.
     pub(crate) fn client_lost(&mut self, job: JobId) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         entry.followers.client = false;
         self.journal.keep(|| RecoveryNote::ClientLost { job });
         let Some(entry) = self.jobs.get(&job) else { return };
         if entry.state.ended() {
-            // It ended while its client was already gone: nobody has closed its output.
+            // The job ended while its client was already gone, and its output is still open.
             if !*entry.output.closed.borrow() {
                 self.close_for_client(job);
             }
@@ -50,7 +51,8 @@ impl MasterState {
         }
     }
 
-    /// The core is done with a job. If no client closes its output, it ends when the master has done so.
+    /// Enters that the core is done with a job. If no client closes its output, the job ends when the master has closed
+    /// it.
     pub(super) fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
         self.pending.learned = true;
         let backups = self.core.job(id).map(|job| job.attempts.backups).unwrap_or_default();
@@ -65,7 +67,7 @@ impl MasterState {
         }
     }
 
-    /// Has the output of a job closed that is over for the core; `left` if another master may have done so.
+    /// Closes the output of a job that is over for the core. `left` is true if another master may have closed it.
     pub(super) fn close_output(&mut self, now: Time, id: JobId, outcome: Outcome, left: bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let submission = job.submission_without_inputs();
@@ -76,7 +78,7 @@ impl MasterState {
         self.pending.closings.push(Closing { job: id, submission, success, built: status.built, left });
     }
 
-    /// Closes the output of a job that ended well or badly and whose client died before it had done so.
+    /// Closes the output of an ended job whose client died before it had done so.
     fn close_for_client(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).filter(|_| !self.reliving) else { return };
         let outcome = match job.state {
@@ -86,7 +88,7 @@ impl MasterState {
         self.close_output(Time::ZERO, id, outcome, outcome == Outcome::Succeeded);
     }
 
-    /// The client that follows a job has closed its output, or could not.
+    /// Enters that the client that follows a job has closed its output, or failed to.
     pub(crate) fn client_closed(&mut self, now: Time, id: JobId, failed: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.state.ended()) else { return };
         if *job.output.closed.borrow() {
@@ -101,12 +103,12 @@ impl MasterState {
         self.register_end(now, id);
     }
 
-    /// Where it is announced that the client has closed the output of a job.
+    /// Channel on which the client's closing of a job's output is announced.
     pub(crate) fn output_closed(&self, job: JobId) -> Option<watch::Receiver<bool>> {
         self.jobs.get(&job).map(|job| job.output.closed.subscribe())
     }
 
-    /// The output of a job has been finished or abandoned.
+    /// Enters that the output of a job has been finished or abandoned.
     pub(crate) fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         self.journal.keep(|| RecoveryNote::Closed { at: now, job, failed: failed.as_deref() });
@@ -137,7 +139,7 @@ impl MasterState {
         }
     }
 
-    /// A job has ended, and stays so; the register knows.
+    /// Ends a job for good, and writes the end to the register.
     fn end(&mut self, now: Time, id: JobId, outcome: Outcome) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.end(now, outcome);
@@ -145,17 +147,17 @@ impl MasterState {
         let open = job.output_is_open();
         self.ended.insert((now, id));
         self.promise_end(id);
-        // A success without output is none: that of a client is written down once it has closed the output.
+        // A success requires an output. If the client closes it, the success is written down after that.
         if !open {
             self.register_end(now, id);
         }
     }
 
-    /// Writes into the register how a job has ended.
+    /// Writes the end of a job to the register.
     fn register_end(&mut self, now: Time, id: JobId) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let notified = job.followers.notified.get();
-        // The register says how it is, not what is told.
+        // The register holds the actual state, not the reported one.
         let kept_back = std::mem::take(&mut job.end_is_kept_back);
         let status = job.status(now, id, StatusContext::default());
         let whole = StatusContext { parts: true, ..StatusContext::default() };
@@ -169,13 +171,13 @@ impl MasterState {
         self.register.ended(|| Some(status));
     }
 
-    /// The master ends in order, and everything that it had in hand has been given up.
+    /// Closes the register when the master ends in order and all its work has been given up.
     pub(crate) fn close_register(&mut self) {
         self.register.close();
     }
 
-    /// Outputs that are to be abandoned as the master ends: of jobs that will not end any more because of that, and of
-    /// those that ended badly without word of their client, which may have died before it had abandoned them.
+    /// Outputs to abandon as the master ends: those of jobs that will no longer end because of that, and of failed jobs
+    /// whose client has not reported. Such a client may have died before it abandoned the output.
     pub(crate) fn unfinished(&self) -> Vec<ClaimedOutput> {
         let unheard = |job: &JobEntry| {
             job.submission.attached && job.state != JobState::Succeeded && !*job.output.closed.borrow()
@@ -188,7 +190,7 @@ impl MasterState {
     }
 }
 
-/// The output of a job whose client does not close it, if this master sees it.
+/// Opens the output of a job whose client does not close it, if this master can reach it.
 fn adopted(submission: &Submission) -> Option<ClaimedOutput> {
     match ClaimedOutput::adopt(submission, None) {
         Ok(output) => Some(output),

@@ -1,4 +1,4 @@
-//! How large jobs looked while they ran, and whether their deadlines looked feasible when they came.
+//! Estimates of job sizes over time, and of the feasibility of deadlines at arrival.
 
 use super::MasterState;
 use crate::api::{DeadlineOutlook, ESTIMATES_MAX, EstimateRecord};
@@ -8,18 +8,18 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::{Span, Time};
 
-/// The estimates of one job over time, thinned as they become many.
+/// Estimates of one job over time, thinned as they become many.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Estimates {
     records: Vec<EstimateRecord>,
-    /// One of two to the power of this many is kept.
+    /// Exponent of the thinning: one estimate of two to the power of this is kept.
     thinned: u32,
-    /// Left out since the last that was kept.
+    /// Number of estimates dropped since the last one kept.
     skipped: u32,
 }
 
 impl Estimates {
-    /// Whether the next one is to be kept; counts it if not.
+    /// True if the next estimate is to be kept; counts it otherwise.
     fn wants(&mut self) -> bool {
         let skip = self.skipped + 1 < 1 << self.thinned;
         self.skipped = if skip { self.skipped + 1 } else { 0 };
@@ -38,14 +38,14 @@ impl Estimates {
         self.records.push(record);
     }
 
-    /// Those that were kept, in the order of time.
+    /// Estimates that were kept, in the order of time.
     pub(super) fn records(&self) -> Vec<EstimateRecord> {
         self.records.clone()
     }
 }
 
 impl MasterState {
-    /// Looks at the sizes of jobs whose tasks finished in this instant, and at the deadlines of those that arrived.
+    /// Samples the sizes of jobs whose tasks finished in this instant, and the deadlines of jobs that arrived.
     pub(super) fn sample_estimates(&mut self, now: Time) {
         let mut last = None;
         for at in 0..self.events.len() {
@@ -60,7 +60,7 @@ impl MasterState {
                 }
                 _ => continue,
             };
-            // Facts of one job mostly come together.
+            // Facts of one job mostly follow each other.
             if last.replace(job) != Some(job) {
                 self.sample(now, job);
             }
@@ -90,7 +90,7 @@ impl MasterState {
     }
 }
 
-/// An outlook as people read it.
+/// Converts an outlook to the form shown to users.
 fn in_words(span: Span, outlook: &core::Outlook) -> DeadlineOutlook {
     let seconds = span.seconds();
     let needs = format!(

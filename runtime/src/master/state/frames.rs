@@ -1,7 +1,7 @@
-//! What workers say, entered: each frame becomes a fact for the core and numbers of its job.
+//! Frames of workers: each becomes a fact for the core, and numbers of its job.
 //!
-//! A worker is believed about what it holds: attempts that it was told to run and whose end it has not said, partitions
-//! whose home it is. What it says of others changes nothing.
+//! A worker's report is accepted for what it holds: attempts that it was ordered to run and has not ended, and
+//! partitions whose home it is. Reports about anything else change nothing.
 
 use super::super::recovery::RecoveryNote;
 use super::super::translate;
@@ -20,12 +20,12 @@ use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
 use std::collections::BTreeSet;
 
-/// Progress of an attempt is told once it has run so long, and then again when it has run longer by one part in
-/// [`PROGRESS_PARTS`].
+/// Run time after which an attempt's progress is first reported. It is reported again each time the run time has grown
+/// by one part in [`PROGRESS_PARTS`].
 const PROGRESS_FIRST: Span = Span::milliseconds(200);
 const PROGRESS_PARTS: u64 = 4;
 
-/// A transfer that failed, as its home says.
+/// A failed transfer, as reported by its home.
 struct FailedFetch {
     home: WorkerId,
     holder: WorkerId,
@@ -35,7 +35,7 @@ struct FailedFetch {
 }
 
 impl MasterState {
-    /// Enters that a worker has said something, and writes down what counts.
+    /// Notes a sign of life of a worker, and writes down frames that count.
     fn hear(&mut self, now: Time, from: WorkerId, frame: &mut WorkerFrame) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.last_heard = now;
@@ -49,7 +49,7 @@ impl MasterState {
         }
     }
 
-    /// A frame from a worker.
+    /// Handles a frame of a worker.
     pub(crate) fn frame(&mut self, now: Time, from: WorkerId, mut frame: WorkerFrame) {
         if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
             return self.heed_given_up(now, from, frame);
@@ -118,25 +118,25 @@ impl MasterState {
         }
     }
 
-    /// What a master does that has no fence around workers that it has given up.
+    /// Handles a frame of a lost worker like a master without a fence would.
     fn heed_given_up(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
         if let WorkerFrame::PartFinished { attempt, part, stamp, report } = frame {
             self.part_reported(now, EndedAttempt { attempt, worker: from, report }, part, stamp);
         }
     }
 
-    /// User code has written something.
+    /// Stores output of user code.
     fn logged(&mut self, from: WorkerId, attempt: Option<AttemptId>, bytes: &[u8]) {
         let Some(worker) = self.workers.get(&from) else { return };
         if attempt.is_some_and(|attempt| !worker.running.contains_key(&attempt)) {
             return;
         }
-        // Output that no single attempt wrote is kept with every job that runs there.
+        // Output of an unknown attempt is kept with every job that runs there.
         let mut jobs: Vec<JobId> = match attempt {
             Some(attempt) => vec![attempt.task.job],
             None => worker.running.keys().map(|attempt| attempt.task.job).collect(),
         };
-        // They are in order.
+        // The jobs are sorted.
         jobs.dedup();
         for job in jobs {
             if let Some(job) = self.jobs.get_mut(&job) {
@@ -177,8 +177,8 @@ impl MasterState {
         }
     }
 
-    /// Tells the core how much a map has read, where that matters: not of those that are soon over, and of a long one ever
-    /// more rarely, so that it costs a few facts however long the map runs.
+    /// Reports to the core how much a map has read, where that matters. Short maps are not reported, and long ones at
+    /// ever longer intervals, so that a map costs few facts however long it runs.
     fn progressed(&mut self, now: Time, attempt: AttemptId, bytes: u64) {
         let known = self.core.attempt(attempt).filter(|_| attempt.task.kind == TaskKind::Map);
         let Some(known) = known.filter(|known| self.core.makes_backups() && !known.queued && !known.dying)
@@ -215,7 +215,8 @@ impl MasterState {
             *sum = sum.saturating_add(bytes);
             entry.records.sums.totals.shuffle_segments += at_home as u64;
             entry.came_damaged(now, (holder, home), resent);
-            // A worker's clock tells well how long it took; it cannot have ended after it was told of, so the whole is moved.
+            // A worker's clock measures durations well. A transfer cannot have ended after it was reported, so the
+            // whole interval is moved.
             let late_ns = ended_ns.saturating_sub(now.0);
             entry.records.fetched(FetchRecord {
                 map,
@@ -247,7 +248,7 @@ impl MasterState {
     }
 }
 
-/// Texts that come with a frame are cut as they are where they are shown, before it is written down.
+/// Cuts the texts of a frame to the lengths at which they are shown, before the frame is written down.
 fn shorten(frame: &mut WorkerFrame) {
     if let WorkerFrame::MapFinished { report, .. }
     | WorkerFrame::PartFinished { report, .. }
@@ -263,7 +264,7 @@ fn shorten(frame: &mut WorkerFrame) {
         // Files are named by the master.
         WorkerFrame::PartFinished { part, .. } => {
             part.name = String::new();
-            // One more than there may be, so that the part is still refused when it is published.
+            // One more than the maximum is kept, so that the part is still refused when it is published.
             part.named.truncate(NAMED_OUTPUTS_MAX + 1);
         }
         _ => {}

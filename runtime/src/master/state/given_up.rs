@@ -1,6 +1,6 @@
-//! Workers that were given up because nothing was heard of them: their processes may be there still, and stand still.
+//! Workers lost because of their silence. Their processes may still exist, suspended.
 //!
-//! For people who ask what is wrong; nothing is decided by it. Not here: workers that left, or whose end was told.
+//! For diagnosis only; no decision depends on it. Workers that left, or whose end was reported, are excluded.
 
 use super::MasterState;
 use crate::api::GivenUpWorker;
@@ -10,18 +10,19 @@ use gristmill_worker::http::Secret;
 use gristmill_worker::protocol::{Hello, ended_proof};
 use std::collections::VecDeque;
 
-/// Workers that are told; the one given up longest ago makes room.
+/// Maximum number of workers listed; the oldest one is dropped.
 const TOLD_MAX: usize = 64;
 
-/// How long each is told, as long as a worker looks for its master: who has not come back by then is not missed any more.
+/// Time for which each is listed: as long as a worker looks for its master. A worker that is not back by then is not
+/// expected any more.
 const TOLD_FOR: Span = Span::whole_seconds(600);
 
-/// The last workers that were given up for their silence.
+/// The last workers lost because of their silence.
 #[derive(Default)]
 pub(super) struct GivenUpWorkers(VecDeque<(GivenUpWorker, Secret)>);
 
 impl GivenUpWorkers {
-    /// A worker that said this when it joined was given up.
+    /// Adds a lost worker with the `hello` of its join.
     pub(super) fn add(&mut self, now: Time, worker: WorkerId, hello: &Hello) {
         if TOLD_MAX <= self.0.len() {
             self.0.pop_front();
@@ -32,14 +33,13 @@ impl GivenUpWorkers {
 }
 
 impl MasterState {
-    /// Workers that were given up lately because nothing was heard of them, and of whose process nothing was heard since;
-    /// the last one first.
+    /// Workers lost lately because of their silence whose process has given no sign of life since; the last one first.
     pub(crate) fn given_up(&self, now: Time) -> Vec<GivenUpWorker> {
         let told = self.fleet.given_up.0.iter().rev().map(|(told, _)| told);
         told.filter(|told| now.since(Time(told.given_up_ns)) <= TOLD_FOR).cloned().collect()
     }
 
-    /// A process has ended, says whoever has this key. Answers whether it was a worker that was given up.
+    /// Enters the end of a process, reported with this key. Returns true if it was a lost worker.
     pub(crate) fn given_up_has_ended(&mut self, host: &str, pid: u32, key: &Secret) -> bool {
         let (told, proof) = (&mut self.fleet.given_up.0, ended_proof(key));
         let before = told.len();

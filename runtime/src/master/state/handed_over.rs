@@ -1,6 +1,6 @@
-//! Reduces that were handed over: where they stood, until the attempt that goes on from there has finished.
+//! Reduces that were handed over: their state, kept until the attempt that continues from it has finished.
 //!
-//! What they wrote stays at their workers. Who continues whom is the core's to say.
+//! Their output stays on their workers. The core decides which attempt continues which.
 
 use super::MasterState;
 use super::attempts::EndedAttempt;
@@ -10,27 +10,27 @@ use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{Continuation, HandOver};
 use std::collections::BTreeMap;
 
-/// Where the reduces of one job stood that were handed over, each with the worker that has what it wrote. One at most
-/// for each task, because its next attempt begins after it.
+/// State of the handed-over reduces of one job, each with the worker that holds its output. There is at most one for
+/// each task, because its next attempt starts after it.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct HandedOver {
     by_task: BTreeMap<TaskId, (AttemptId, WorkerId, HandOver)>,
 }
 
 impl HandedOver {
-    /// The worker is gone, and what was written there.
+    /// Drops the states of a lost worker, because the output written there is gone.
     pub(super) fn lose(&mut self, worker: WorkerId) {
         self.by_task.retain(|_, (_, holder, _)| *holder != worker);
     }
 
-    /// The task is done.
+    /// Drops the state of a task that is done.
     pub(super) fn done(&mut self, task: TaskId) {
         self.by_task.remove(&task);
     }
 }
 
 impl MasterState {
-    /// A suspended attempt has ended, and another can go on where it stood.
+    /// Enters that a suspended attempt has ended and another can continue from its state.
     pub(super) fn handed_over(&mut self, now: Time, ended: EndedAttempt, state: HandOver) {
         let EndedAttempt { attempt, worker: from, report } = ended;
         self.events.push(Event::AttemptHandedOver { attempt });
@@ -43,7 +43,7 @@ impl MasterState {
         job.touch();
     }
 
-    /// What an attempt goes on from that continues this one; `None` if that is lost.
+    /// State from which an attempt that continues this one starts; `None` if it is lost.
     pub(super) fn continuation(&self, of: AttemptId) -> Option<Continuation> {
         let (attempt, holder, state) = self.jobs.get(&of.task.job)?.handed_over.by_task.get(&of.task)?;
         let endpoint = self.workers.get(holder)?.endpoint.clone();

@@ -1,4 +1,4 @@
-//! What a job's entry consists of: input, keys, times, output, incidents, failures, followers.
+//! Parts of a job's entry: input, keys, times, output, incidents, failures and followers.
 
 use super::as_json;
 use crate::api::{BuiltPart, INCIDENTS_MAX, JobFailure, Submission};
@@ -14,20 +14,20 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
 
-/// Tasks of one job of which it is kept what went wrong last.
+/// Number of tasks of one job whose last failure is kept.
 const LAST_FAILURES_MAX: usize = 1000;
 
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobInput {
-    /// Of all splits.
+    /// Bytes of all splits.
     pub(super) bytes: u64,
-    /// Of those that smaller splits would cut: compressed files are read from their beginning.
+    /// Bytes of the splits that can be cut smaller. Compressed files are excluded: they are read from their start.
     pub(super) cuttable_bytes: u64,
-    /// What running maps have read so far.
+    /// Bytes read so far by running maps.
     pub(super) bytes_in_flight: u64,
-    /// The workers on which input of it is named.
+    /// Workers on which its input is located by name.
     pub(super) named: Vec<WorkerId>,
-    /// Where the ranges of a totally ordered job end.
+    /// Upper bounds of the ranges of a totally ordered job.
     pub(super) cuts: Vec<Vec<u8>>,
 }
 
@@ -50,9 +50,9 @@ impl JobInput {
 
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct JobKeys {
-    /// What opens segments and files.
+    /// Key of segments and files.
     pub(super) segments: Secret,
-    /// What the permits to send in parts are made of.
+    /// Key from which the permits to send parts are derived.
     pub(super) permits: Secret,
 }
 
@@ -73,7 +73,7 @@ impl Milestones {
         Self { arrived, started: None, maps_done: None, shuffle_done: None, ended: None, wall_ms }
     }
 
-    /// Its first task is launched.
+    /// Enters the launch of the first task.
     pub(super) fn start(&mut self, now: Time) {
         self.started.get_or_insert(now);
         self.wall_ms[1].get_or_insert_with(wall_ms);
@@ -84,7 +84,7 @@ impl Milestones {
         self.wall_ms[2] = Some(wall_ms());
     }
 
-    /// Counts the times on the wall back from now: another master lived through them.
+    /// Computes the wall-clock times back from now, because another master observed them.
     pub(super) fn count_back(&mut self, now: Time) {
         let wall = |at: Time| wall_ms().saturating_sub(now.since(at).0 / 1_000_000);
         self.wall_ms = [Some(self.arrived), self.started, self.ended].map(|at| at.map(wall));
@@ -93,28 +93,28 @@ impl Milestones {
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct JobOutput {
-    /// Attempts that may hand in their tasks' parts and have not yet.
+    /// Attempts permitted to publish their tasks' parts that have not done so.
     pub(super) permits: BTreeMap<TaskId, AttemptId>,
     pub(super) parts: BTreeMap<u32, (Part, BuiltPart)>,
     pub(super) reduces_done: u32,
-    /// Attempts that could not write their part, by task.
+    /// Number of attempts that could not write their part, by task.
     pub(super) failures: BTreeMap<TaskId, u32>,
-    /// Turns true once it is closed, as its client has said, or the master has done.
+    /// Becomes true once the output is closed, by the client's report or by the master.
     #[serde(skip)]
     pub(super) closed: watch::Sender<bool>,
-    /// How the job ends once its output is closed.
+    /// Outcome of the job once its output is closed.
     pub(super) closing: Option<Outcome>,
 }
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Incidents {
-    /// The last ones, at most [`INCIDENTS_MAX`].
+    /// The latest incidents, at most [`INCIDENTS_MAX`].
     pub(super) latest: VecDeque<String>,
     pub(super) omitted: u64,
 }
 
 impl Incidents {
-    /// Adds one that happened so long after the job's arrival.
+    /// Adds an incident that happened this long after the job's arrival.
     pub(super) fn add(&mut self, since_arrival: Span, text: &str) {
         if self.latest.len() == INCIDENTS_MAX {
             self.latest.pop_front();
@@ -126,17 +126,17 @@ impl Incidents {
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Failures {
-    /// Why the job did not succeed.
+    /// Failure of the job, if it did not succeed.
     #[serde(with = "as_json")]
     pub(super) of_job: Option<JobFailure>,
-    /// The last thing that went wrong with each task, in words, with its class unless a worker was lost.
+    /// Last failure of each task, in words, with its class unless a worker was lost.
     pub(super) last_by_task: BTreeMap<TaskId, (Option<FailureClass>, String)>,
-    /// Workers that died for lack of memory while they ran nothing but this job.
+    /// Number of workers that died for lack of memory while they ran nothing but this job.
     pub(super) memory_deaths: u32,
 }
 
 impl Failures {
-    /// Something went wrong with a task. Of very many tasks only some are remembered, the last one always.
+    /// Notes a task's failure. Of very many tasks only some are remembered, always including the last one.
     pub(super) fn note(&mut self, task: TaskId, class: Option<FailureClass>, words: String) {
         if LAST_FAILURES_MAX <= self.last_by_task.len() && !self.last_by_task.contains_key(&task) {
             self.last_by_task.pop_first();
@@ -145,17 +145,17 @@ impl Failures {
     }
 }
 
-/// Whoever follows a job, and what they were told.
+/// Followers of a job, and what they were notified of.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Followers {
-    /// Whether the job has ended; sent at a change that nobody was told of yet.
+    /// True once the job has ended; sent at a change of which followers are not yet notified.
     #[serde(skip)]
     pub(super) changed: watch::Sender<bool>,
-    /// Followers were told of a change and have not looked since: they need not be told again.
+    /// True if followers were notified of a change and have not read since, so that another notification is not needed.
     #[serde(skip)]
     pub(super) notified: Cell<bool>,
-    /// The client that submitted the job follows it and closes its output.
+    /// True if the client that submitted the job follows it and closes its output.
     pub(super) client: bool,
-    /// The way to it is gone since then, perhaps under an earlier master.
+    /// Time since which the client is disconnected, perhaps under an earlier master.
     pub(super) away: Option<Time>,
 }

@@ -1,5 +1,5 @@
-//! The standing order of the shuffle on its way to the workers: to those that gather something, not too often, and
-//! only where an order says anything.
+//! Distribution of the current shuffle order to the workers: only to those that gather something, at a limited rate,
+//! and only if the order has content.
 
 use super::super::translate;
 use super::MasterState;
@@ -8,27 +8,27 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::protocol::{LaneOrder, MasterFrame};
 
-/// Orders go out at most this often: what changes in between is told in one.
+/// Minimum pause between two orders. Changes in between are sent together.
 const PAUSE: Span = Span::milliseconds(5);
 
-/// What workers are told about their lanes.
+/// State of what workers know about their lanes.
 #[derive(Default)]
 pub(super) struct LaneBroadcast {
-    /// The core's count of changes when it was looked at last.
+    /// The core's count of changes at the last check.
     seen: u64,
-    /// What workers should know; at revision 0 that is the default, which needs no telling.
+    /// Order that workers should know. Revision 0 is the default, which need not be sent.
     order: LaneOrder,
     revision: u64,
-    /// Not before this time.
+    /// Earliest time of the next order.
     not_before: Time,
-    /// Some worker must be told then.
+    /// Time at which workers must be notified, if any.
     due: Option<Time>,
 }
 
 impl LaneBroadcast {
-    /// The order has changed. Answers whether there is something to tell.
+    /// Takes a changed order over. Returns true if it must be sent.
     fn change(&mut self, order: &ShuffleOrder) -> bool {
-        // One job alone is served as well without an order. The last one still holds, unless it forbids the others.
+        // A single job is served as well without an order. The last order still holds, unless it excludes the others.
         let says_something = 1 < order.grants.len() || order.only && !order.grants.is_empty();
         let order = match (says_something, self.order.only) {
             (true, _) => translate::lane_order(order),
@@ -43,7 +43,7 @@ impl LaneBroadcast {
         changed
     }
 
-    /// Somebody must be told, as soon as there may be another order.
+    /// Schedules a broadcast as soon as the next order may be sent.
     pub(super) fn broadcast_soon(&mut self, now: Time) {
         if self.due.is_none() {
             self.due = Some(self.not_before.max(now));
@@ -56,7 +56,7 @@ impl LaneBroadcast {
 }
 
 impl MasterState {
-    /// Looks at the standing order after the core has planned.
+    /// Checks the current order after the core has planned.
     pub(super) fn notice_lane_order(&mut self, now: Time) {
         let seen = self.core.shuffle_revision();
         if self.outgoing.lanes.seen == seen {
@@ -68,7 +68,7 @@ impl MasterState {
         }
     }
 
-    /// A worker gathers something of a job from now on, and must know the order that stands.
+    /// Notes that a worker gathers a job's data from now on, and must know the current order.
     pub(super) fn gathers(&mut self, now: Time, worker: WorkerId, job: JobId) {
         let Some(entry) = self.workers.get_mut(&worker) else { return };
         if entry.gathers.insert(job) && entry.lanes_revision_sent != self.outgoing.lanes.revision {
@@ -76,7 +76,7 @@ impl MasterState {
         }
     }
 
-    /// Tells the workers what is due.
+    /// Sends the order to the workers that need it, if its time has come.
     pub(super) fn broadcast_lanes(&mut self, now: Time) {
         if self.outgoing.lanes.due.is_none_or(|due| now < due) {
             return;

@@ -1,4 +1,4 @@
-//! What user code of one job wrote, attempt by attempt, up to a limit.
+//! User output of one job, attempt by attempt, up to a limit.
 //!
 //! Entering a line costs the same however many attempts have written.
 
@@ -6,26 +6,26 @@ use crate::api::LogEntry;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use std::collections::BTreeMap;
 
-/// User output kept for one attempt, bytes.
+/// Bytes of user output kept for one attempt.
 const BYTES_PER_ATTEMPT_MAX: usize = 64 << 10;
 
-/// User output kept for one job, bytes.
+/// Bytes of user output kept for one job.
 const BYTES_PER_JOB_MAX: usize = 4 << 20;
 
-/// Attempts of one job with an entry of their own; what others write is counted for their worker.
+/// Number of attempts of one job with an entry of their own. Output of further attempts is counted for their worker.
 const ATTEMPTS_MAX: usize = 10_000;
 
 /// The user output of one job.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Logs {
     entries: Vec<LogEntry>,
-    /// Where the entries of whom stand.
+    /// Index into `entries` by attempt and worker.
     places: BTreeMap<(Option<AttemptId>, WorkerId), usize>,
     bytes: usize,
 }
 
 impl Logs {
-    /// Somebody wrote something; `None`: it is not known which of several attempts.
+    /// Adds output; `attempt` is `None` if it is unknown which of several attempts wrote it.
     pub(super) fn add(&mut self, attempt: Option<AttemptId>, worker: WorkerId, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -46,7 +46,7 @@ impl Logs {
         self.bytes += kept;
     }
 
-    /// All of it, in the order of first words.
+    /// All entries, in the order of their first output.
     pub(super) fn entries(&self) -> Vec<LogEntry> {
         self.entries.clone()
     }

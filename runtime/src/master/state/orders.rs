@@ -1,6 +1,6 @@
-//! The core's commands, carried out: they become frames to workers.
+//! Execution of the core's commands: they become frames to workers.
 //!
-//! What is said to one worker in one instant goes out in one piece.
+//! All frames to one worker in one instant are sent together.
 
 use super::MasterState;
 use super::workers::WorkerEntry;
@@ -15,10 +15,10 @@ use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame
 use std::collections::{BTreeMap, BTreeSet};
 
 impl MasterState {
-    /// Enters all facts since the last call and carries out what the core orders.
+    /// Enters all facts since the last call and carries out the orders of the core.
     pub(crate) fn settle(&mut self, now: Time) {
         if self.events.is_empty() {
-            // Whoever asks is told of nothing that a crash could make undone.
+            // Clients are not notified of anything that a crash could undo.
             return self.flush();
         }
         let lanes = self.core.shuffle_revision();
@@ -41,8 +41,8 @@ impl MasterState {
         self.flush();
     }
 
-    /// Notes of which jobs the last segment has come with these facts. A reduce that moves later fetches its segments once
-    /// more, and the shuffle stays done.
+    /// Notes the jobs whose last segment has arrived with these facts. A reduce that moves later fetches its segments
+    /// again, and the shuffle stays done.
     pub(super) fn notice_shuffles_done(&mut self, now: Time, facts: &[Event]) {
         for fact in facts {
             let (Event::Fetched { job, .. }
@@ -58,8 +58,8 @@ impl MasterState {
         }
     }
 
-    /// Tells live jobs of workers that get nothing new because they and others do not reach each other, and of those that
-    /// do again.
+    /// Reports to live jobs the workers that get no new work because they and others cannot reach each other, and the
+    /// workers that can again.
     fn report_set_aside(&mut self, now: Time) {
         let aside: BTreeSet<WorkerId> = self.core.set_aside().collect();
         if aside == self.set_aside_reported {
@@ -84,41 +84,41 @@ impl MasterState {
         }
     }
 
-    /// Does what was put off until now.
+    /// Does the work that was postponed until now.
     pub(crate) fn catch_up(&mut self, now: Time) {
         self.flush_journal(now);
         self.broadcast_lanes(now);
         self.flush();
     }
 
-    /// When [`MasterState::catch_up`] has something to do.
+    /// Time at which [`MasterState::catch_up`] has work to do.
     pub(crate) fn due(&self) -> Option<Time> {
         self.journal.due().into_iter().chain(self.outgoing.lanes.due()).min()
     }
 
-    /// Sends out what was said to workers since the last time, to each in one piece.
+    /// Sends the frames queued since the last call, to each worker together.
     pub(super) fn flush(&mut self) {
         if !self.journal.write_out() {
-            // There is no room: what was said waits, and is said when there is.
+            // The disk has no room: the frames wait until it has.
             return;
         }
         self.keep_promises();
         for worker in std::mem::take(&mut self.outgoing.outboxes_filled) {
             if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
-                // A closed channel means that the connection is ending; its loss is reported on its own way.
+                // A closed channel means that the connection is ending. Its loss is reported separately.
                 let _ = worker.frames.send(std::mem::take(&mut worker.outbox));
             }
         }
     }
 
-    /// Says something to a worker, when this instant has been dealt with.
+    /// Queues a frame to a worker; it is sent when this instant has been handled.
     pub(super) fn queue(&mut self, worker: WorkerId, frame: &MasterFrame) {
         if self.workers.get(&worker).is_some_and(|worker| !worker.away) {
             self.say(worker, frame);
         }
     }
 
-    /// Likewise, also to a worker that has not said yet what it has.
+    /// Queues a frame, also to a worker that has not yet reported what it holds.
     pub(super) fn say(&mut self, worker: WorkerId, frame: &MasterFrame) {
         let Some(entry) = self.workers.get_mut(&worker) else { return };
         if entry.outbox.is_empty() {
@@ -129,7 +129,7 @@ impl MasterState {
         }
     }
 
-    /// Tells homes of the outputs gathered for them: one frame for all from the same source.
+    /// Announces to homes the outputs collected for them, in one frame for all from the same source.
     pub(super) fn announce(&mut self) {
         for ((to, from, job), maps) in std::mem::take(&mut self.outgoing.announced) {
             if let Some(holder) = self.workers.get(&from) {
@@ -141,7 +141,7 @@ impl MasterState {
 
     pub(super) fn carry_out(&mut self, now: Time, command: &Command) {
         match *command {
-            // Neither hangs on the other: announcements wait until there are more.
+            // These do not depend on each other, so announcements wait until there are more.
             Command::Launch { attempt, worker, reason } => return self.launch(now, attempt, worker, reason),
             Command::Announce { job, map, from, to } => {
                 return self.outgoing.announced.entry((to, from, job)).or_default().push(map);
@@ -203,11 +203,11 @@ impl MasterState {
         }
     }
 
-    /// Sends a frame about a job; the job's own description goes before the first.
+    /// Sends a frame about a job, preceded by the job's description if it is the first.
     pub(super) fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
         let Some(order) = self.job_order(job, worker) else { return };
-        // Only these begin something. Any other frame about a job that the worker has been told to forget comes too
-        // late, and must not bring the job back.
+        // Only these frames start work. Any other frame about a job that the worker was ordered to forget is late, and
+        // must not bring the job back.
         let begins = matches!(
             frame,
             MasterFrame::LaunchMap { .. }
@@ -227,14 +227,14 @@ impl MasterState {
         self.queue(worker, frame);
     }
 
-    /// `Some(Some(order))` if the worker must still be told about the job, `Some(None)` if it knows.
+    /// `Some(Some(order))` if the worker still needs the job's description, `Some(None)` if it has it.
     fn job_order(&self, id: JobId, worker: WorkerId) -> Option<Option<JobOrder>> {
         let job = self.jobs.get(&id)?;
         if self.workers.get(&worker)?.jobs_known.contains(&id) {
             return Some(None);
         }
         let submission = &job.submission;
-        // Where one is gone, another on its machine has the same files.
+        // If a worker is lost, another worker on its machine has the same files.
         let successor = |gone: WorkerId| {
             let host = self.core.host(gone)?;
             self.workers
@@ -294,7 +294,7 @@ impl MasterState {
         self.order_launch(attempt, worker);
     }
 
-    /// Tells a worker to run an attempt.
+    /// Orders a worker to run an attempt.
     pub(super) fn order_launch(&mut self, attempt: AttemptId, worker: WorkerId) {
         let Some(job) = self.jobs.get(&attempt.task.job) else { return };
         let alone = self.core.has_process_to_itself(attempt.task);
@@ -316,7 +316,7 @@ impl MasterState {
     }
 }
 
-/// Files on a worker that is gone are read by this one, which runs on the same machine.
+/// Redirects pieces of files on a lost worker to this one, which runs on the same machine.
 fn relocate_pieces(
     core: &Core,
     workers: &BTreeMap<WorkerId, WorkerEntry>,

@@ -1,7 +1,7 @@
-//! Quotas of tokens: what the jobs that were submitted with one may take together.
+//! Quotas of tokens: limits on what the jobs submitted with one token may use together.
 //!
-//! Jobs are counted when one comes in. Slots are the core's to hold to, by a number for each token. Bytes are looked at when
-//! a job comes in, when a program does, and whenever something of a job has been put out.
+//! Jobs are counted when one arrives. Slots are limited by the core, by a number for each token. Bytes are checked when
+//! a job arrives, when a program arrives, and whenever a job has written output.
 
 use super::MasterState;
 use super::job::JobEntry;
@@ -16,7 +16,7 @@ fn refuse(words: String) -> ApiError {
     ApiError { code: ErrorCode::Quota, message: words }
 }
 
-/// Bytes that a live job takes: what its maps have put out and nobody needs to make again, and parts that are built.
+/// Bytes used by a live job: the output of its maps that need not run again, and the parts that are built.
 fn put_out(job: &JobEntry) -> u64 {
     let totals = &job.records.sums.totals;
     let of_maps = if job.submission.reduces == 0 { 0 } else { totals.map_bytes_out };
@@ -30,7 +30,7 @@ impl MasterState {
         })
     }
 
-    /// Bytes that the live jobs of a token take, with the programs they were shipped with.
+    /// Bytes used by the live jobs of a token, with the programs they were shipped with.
     fn bytes_of(&self, token: &str) -> u64 {
         let programs: BTreeMap<ProgramSum, u64> = self
             .live_jobs_of(token)
@@ -41,7 +41,7 @@ impl MasterState {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Refuses a job for which the quota of its token has no room.
+    /// Rejects a job that exceeds the quota of its token.
     pub(super) fn check_quota(&self, owner: Option<&JobOwner>) -> Result<(), ApiError> {
         let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
         if let Some(most) = quota.jobs_max {
@@ -56,7 +56,7 @@ impl MasterState {
         self.check_bytes(owner, 0)
     }
 
-    /// Refuses so many more bytes if the quota of the token has no room for them.
+    /// Rejects this many more bytes if they exceed the quota of the token.
     pub(crate) fn check_bytes(&self, owner: Option<&JobOwner>, more: u64) -> Result<(), ApiError> {
         let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
         let Some(most) = quota.disk_bytes_max else { return Ok(()) };
@@ -70,7 +70,7 @@ impl MasterState {
         )))
     }
 
-    /// What the core is to hold a job to.
+    /// Slot quota that the core enforces for a job.
     pub(super) fn slot_quota(&mut self, owner: Option<&JobOwner>) -> Option<SlotQuota> {
         let JobOwner { token, quota } = owner?;
         let slots_max = quota.slots_max?;
@@ -79,7 +79,7 @@ impl MasterState {
         Some(SlotQuota { owner, slots_max })
     }
 
-    /// A job has put something out: it ends if its token's jobs take more than they may.
+    /// Fails a job that has written output if its token's jobs now exceed their quota.
     pub(super) fn hold_to_quota(&mut self, job: JobId) {
         let Some(entry) = self.jobs.get(&job).filter(|entry| !entry.state.ended()) else { return };
         let Some(JobOwner { token, quota }) = &entry.submission.owner else { return };

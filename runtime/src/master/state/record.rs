@@ -1,6 +1,6 @@
-//! What the master keeps of the attempts of one job: the trace, and the last good report of each map.
+//! Records of the attempts of one job: the trace, and the last successful report of each map.
 //!
-//! Sums over maps are kept as they change, so that a look at a job costs the same however many maps it has.
+//! Sums over maps are updated incrementally, so that a status costs the same however many maps a job has.
 //!
 //! Invariant: `sums` counts each map with a report once.
 
@@ -16,22 +16,22 @@ use gristmill_worker::protocol::{AttemptReport, FailureClass};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Suspensions kept of one attempt.
+/// Maximum number of suspensions kept of one attempt.
 const SUSPENSIONS_MAX: usize = 256;
 
-/// Attempts and transfers kept for the trace of one job.
+/// Maximum number of attempts and transfers kept for the trace of one job.
 pub(super) const TRACE_RECORDS_MAX: usize = 200_000;
 
-/// Bytes of words about failed attempts kept for the trace of one job; those of later ones are left out.
+/// Maximum number of bytes of failure messages kept for the trace of one job. Later messages are dropped.
 const FAILURE_TEXTS_BYTES_MAX: usize = 4 << 20;
 
-/// One attempt. A map's last good report is not here but with the map.
+/// One attempt. A map's last successful report is stored with the map instead.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct AttemptEntry {
     attempt: AttemptId,
     worker: WorkerId,
     launched_ns: u64,
-    /// 0 when it is not known.
+    /// 0 if it is unknown.
     started_ns: u64,
     /// 0 while it runs.
     ended_ns: u64,
@@ -40,7 +40,7 @@ struct AttemptEntry {
     report: Option<Box<AttemptReport>>,
 }
 
-/// Why it was launched: as the core said it, or in the words of that, read from a file.
+/// Reason for its launch: as given by the core, or as text read from a file.
 enum WhyLaunched {
     Reason(LaunchReason),
     Words(Box<str>),
@@ -67,7 +67,7 @@ impl<'de> serde::Deserialize<'de> for WhyLaunched {
     }
 }
 
-/// How it ended.
+/// Outcome of the attempt.
 #[derive(serde::Serialize, serde::Deserialize)]
 enum AttemptOutcome {
     Running,
@@ -81,31 +81,31 @@ enum AttemptOutcome {
 /// One map.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct MapEntry {
-    /// Of its last good attempt.
+    /// Report of its last successful attempt.
     report: Option<Box<AttemptReport>>,
-    /// Where that attempt stands in the trace, counted from 1; 0 if it was left out.
+    /// Place of that attempt in the trace, counted from 1; 0 if it was dropped.
     record: u32,
-    /// It is done, as far as is known.
+    /// True if it is done, as far as is known.
     pub(super) succeeded: bool,
     nearness: Option<Nearness>,
 }
 
-/// The attempts and transfers of one job.
+/// Attempts and transfers of one job.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct TaskRecords {
     records: Vec<AttemptEntry>,
-    /// Where the attempts that run stand in `records`.
+    /// Places of the running attempts in `records`.
     running: BTreeMap<AttemptId, u32>,
-    /// From when until when attempts were suspended, by their place in `records`; no end while they are.
+    /// Intervals in which attempts were suspended, by their place in `records`; without an end while they are.
     suspensions: BTreeMap<u32, Vec<(u64, Option<u64>)>>,
     pub(super) maps: Vec<MapEntry>,
     pub(super) maps_succeeded: u32,
     pub(super) fetches: Vec<FetchRecord>,
     pub(super) omitted: u64,
-    /// Bytes of words about failed attempts.
+    /// Bytes of failure messages.
     texts_bytes: usize,
     pub(super) sums: Sums,
-    /// Attempts by how they ended.
+    /// Number of attempts by outcome.
     pub(super) counts: AttemptCounts,
 }
 
@@ -141,7 +141,7 @@ impl TaskRecords {
         }
     }
 
-    /// An attempt has ended; gives its place in the trace counted from 1, or 0.
+    /// Enters the end of an attempt. Returns its place in the trace counted from 1, or 0.
     fn ended(
         &mut self,
         attempt: AttemptId,
@@ -154,8 +154,8 @@ impl TaskRecords {
         let record = &mut self.records[at as usize];
         record.ended_ns = now.0;
         if let Some(report) = report.filter(|report| 0 < report.ended_ns) {
-            // A worker's clock tells well how long it took. When that was is as uncertain as the pings were long, and
-            // can't lie outside what the master saw: the whole is moved, so that no attempt shrinks to nothing.
+            // A worker's clock measures durations well. The start is as uncertain as the pings were long, and must be
+            // within the interval that the master saw. The whole attempt is moved, so that its duration is kept.
             let longest_ns = now.0.saturating_sub(record.launched_ns);
             let took_ns = report.ended_ns.saturating_sub(report.started_ns).min(longest_ns);
             let latest_ns = now.0.saturating_sub(took_ns).max(record.launched_ns);
@@ -168,7 +168,7 @@ impl TaskRecords {
         at + 1
     }
 
-    /// An attempt has left its slot for a while.
+    /// Enters that an attempt was suspended.
     pub(super) fn suspended(&mut self, attempt: AttemptId, now: Time) {
         let Some(&at) = self.running.get(&attempt) else { return };
         let spans = self.suspensions.entry(at).or_default();
@@ -183,7 +183,7 @@ impl TaskRecords {
         }
     }
 
-    /// It goes on.
+    /// Enters that an attempt was resumed.
     pub(super) fn resumed(&mut self, attempt: AttemptId, now: Time) {
         if let Some(&at) = self.running.get(&attempt) {
             self.close_suspension(at, now.0);
@@ -199,7 +199,8 @@ impl TaskRecords {
         }
     }
 
-    /// A suspended attempt has ended, and another goes on where it stood; that one counts what both have read.
+    /// Enters that a suspended attempt has ended and another continues from its state. The continuing attempt counts
+    /// what both have read.
     pub(super) fn handed_over(
         &mut self,
         attempt: AttemptId,
@@ -209,24 +210,24 @@ impl TaskRecords {
     ) {
         let at = self.ended(attempt, now, AttemptOutcome::HandedOver, Some(&report), offset_ns);
         self.sums.tidy(&mut report);
-        // The attempt that goes on counts and measures from there.
+        // The continuing attempt counts and measures from there.
         let counted = (std::mem::take(&mut report.counters), std::mem::take(&mut report.measures));
         self.sums.add(&report);
         (report.counters, report.measures) = counted;
         self.keep(at, Some(Box::new(report)));
     }
 
-    /// An attempt was lost with its worker.
+    /// Enters that an attempt was lost with its worker.
     pub(super) fn lost(&mut self, attempt: AttemptId, now: Time) {
         self.ended(attempt, now, AttemptOutcome::Lost, None, 0);
     }
 
-    /// An attempt came back before it had begun.
+    /// Enters that an attempt came back before it had started.
     pub(super) fn returned(&mut self, attempt: AttemptId, now: Time) {
         self.ended(attempt, now, AttemptOutcome::Returned, None, 0);
     }
 
-    /// An attempt failed.
+    /// Enters that an attempt failed.
     pub(super) fn failed(
         &mut self,
         attempt: AttemptId,
@@ -256,7 +257,7 @@ impl TaskRecords {
         }
     }
 
-    /// A reduce attempt ended well.
+    /// Enters that a reduce attempt succeeded.
     pub(super) fn reduced(
         &mut self,
         attempt: AttemptId,
@@ -272,8 +273,8 @@ impl TaskRecords {
         self.keep(at, Some(Box::new(report)));
     }
 
-    /// A map attempt ended well. A map that is run again must not count twice: its last report replaces the one
-    /// before. `counts`: its job is live.
+    /// Enters that a map attempt succeeded. A map that runs again must not count twice: its last report replaces the
+    /// previous one. `counts` is true if its job is live.
     pub(super) fn mapped(
         &mut self,
         attempt: AttemptId,
@@ -289,7 +290,7 @@ impl TaskRecords {
             return self.keep(at, Some(report));
         };
         self.maps_succeeded += u32::from(!std::mem::replace(&mut entry.succeeded, true));
-        // A task without input is near to nothing.
+        // A task without input has no distance.
         let nearness = (0 < report.bytes_in).then_some(match (0 < report.local_bytes, same_host) {
             (true, _) => Nearness::Local,
             (false, true) => Nearness::SameHost,
@@ -307,7 +308,7 @@ impl TaskRecords {
         }
     }
 
-    /// A map is run again; says whether it was done before.
+    /// Enters that a map runs again. Returns true if it was done before.
     pub(super) fn undone(&mut self, map: u32) -> bool {
         let entry = self.maps.get_mut(map as usize);
         let was = entry.is_some_and(|entry| std::mem::replace(&mut entry.succeeded, false));
@@ -315,12 +316,12 @@ impl TaskRecords {
         was
     }
 
-    /// The attempts in the order of launching.
+    /// Attempts in the order of launch.
     pub(super) fn attempts(&self, now: Time) -> Vec<AttemptRecord> {
         self.records.iter().zip(1..).map(|(record, at)| self.attempt(record, at, now)).collect()
     }
 
-    /// The attempts of one task, likewise.
+    /// Attempts of one task in the order of launch.
     pub(super) fn attempts_of(&self, task: TaskId, now: Time) -> Vec<AttemptRecord> {
         let of_task = self.records.iter().zip(1..).filter(|(record, _)| record.attempt.task == task);
         of_task.map(|(record, at)| self.attempt(record, at, now)).collect()
@@ -355,7 +356,7 @@ impl TaskRecords {
         }
     }
 
-    /// The attempt at this place, in short.
+    /// Short form of the attempt at this place.
     pub(super) fn feed_attempt(&self, job: JobId, at: usize) -> Option<FeedAttempt> {
         let record = self.records.get(at)?;
         let spans = self.suspensions.get(&(at as u32)).map(Vec::as_slice).unwrap_or_default();
@@ -375,12 +376,12 @@ impl TaskRecords {
         Some(FeedAttempt(job.0, kind, task.index, epoch, record.worker.0, launched, started, ended, end))
     }
 
-    /// Maps, attempts and transfers that are kept.
+    /// Number of maps, attempts and transfers kept.
     pub(super) fn len(&self) -> usize {
         self.records.len() + self.fetches.len() + self.maps.len()
     }
 
-    /// Nobody asks for the trace of this job any more: only sums stay.
+    /// Drops the trace of this job; only sums are kept.
     pub(super) fn forget_trace(&mut self) {
         self.omitted += (self.records.len() + self.fetches.len()) as u64;
         (self.records, self.fetches, self.maps) = (Vec::new(), Vec::new(), Vec::new());
@@ -463,7 +464,7 @@ mod tests {
             let attempt = TaskId::reduce(JobId(1), 0).attempt(0);
             let mut records = TaskRecords::new(0);
             records.launched(attempt, WorkerId(1), Time(launched), REASON);
-            // What the worker's clock shows, which is taken for one without offset.
+            // Readings of the worker's clock, whose offset is taken as zero.
             let clock = |ns: u64| (ns + 5000).saturating_add_signed(offset);
             let (started_ns, ended_ns) = (clock(launched + before), clock(launched + before + took));
             records.reduced(attempt, Time(now), AttemptReport { started_ns, ended_ns, ..report(1) }, 5000);
@@ -513,7 +514,7 @@ mod tests {
         assert!(all.iter().all(|words| !words.is_empty()));
     }
 
-    /// Whether the attempt of this map before the given one ended well.
+    /// True if the attempt of this map before the given one succeeded.
     fn good_before(ends: &[(u32, u64, bool)], at: usize, map: u32) -> bool {
         ends[..at].iter().rev().find(|end| end.0 == map).is_some_and(|end| end.2)
     }

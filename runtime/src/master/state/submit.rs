@@ -1,4 +1,4 @@
-//! A job comes in: what is wrong with it is said before anything starts, and what is kept of old jobs is cut down.
+//! Submission of jobs: a job is checked before anything starts, and the records of old jobs are trimmed.
 
 use super::super::recovery::RecoveryNote;
 use super::super::translate;
@@ -16,29 +16,29 @@ use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use tokio::sync::watch;
 
-/// Maps, attempts, transfers and parts kept of all ended jobs together, the newest first; some 200 MB. The newest is kept
-/// whole, however many it has.
+/// Maximum number of maps, attempts, transfers and parts kept of all ended jobs together, the newest first; about 200
+/// MB. The newest job is kept whole, however many it has.
 pub(super) const TRACED_RECORDS_MAX: usize = 500_000;
 
-/// Ended jobs whose logs are kept.
+/// Number of ended jobs whose logs are kept.
 const LOGGED_JOBS_MAX: usize = 20;
 
-/// Ended jobs that are remembered, those of earlier masters included.
+/// Number of ended jobs that are remembered, those of earlier masters included.
 pub(crate) const ENDED_JOBS_MAX: usize = 1000;
 
-/// Names of pools that are told apart, where any name is a pool.
+/// Maximum number of distinct pool names, if any name is a pool.
 const POOLS_MAX: usize = 10_000;
 
 /// Longest parameters of a job as JSON, bytes.
 const PARAMETERS_BYTES_MAX: usize = 1 << 20;
 
-/// Names of all columns of an output, bytes.
+/// Longest total of the column names of an output, bytes.
 const COLUMNS_BYTES_MAX: usize = 1 << 20;
 
-/// Remarks of a plan.
+/// Maximum number of remarks of a plan.
 const REMARKS_MAX: usize = 100;
 
-/// Refuses words of a submission that are too many, too long or could harm whoever is shown them.
+/// Rejects texts of a submission that are too many, too long or unsafe to display.
 fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     let names = [("the name of the job", Some(&submission.name)), ("the label", submission.label.as_ref())];
     let submitter = submission.submitter.as_ref().map(|submitter| &submitter.host);
@@ -67,7 +67,7 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses numbers of tasks, of cuts and of bytes by which the ledger could not be sized.
+/// Rejects numbers of tasks, of cuts and of bytes that are too large for the ledger.
 fn check_counts(submission: &Submission) -> Result<(), ApiError> {
     let Submission { splits, reduces, cuts, .. } = submission;
     let bytes = splits.iter().try_fold(0_u64, |sum, split| sum.checked_add(split.bytes()));
@@ -89,7 +89,7 @@ fn refuse(code: ErrorCode, message: impl Into<String>) -> ApiError {
 }
 
 impl MasterState {
-    /// A job is submitted. Answers its number and where its changes are announced.
+    /// Submits a job. Returns its number and the channel on which its changes are announced.
     ///
     /// # Errors
     /// A submission that cannot be carried out.
@@ -132,7 +132,7 @@ impl MasterState {
             )
         })?;
         if !submission.attached {
-            // Nothing stays open of a job that waits: the claim names this process, and is opened again by its name.
+            // No file stays open for a job that waits. The claim names this process, and is opened again by its name.
             ClaimedOutput::adopt(&submission, Some(job)).map_err(|error| {
                 let why = crate::chain(&error);
                 let code = if error.is_of_resources() { ErrorCode::Resources } else { ErrorCode::NotShared };
@@ -153,7 +153,7 @@ impl MasterState {
         Ok((job, self.enter_job(now, job, submission, parsed)))
     }
 
-    /// A job is one of this master's from now on.
+    /// Adds a job to this master's jobs.
     fn enter_job(
         &mut self,
         now: Time,
@@ -172,7 +172,7 @@ impl MasterState {
         let others = 0 < self.jobs_live();
         entry.shared = others || self.workers.values().any(|worker| worker.is_divided());
         if others {
-            // All others have been since the second of them came.
+            // All other jobs became shared when the second of them arrived.
             if let Some(alone) = self.alone.take().and_then(|job| self.jobs.get_mut(&job)) {
                 alone.shared |= !alone.state.ended();
             }
@@ -186,10 +186,10 @@ impl MasterState {
         receiver
     }
 
-    /// A job that an earlier master has taken is entered again.
+    /// Enters a job again that an earlier master accepted.
     ///
     /// # Errors
-    /// A submission that no master takes.
+    /// A submission that no master accepts.
     pub(super) fn submitted_before(
         &mut self,
         at: Time,
@@ -202,11 +202,11 @@ impl MasterState {
         Ok(())
     }
 
-    /// The cluster runs its own code under the names that it knows: a submitter of other code would get results that
-    /// are not its own.
+    /// Checks the program of a submission. The cluster runs its own code under the names it knows, so a submitter with
+    /// other code would get results of the wrong code.
     fn check_program(&self, submission: &Submission) -> Result<(), ApiError> {
         if submission.program.is_some() {
-            // Its own processes run it, and whether they know the job they will say.
+            // Its own processes run it, and report if they do not know the job.
             return Ok(());
         }
         if submission.build != self.join_terms.build {
@@ -233,7 +233,7 @@ impl MasterState {
         Err(refuse(ErrorCode::JobName, words))
     }
 
-    /// Where there are certain pools, no other is known.
+    /// Checks the pool: if pools are defined, no other is accepted.
     fn check_pool(&self, pool: Option<&str>) -> Result<(), ApiError> {
         let Some(pool) = pool.filter(|pool| !self.pools.numbers.contains_key(*pool)) else { return Ok(()) };
         if self.pools.weights.is_empty() {
@@ -254,9 +254,9 @@ impl MasterState {
         ))
     }
 
-    /// Cuts down what is kept of jobs that have ended. Whoever still follows one gets it whole.
+    /// Trims what is kept of ended jobs. A job that is still followed is kept whole.
     fn forget_old_jobs(&mut self) {
-        // Those of earlier masters go first.
+        // Those of earlier masters are dropped first.
         let past = self.register.past_jobs().len();
         for _ in 0..past.min((past + self.ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
             self.register.forget_oldest();
@@ -290,7 +290,7 @@ impl MasterState {
     }
 }
 
-/// What stands in a submission as text.
+/// Values of a submission parsed from text.
 struct ParsedTexts {
     keys: JobKeys,
     cuts: Vec<Vec<u8>>,

@@ -5,33 +5,33 @@ use gristmill_worker::clean;
 use gristmill_worker::protocol::{AttemptReport, Measures};
 use std::collections::BTreeMap;
 
-/// Names of counters kept for one job; what later ones count is left out.
+/// Maximum number of counter names kept for one job. Further names are dropped.
 pub(super) const COUNTERS_MAX: usize = 1000;
 
-/// Where a map read its split, seen from its worker.
+/// Distance between a map's worker and the split it read.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) enum Nearness {
-    /// From a disk that the worker sees.
+    /// Read from a disk of the worker.
     Local,
-    /// Over HTTP from a process on the same host.
+    /// Read over HTTP from a process on the same host.
     SameHost,
-    /// Over HTTP from another host.
+    /// Read over HTTP from another host.
     Remote,
 }
 
-/// Over the last good attempt of each map, and over everything else that was added.
+/// Sums over the last successful attempt of each map, and over every other report that was added.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Sums {
     pub(super) totals: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,
     pub(super) measures: Measures,
-    /// Counters were left out, and whether that has been reported.
+    /// True if counters were dropped; `left_out_reported` is true once that was reported.
     left_out: bool,
     left_out_reported: bool,
 }
 
 impl Sums {
-    /// Adds a map to the sums, or takes it out again.
+    /// Adds a map to the sums, or subtracts it again.
     pub(super) fn count_map(&mut self, report: &AttemptReport, nearness: Option<Nearness>, add: bool) {
         let totals = &mut self.totals;
         let numbers = [
@@ -59,7 +59,7 @@ impl Sums {
         }
     }
 
-    /// Cleans the names of a report's counters, and leaves out more than a job may have.
+    /// Sanitizes the names of a report's counters, and drops those beyond a job's maximum.
     pub(super) fn tidy(&mut self, report: &mut AttemptReport) {
         self.left_out |= COUNTERS_MAX < report.counters.len();
         report.counters.truncate(COUNTERS_MAX);
@@ -78,7 +78,7 @@ impl Sums {
         }
     }
 
-    /// Whether counters were left out; true once.
+    /// Returns true once, when counters were dropped for the first time.
     pub(super) fn begins_to_leave_out_counters(&mut self) -> bool {
         self.left_out && !std::mem::replace(&mut self.left_out_reported, true)
     }
@@ -93,7 +93,7 @@ impl Sums {
             (&mut self.totals.suspended_ns, report.suspended_ns),
             (&mut self.totals.suspensions, u64::from(report.suspensions)),
         ] {
-            // A worker may say what it likes.
+            // The number is not trusted: it comes from a worker.
             *sum = sum.saturating_add(number);
         }
         let peak = self.totals.worker_memory_peak_bytes.max(report.memory.peak_bytes);
@@ -107,7 +107,7 @@ impl Sums {
             let full = COUNTERS_MAX <= self.counters.len();
             match self.counters.get_mut(name) {
                 Some(sum) => *sum = sum.saturating_add(*count),
-                // No name ever goes, so what was left out does not come in later, and is not taken out again.
+                // Names are never removed. A dropped counter is therefore not added later, and not subtracted again.
                 None if full => self.left_out = true,
                 None => drop(self.counters.insert(name.clone(), *count)),
             }
@@ -135,7 +135,7 @@ impl Sums {
     }
 }
 
-/// How long an attempt held its slot, nanoseconds: while it was suspended it had none.
+/// Time for which an attempt held its slot, nanoseconds. Suspended time is excluded.
 pub(super) fn slot_ns(report: &AttemptReport) -> u64 {
     report.ended_ns.saturating_sub(report.started_ns).saturating_sub(report.suspended_ns)
 }

@@ -1,4 +1,4 @@
-//! The master's state between a core and workers that are only channels: what is said to whom, and when.
+//! Tests of the master's state between a core and workers that are only channels: the frames sent, and their times.
 
 mod comeback;
 mod compaction;
@@ -42,7 +42,7 @@ use std::cmp::Reverse;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
-/// Jobs by priority, then age, at all stations; slots are taken back from those below.
+/// Orders jobs by priority, then age, at all stations; slots are preempted from those below.
 #[derive(Default)]
 struct Ruthless {
     jobs: BTreeSet<(Reverse<i32>, u64, Handle)>,
@@ -79,7 +79,7 @@ impl Policy for Ruthless {
     }
 }
 
-/// A field and how it is submitted otherwise.
+/// A field, and a change of it in a submission.
 type Submitted<'a> = (&'a str, &'a dyn Fn(&mut Submission));
 
 struct Scene {
@@ -142,7 +142,7 @@ impl Scene {
         Ok(worker)
     }
 
-    /// Joins, and leaves unread what it is told then.
+    /// Joins a worker and drops the frames of its welcome.
     fn join_saying(&mut self, hello: Hello) -> WorkerId {
         let (frames, inbox) = unbounded_channel();
         let worker = self.state.join(self.now, hello, frames).unwrap();
@@ -181,7 +181,7 @@ impl Scene {
         submitted
     }
 
-    /// What was said to a worker since the last call.
+    /// Frames sent to a worker since the last call.
     fn said(&mut self, worker: WorkerId) -> Vec<MasterFrame> {
         let mut bytes = Vec::new();
         while let Ok(batch) = self.inboxes.get_mut(&worker).unwrap().try_recv() {
@@ -212,7 +212,7 @@ impl Scene {
         self.tell(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
     }
 
-    /// The attempt's record in the trace of its job.
+    /// Record of the attempt in the trace of its job.
     fn record(&self, attempt: AttemptId) -> crate::api::AttemptRecord {
         let trace = self.state.trace(self.now, attempt.task.job).unwrap();
         trace.attempts.into_iter().find(|record| record.attempt == attempt).unwrap()
@@ -258,7 +258,7 @@ pub(super) fn submission() -> Submission {
     }
 }
 
-/// How a job that has just come stands.
+/// Status of a job that has just arrived.
 pub(crate) fn status_of(job: JobId) -> JobStatus {
     let key = Secret::generate().unwrap();
     let (changed, _) = watch::channel(false);
@@ -274,7 +274,7 @@ fn reduce(job: JobId, epoch: u32) -> AttemptId {
     TaskId::reduce(job, 0).attempt(epoch)
 }
 
-/// The worker that runs a first job's reduce, the job, and the scene.
+/// Scene in which a worker runs the only reduce of a first job.
 fn with_reduce_running() -> (Scene, WorkerId, JobId) {
     let mut scene = Scene::new(&[]);
     let worker = scene.join();
@@ -449,7 +449,7 @@ fn suspension_and_resumption_are_frames_and_stand_in_the_trace() {
     assert_eq!((record.suspensions, record.suspended), (vec![(from.0, scene.now.0)], false));
 }
 
-/// As [`with_reduce_running`], and the reduce has been handed over while another worker was idle, which gathers now.
+/// As [`with_reduce_running`], but the reduce has been handed over while another worker was idle, which gathers now.
 fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
     let (mut scene, first, job) = with_reduce_running();
     scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
@@ -475,7 +475,7 @@ fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
     (scene, [first, second], job, state)
 }
 
-/// The reduces that a worker was told to launch since the last call.
+/// Reduces that a worker was ordered to launch since the last call.
 fn launched(scene: &mut Scene, worker: WorkerId) -> Vec<MasterFrame> {
     let said = scene.said(worker);
     said.into_iter().filter(|frame| matches!(frame, MasterFrame::LaunchReduce { .. })).collect()
@@ -663,7 +663,7 @@ fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
     }
 }
 
-/// A text that drives a terminal, and more of it than anybody would write.
+/// A text of this length with terminal control sequences.
 fn harm(bytes: usize) -> String {
     "\u{1b}]52;c;eA==\u{7}\u{9b}2J\u{202e}\n".repeat(bytes / 16 + 1)
 }
@@ -905,7 +905,7 @@ fn process_is_found_by_its_host_where_others_have_the_same_number() {
     let key = Secret::from_bytes([9; 32]);
     let found = |scene: &Scene| ["a", "b", "c"].map(|host| scene.state.worker_of_process(host, 7, &key));
     assert_eq!(found(&scene), [Some(first), Some(second), None]);
-    // Not by what the worker itself knows.
+    // Neither another key nor the proof of the end, which the worker itself has, is accepted.
     for key in [Secret::from_bytes([8; 32]), ended_proof(&key)] {
         assert_eq!(scene.state.worker_of_process("a", 7, &key), None);
     }
@@ -937,7 +937,7 @@ fn detached_job_is_publishing_while_the_master_closes_its_output() {
     assert_eq!(shown(&job), JobState::Succeeded);
 }
 
-/// What a job shows of what was said about it.
+/// The parts of a job's description that contain worker texts.
 fn shown(scene: &Scene, job: JobId) -> serde_json::Value {
     let logs = scene.state.logs(job).unwrap();
     let trace = scene.state.trace(scene.now, job).unwrap();

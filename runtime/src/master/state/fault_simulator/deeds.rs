@@ -1,4 +1,4 @@
-//! Processes come and go, and frames arrive.
+//! Starts and ends of processes, and arrivals of frames.
 
 use super::process::{Process, ProcessId, SentFrame};
 use super::transport::{Happening, Link, Node, Parcel};
@@ -15,25 +15,25 @@ use rand::RngExt as _;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// How long the master waits for news of how a process ended, and what such news takes.
+/// Time for which the master waits for a report of how a process ended, and which such a report takes.
 const END_PATIENCE: Span = Span::milliseconds(300);
 const END_IS_TOLD_AFTER: Span = Span::milliseconds(20);
 
-/// A process whose master is gone ends, and whoever supervises it starts another.
+/// A process whose master is gone ends, and its supervisor starts another after this time.
 const RESTART: Span = Span::milliseconds(500);
 
-/// Until a process has found the master that comes in the place of another, at most; some are given up before.
+/// Maximum time until a process has found the successor of its master. Some are lost before.
 const LOOKS_FOR_MS: u64 = 6_000;
 
-/// Who finds its way cut looks again after this time.
+/// Pause before the next attempt of a node whose route is cut.
 const AGAIN: Span = Span::milliseconds(100);
 
-/// Attempts of a task that has ended are told to stop within this time, if anything reaches them.
+/// Attempts of a task that has ended are ordered to stop within this time, if any frame reaches them.
 const LOSERS_STOP_WITHIN: Span = Span::whole_seconds(1);
 
 const SIGSEGV: i32 = 11;
 
-/// The frames that were encoded one after another.
+/// Decodes frames that were encoded one after another.
 fn frames<T: DeserializeOwned>(mut bytes: &[u8]) -> Vec<T> {
     let mut frames = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// A way is cut: it is looked at again, once for all that waits there.
+    /// Schedules another check of a cut route, once for all that waits there.
     fn look_again(&mut self, arrival: Happening) {
         let again = self.now + AGAIN;
         let planned = self.looks.entry(arrival.clone()).or_insert(Time::ZERO);
@@ -195,7 +195,7 @@ impl World {
         let now = self.now;
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.down.due(now)) {
             let Parcel::Frames(bytes) = parcel else {
-                // The master is gone, as far as it can tell.
+                // The master is gone, as far as this process can see.
                 return self.lose_master(id);
             };
             for frame in frames::<MasterFrame>(&bytes) {
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// Whether an earlier attempt of the same task runs at a worker in service.
+    /// True if an earlier attempt of the same task runs on a worker in service.
     fn runs_elsewhere(&self, here: ProcessId, attempt: AttemptId) -> bool {
         let earlier = |other: &AttemptId| other.task == attempt.task && other.epoch < attempt.epoch;
         let runs = |process: &Process| process.tries.iter().any(|(other, one)| earlier(other) && !one.killed);
@@ -225,9 +225,9 @@ impl World {
         self.processes.iter().any(|(id, process)| *id != here && in_service(id) && runs(process))
     }
 
-    /// A map has ended well, which workers in service may be at as well.
+    /// Notes that a map has succeeded. Other attempts of it may still run on workers in service.
     fn note_losers(&mut self, winner: AttemptId) {
-        // One that had lost itself may come long after, when its map runs again.
+        // The report of an attempt that had lost may arrive long after, when its map runs again.
         if !self.oracle.ended.insert(winner) || self.state.core.is_dying(winner) {
             return;
         }
@@ -243,7 +243,7 @@ impl World {
         self.losers.extend(found.collect::<Vec<_>>());
     }
 
-    /// Whoever hears the master has been told by now that nobody wants what it does.
+    /// Checks that workers with a connection to the master have been ordered to stop their losing attempts.
     pub fn losers_are_stopped(&mut self) {
         let due = self.losers.extract_if(.., |(by, ..)| *by <= self.now).collect::<Vec<_>>();
         for (_, id, loser) in due {
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// A process has lost the connection to its master, and looks for it or the next one if any comes.
+    /// Handles a process's loss of its master. The process looks for it, or for its successor, if one comes.
     fn lose_master(&mut self, id: ProcessId) {
         let pause = Span::milliseconds(self.rng.random_range(10..LOOKS_FOR_MS));
         match self.processes.get_mut(&id).filter(|process| process.session.returns) {
@@ -266,20 +266,20 @@ impl World {
             Some(process) => {
                 process.away = true;
                 self.links.remove(&id);
-                // It hears later who is not wanted.
+                // It receives the orders to stop later.
                 self.losers.retain(|(_, other, _)| *other != id);
                 self.happen(self.now + pause, Happening::Join(id));
             }
         }
     }
 
-    /// Nobody else publishes the part of this task, as far as workers in service go.
+    /// Checks that no other worker in service publishes the part of this task.
     fn publishes_alone(&self, told: ProcessId, attempt: AttemptId) -> Result<(), String> {
         let in_service = |id: &ProcessId| {
             self.workers.get(id).is_some_and(|worker| self.state.workers.contains_key(worker))
         };
         let runs = |process: &Process| process.tries.contains_key(&attempt);
-        // To a worker that was given up meanwhile it was said before that.
+        // A worker that is lost by now received its permit before.
         if !in_service(&told) || !self.processes.get(&told).is_some_and(runs) {
             return Ok(());
         }
@@ -291,7 +291,8 @@ impl World {
         }
     }
 
-    /// The master has lost the connection to a process, and knows how that ended if anybody says so.
+    /// Handles the master's loss of the connection to a process. It knows how the process ended only if that was
+    /// reported.
     pub fn gone(&mut self, id: ProcessId) {
         if !self.going.remove(&id) {
             return;
@@ -305,7 +306,7 @@ impl World {
         self.state.lost(self.now, worker, end.as_ref());
     }
 
-    /// A process ends.
+    /// Ends a process.
     pub fn die(&mut self, id: ProcessId, end: Option<WorkerEnded>, back: Span) {
         let Some(process) = self.processes.remove(&id) else { return };
         self.places[process.place] = None;

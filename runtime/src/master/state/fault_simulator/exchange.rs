@@ -1,4 +1,4 @@
-//! Between workers: requests for segments and for what was handed over, answered by whoever is there to.
+//! Requests between workers for segments and handed-over state, and their responses.
 
 use super::process::{Answer, Process, ProcessId};
 use super::slots::Group;
@@ -11,7 +11,7 @@ use gristmill_worker::protocol::Continuation;
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::Fetch;
 
-/// How long a request waits for an answer that does not come.
+/// Timeout of a request.
 pub(super) const ANSWER_PATIENCE: Span = Span::whole_seconds(10);
 
 /// A request between two workers.
@@ -20,7 +20,7 @@ pub(super) struct Request {
     pub fetch: Fetch,
     pub wanted: Vec<(AttemptId, Vec<u32>)>,
     pub sent: Time,
-    /// What has come; `None` is that the connection broke.
+    /// Responses that have arrived; `None` if the connection broke.
     pub answers: Option<Vec<(AttemptId, Answer)>>,
 }
 
@@ -29,7 +29,7 @@ impl World {
         self.processes.get(&id).map(|process| Node::Place(process.place))
     }
 
-    /// Whether bytes get from one process to another.
+    /// True if bytes get from one process to another.
     fn reaches(&self, from: ProcessId, to: ProcessId) -> bool {
         match (self.node(from), self.node(to)) {
             (Some(from), Some(to)) => !self.cuts.is_cut(from, to),
@@ -37,13 +37,13 @@ impl World {
         }
     }
 
-    /// A request has come to whoever is asked, if there is one.
+    /// Delivers a request to its addressee, if that exists.
     pub fn asked(&mut self, number: u64) {
         let Some(request) = self.requests.get(&number) else { return };
         let (home, at, sent) = (request.home, Process::at(&request.fetch.endpoint), request.sent);
         let late = sent + ANSWER_PATIENCE;
         if !self.processes.contains_key(&at) {
-            // Refused: nobody listens there.
+            // Connection refused: no process listens there.
             return self.answer_at(self.now + Span::milliseconds(1), number);
         }
         if !self.reaches(home, at) {
@@ -71,7 +71,7 @@ impl World {
         self.happen(at.max(self.now), Happening::Answered(number));
     }
 
-    /// Segments on their way, as faults leave them.
+    /// Applies transfer faults to segments in flight.
     fn damaged(&mut self, mut answers: Vec<(AttemptId, Answer)>) -> Vec<(AttemptId, Answer)> {
         for (_, answer) in &mut answers {
             let Answer::Held(segments) = answer else { continue };
@@ -92,7 +92,7 @@ impl World {
         answers
     }
 
-    /// A request has come back to its home.
+    /// Delivers the response to a request to its home.
     pub fn answered(&mut self, number: u64) {
         let Some(request) = self.requests.get(&number) else { return };
         let (home, at) = (request.home, Process::at(&request.fetch.endpoint));
@@ -104,7 +104,7 @@ impl World {
             return self.happen(until, Happening::Answered(number));
         }
         let late = request.sent + ANSWER_PATIENCE;
-        // Whoever answers may have died meanwhile; what was under way arrives.
+        // The responder may have died meanwhile; a response in flight still arrives.
         let cut = self.processes.contains_key(&at) && !self.reaches(at, home);
         if cut && request.answers.is_some() {
             self.fires("cut between workers");
@@ -120,7 +120,7 @@ impl World {
         self.turn(home, |process| process.fetched(now, &fetch, answers));
     }
 
-    /// An attempt asks for what another one has written.
+    /// Requests the state that another attempt has written.
     pub fn take_over(&mut self, id: ProcessId, attempt: AttemptId, from: &Continuation) {
         let at = Process::at(&from.endpoint);
         let there =

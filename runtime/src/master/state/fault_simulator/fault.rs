@@ -1,4 +1,4 @@
-//! The menu of faults, and how one is drawn.
+//! The kinds of faults, and how one is drawn.
 
 use super::scenario::{Mode, Theme};
 use gristmill_scheduler::units::{Span, Time};
@@ -7,14 +7,14 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use std::fmt;
 
-/// A fault that happens once, to the process that stands at a place then.
+/// A fault that is injected once, into the process that is at a place then.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PlannedFault {
     pub at: Time,
-    /// Which worker, by its place in the scenario.
+    /// The worker, by its place in the scenario.
     pub place: usize,
     pub fault: Fault,
-    /// How long it lasts, if it does: a stop, a cut, slowness, a full disk.
+    /// Duration of a fault that lasts: a stop, a cut, slowness or a full disk.
     pub lasts: Span,
 }
 
@@ -25,56 +25,56 @@ impl fmt::Display for PlannedFault {
     }
 }
 
-/// What can go wrong.
+/// Kinds of faults.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Fault {
     /// SIGKILL. Another process takes the place after that time.
     Kill,
-    /// User code brings the next attempt's process down.
+    /// User code ends the process of the next attempt.
     Crash,
     /// SIGSTOP, and SIGCONT after that time.
     Stop,
     /// SIGSTOP between the permit of the next commit and its report.
     StopInCommit,
-    /// No bytes between two workers, one way or both.
+    /// No bytes between two workers, in one direction or both.
     CutPair { other: usize, both: bool },
     /// No bytes from the master to the worker.
     Deafen,
     /// No bytes from the worker to the master.
     Mute,
-    /// No bytes between the worker and anybody.
+    /// No bytes between the worker and any other process.
     Isolate,
-    /// The control connection breaks, with what is under way on it.
+    /// The control connection breaks, and frames in flight are lost.
     Disconnect,
-    /// Map outputs vanish: so many, the first ones.
+    /// The first N map outputs vanish.
     LoseOutputs(usize),
-    /// So many segments are damaged on their way.
+    /// N segments are damaged in transfer.
     DamageTransfers(u32),
-    /// So many answers to fetches break off.
+    /// N responses to fetches break off.
     BreakTransfers(u32),
-    /// The next attempt fails like this.
+    /// The next attempt fails with this class.
     Fail(FailureClass),
-    /// The next attempt does not move any more.
+    /// The next attempt hangs.
     Hang,
-    /// Neither memory nor disk has room.
+    /// Memory and disk are full.
     Fill,
-    /// Everything takes so many times as long.
+    /// Everything takes N times as long.
     Slow(u32),
-    /// So many frames arrive twice, the second time late.
+    /// N frames arrive twice, the second time late.
     Repeat(u32),
-    /// Somebody cancels a job.
+    /// A job is cancelled.
     Cancel(usize),
     /// Another policy takes over.
     DecideBy(usize),
-    /// One more worker comes.
+    /// Another worker joins.
     Join,
-    /// The master is killed, and another takes its place: what it was writing is cut off at any byte, what it was saying
-    /// is lost from any point on, and so is what was on its way to it.
+    /// The master is killed, and another takes its place. The file it was writing is cut off at any byte, the frames it
+    /// was sending are lost from any point on, and frames in flight to it are lost.
     KillMaster,
 }
 
 impl Fault {
-    /// Its name in counts of what has fired.
+    /// Name in the counts of injected faults.
     pub fn name(&self) -> &'static str {
         match self {
             Fault::Kill => "kill",
@@ -139,7 +139,7 @@ fn class(rng: &mut ChaCha8Rng) -> FailureClass {
     }
 }
 
-/// The faults of a run, by time. `arrivals` are those of its jobs.
+/// Draws the faults of a run, by time. `arrivals` are those of its jobs.
 pub(super) fn draw(
     rng: &mut ChaCha8Rng,
     (mode, theme): (Mode, Theme),
@@ -169,8 +169,9 @@ pub(super) fn draw(
     faults
 }
 
-/// When a job begins nobody hears a worker, for too short a time to give it up, and meanwhile another
-/// one is killed: what the first has fetched from it becomes known when its maps have run again elsewhere.
+/// Draws two faults: when a job starts, the frames of one worker are lost for too short a time to lose the worker, and
+/// meanwhile another worker is killed. The segments that the first has fetched from it become known when its maps have
+/// run again elsewhere.
 fn news_of_the_dead(rng: &mut ChaCha8Rng, places: usize, arrivals: &[Time]) -> [PlannedFault; 2] {
     let arrival = arrivals[rng.random_range(0..arrivals.len())];
     let at = Time(arrival.0.saturating_sub(rng.random_range(0..300_000_000)));
@@ -184,7 +185,7 @@ fn news_of_the_dead(rng: &mut ChaCha8Rng, places: usize, arrivals: &[Time]) -> [
     ]
 }
 
-/// Deaths of the master, where there are some.
+/// Draws the deaths of the master, if there are any.
 pub(super) fn master_deaths(rng: &mut ChaCha8Rng, until: Time) -> Vec<PlannedFault> {
     let death = |rng: &mut ChaCha8Rng| PlannedFault {
         at: Time(rng.random_range(0..until.0)),
@@ -195,7 +196,7 @@ pub(super) fn master_deaths(rng: &mut ChaCha8Rng, until: Time) -> Vec<PlannedFau
     (0..rng.random_range(1..6)).map(|_| death(rng)).collect()
 }
 
-/// Half are too short for anybody to be given up.
+/// Draws a duration. Half of them are too short to lose a worker.
 fn span(rng: &mut ChaCha8Rng) -> Span {
     match rng.random_range(0..4) {
         0 => Span::milliseconds(rng.random_range(10..1_000)),

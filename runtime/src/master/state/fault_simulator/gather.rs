@@ -1,5 +1,5 @@
-//! Segments at a simulated process: served, fetched, verified, read in place, as in `worker/src/agent/control/fetches.rs`
-//! and `worker/src/shuffle`.
+//! Segments at a simulated process: served, fetched, verified and read in place, as in
+//! `worker/src/agent/control/fetches.rs` and `worker/src/shuffle`.
 
 use super::process::{Answer, Effect, Process};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
@@ -19,7 +19,7 @@ impl Process {
             }
         }
         let Some(held) = self.store.complete(job, partition) else {
-            // What was on its way when a partition left may be taken for news of the same partition come back.
+            // Data in flight when a partition left may be mistaken for data of the same partition after its return.
             if self.housed.get(&(job, partition)).is_none_or(|&times| times < 2) {
                 self.incomplete.push(attempt);
             }
@@ -56,7 +56,7 @@ impl Process {
         self.send(&WorkerFrame::FetchFailed { map, from, class, message });
     }
 
-    /// What this process has of an output for whoever asks.
+    /// Response with the segments that this process has of an output.
     pub fn serve(&self, map: AttemptId, partitions: &[u32]) -> Answer {
         let output = self.store.output(map.task.job, map.task.index, map.epoch);
         let Some(output) = output.filter(|_| !self.lost.contains(&map)) else { return Answer::Missing };
@@ -64,7 +64,7 @@ impl Process {
         partitions.iter().map(segment).collect::<Option<_>>().map_or(Answer::Missing, Answer::Held)
     }
 
-    /// A request has come back.
+    /// Handles the response to a fetch.
     pub fn fetched(&mut self, now: Time, fetch: &Fetch, answers: Vec<(AttemptId, Answer)>) {
         let (mut outputs, mut failures) = (Vec::new(), Vec::new());
         for (map, answer) in answers {
@@ -100,7 +100,7 @@ impl Process {
         self.plan.ended(fetch.id);
     }
 
-    /// Verifies segments and keeps those that are whole.
+    /// Verifies segments and keeps the intact ones.
     fn take(
         &mut self,
         map: AttemptId,

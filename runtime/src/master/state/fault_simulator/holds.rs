@@ -1,4 +1,4 @@
-//! Attempts that are taken out of their slots: suspended, resumed, handed over, killed, as in
+//! Attempts that are taken out of their slots: suspended, resumed, handed over or killed, as in
 //! `worker/src/agent/control/suspend.rs` and `worker/src/attempt/hold.rs`.
 
 use super::process::Process;
@@ -8,7 +8,7 @@ use gristmill_scheduler::units::Span;
 use gristmill_worker::protocol::{AttemptReport, FailureClass, HandOver, Measures, WorkerFrame};
 use rand::RngExt as _;
 
-/// How long a working attempt takes to see that it is not wanted any more.
+/// Time until a working attempt notices that it is cancelled.
 const KILL_IS_SEEN_AFTER: Span = Span::milliseconds(50);
 
 impl Process {
@@ -57,7 +57,7 @@ impl Process {
             Stage::Parked | Stage::GoesOn | Stage::TakingOver => {
                 self.ends_badly(attempt, FailureClass::Cancelled);
             }
-            // It looks now and then whether it is still wanted, however long a group takes.
+            // It checks for cancellation now and then, however long a group takes.
             Stage::Working => self.next_step(attempt, KILL_IS_SEEN_AFTER),
             _ => self.heed_answer(attempt),
         }

@@ -1,4 +1,4 @@
-//! When a run is over, what has become of its jobs, and what must not be left behind.
+//! Final checks of a run: the outcomes of its jobs, and that no state is left behind.
 
 use super::oracle::leaves_nothing;
 use super::scenario::Mode;
@@ -6,13 +6,13 @@ use super::world::World;
 use gristmill_scheduler::units::{Span, Time};
 use std::ops::ControlFlow;
 
-/// When the faults are over, every job ends within this time and twice what its work takes.
+/// After the last fault, every job ends within this time plus twice its work.
 const JOBS_END_WITHIN: Span = Span::whole_seconds(60);
 
-/// When all is over, nothing is left behind after this time.
+/// Time after the end of the last job within which all state must be gone.
 const ALL_IS_QUIET_WITHIN: Span = Span::whole_seconds(10);
 
-/// A run without healing ends here.
+/// End of a run without healing.
 const SAFETY_ENDS: Time = Time(90_000_000_000);
 
 impl World {
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// What has become of the jobs.
+    /// Checks the outcomes of the jobs.
     pub fn watch(&mut self) {
         let open = self.submitted.iter().filter(|(job, _)| !self.over.contains(job));
         for (job, plan) in open.map(|(job, plan)| (*job, plan.clone())).collect::<Vec<_>>() {

@@ -1,20 +1,20 @@
-//! The fault simulator: the master's state as it is, with its core, between simulated workers, in virtual time, on one
-//! thread, from a seed.
+//! Fault simulator: the real state of the master and its core, with simulated workers, in virtual time, on one thread,
+//! from a seed.
 //!
-//! The workers follow the rules of the agent and use its frames, fetch plan, store and segments; the ways between them
-//! behave like TCP connections: what is sent on one arrives in order or is lost with it. A run draws a cluster, jobs,
-//! who decides, and a list of faults. In liveness mode the faults stop, and then every job ends within a bound with
-//! nothing left behind; in safety mode they never do. In both an oracle that knows what the jobs were meant to do
-//! judges parts, counters and reasons of failure. One seed of five is about one thing (`Theme`), which hardly ever comes
-//! about by chance.
+//! The workers follow the rules of the agent and use its frames, fetch plan, store and segments. The routes between
+//! them behave like TCP connections: what is sent on one arrives in order or is lost with it. A run draws a cluster,
+//! jobs, deciders and a list of faults. In liveness mode the faults stop, and then every job must end within a bound
+//! with nothing left behind. In safety mode they never stop. In both modes an oracle that knows the expected results of
+//! the jobs checks parts, counters and reasons of failure. One seed of five has a theme (`Theme`) that hardly ever
+//! arises by chance.
 //!
-//! `FAULT_SEED=N` repeats one run and says what was drawn, with `FAULT_TRACE=1` also what arrives where;
-//! `FAULT_SEEDS=FROM..TO` tries many. A run that fails is
-//! shrunk: faults are left out one after the other as long as it still fails.
+//! `FAULT_SEED=N` repeats one run and prints its scenario; with `FAULT_TRACE=1` it also prints each arrival.
+//! `FAULT_SEEDS=FROM..TO` runs many seeds. A failing run is shrunk: faults are left out one after the other as long as
+//! it still fails.
 //!
-//! In a third of the runs the master writes down what it does, is killed, and another goes on.
+//! In a third of the runs the master keeps a recovery file, is killed, and another continues.
 //!
-//! Not here: threads and disks of workers, and what submitters do with an output.
+//! Not simulated: threads and disks of workers, and the submitters' use of an output.
 
 mod deeds;
 mod exchange;

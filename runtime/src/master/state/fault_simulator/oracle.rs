@@ -1,5 +1,5 @@
-//! What must hold whatever happens, judged from outside: from the files of the output, from what was said on the wire,
-//! and from what the jobs were meant to do.
+//! Invariants of every run, checked from outside: on the output files, the frames sent, and the expected results of the
+//! jobs.
 
 use super::process::ProcessId;
 use super::scenario::JobPlan;
@@ -9,43 +9,43 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Failures of one task, or of its workers, from which on it is no wonder that its job is given up.
+/// Number of failures of one task, or of its workers, from which on it is acceptable that its job fails.
 const FAILURES_MIN: u32 = 8;
 
-/// Failures of one worker at one job, by its own fault, from which on it is no wonder that the job is given up: no other
-/// worker did better by then.
+/// Number of failures of one worker at one job, by the worker's fault, from which on it is acceptable that the job
+/// fails: no other worker was better by then.
 const FAILURES_AT_WORKER_MIN: u32 = 24;
 
-/// What has been seen so far.
+/// Observations of a run.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// Attempts whose part was reported by a worker that the master had not given up.
+    /// Attempts whose part was reported by a worker that was not lost.
     pub reported: BTreeSet<AttemptId>,
-    /// Maps that ended well, as workers in service said.
+    /// Maps that succeeded, as reported by workers in service.
     pub ended: BTreeSet<AttemptId>,
-    /// Which attempt built each part that counts.
+    /// Attempt that built each part that counts.
     parts: BTreeMap<TaskId, AttemptId>,
-    /// Attempts that were told to publish.
+    /// Attempts that received a permit to publish.
     pub granted: BTreeSet<AttemptId>,
-    /// Failures of user code on purpose, by task.
+    /// Intended failures of user code, by task.
     pub user_failures: BTreeMap<TaskId, u32>,
-    /// Other failures that were reported, by task; of fetches under their map.
+    /// Other reported failures, by task; failed fetches count for their map.
     failures: BTreeMap<TaskId, u32>,
     /// The same by job and worker.
     failures_at: BTreeMap<(JobId, WorkerId), u32>,
-    /// Processes that the master has lost.
+    /// Number of processes that the master has lost.
     pub losses: u32,
-    /// Jobs that somebody cancelled.
+    /// Jobs that were cancelled.
     pub cancelled: BTreeSet<JobId>,
     /// Since when the master has no worker, and the longest such time.
     deserted: Option<Time>,
     deserted_longest: Span,
-    /// Successes by job.
+    /// Jobs that succeeded.
     pub succeeded: BTreeSet<JobId>,
 }
 
 impl Oracle {
-    /// A worker has reported a failure that is nobody's user code.
+    /// Enters a failure reported by a worker that is not caused by user code.
     pub fn failed(&mut self, task: TaskId, worker: WorkerId) {
         *self.failures.entry(task).or_default() += 1;
         *self.failures_at.entry((task.job, worker)).or_default() += 1;
@@ -60,7 +60,7 @@ impl Oracle {
         self.deserted_longest = self.deserted_longest.max(now.since(since));
     }
 
-    /// The parts that count for a job now.
+    /// Returns the parts that count for a job now.
     pub fn parts(
         &mut self,
         job: JobId,
@@ -92,7 +92,7 @@ impl Oracle {
         }
     }
 
-    /// A job has ended.
+    /// Checks a job that has ended.
     pub fn ended(
         &mut self,
         plan: &JobPlan,
@@ -123,7 +123,7 @@ impl Oracle {
         if built != (0..parts).collect::<Vec<_>>() {
             return Err(format!("{job} succeeded with the parts {built:?} of {parts}"));
         }
-        // The attempt of each map from which something was taken, where it matters which.
+        // The attempt of each map whose output was used, if its attempts have different output.
         let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         for built in &status.built {
             let attempt = built.attempt;
@@ -193,7 +193,7 @@ impl Oracle {
     }
 }
 
-/// Whatever was tried again, each task counts once.
+/// Checks that each task counts once, however often it was retried.
 fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> {
     let pairs = (1..=u64::from(plan.maps)).sum();
     let groups = u64::from(plan.reduces) * GROUPS as u64;
@@ -207,7 +207,7 @@ fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> 
         ("maps done", u64::from(status.maps.done), u64::from(plan.maps)),
         ("reduces done", u64::from(status.reduces.done), u64::from(plan.reduces)),
     ] {
-        // A map whose output was lost after everybody had it may be run again when the job ends.
+        // A map whose output was lost after all its segments were fetched may be running again when the job ends.
         let may_be_less = what == "maps done";
         if found != expected && !(may_be_less && found < expected) {
             return Err(format!("{} counts {found} {what} instead of {expected}", status.job));
@@ -216,7 +216,7 @@ fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> 
     Ok(())
 }
 
-/// A process that still has something of a job that is over.
+/// Checks that a process holds nothing of a job that is over.
 pub(super) fn leaves_nothing(id: ProcessId, left: &[(&str, usize)]) -> Result<(), String> {
     match left.iter().find(|(_, count)| 0 < *count) {
         Some((what, count)) => Err(format!("{id} still has {count} {what} when all jobs are over")),

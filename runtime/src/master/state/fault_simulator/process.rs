@@ -1,8 +1,8 @@
-//! One simulated worker process: it follows the rules of the agent's control loop, with the agent's own fetch plan,
+//! One simulated worker process. It follows the rules of the agent's control loop, with the agent's own fetch plan,
 //! store, segments and frames.
 //!
-//! Pure: it takes the time and what has come, and leaves what is to happen in [`Process::effects`]. What user code,
-//! disks and sockets do in a real process is in `slots` and in the world around it.
+//! It has no side effects: it receives the time and the input, and leaves its actions in [`Process::effects`]. The work
+//! of user code, disks and sockets of a real process is in `slots` and in the world around it.
 
 use super::fault::Fault;
 use super::scenario::JobPlan;
@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-/// Names one process in the whole of a run.
+/// Identifies a process within a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct ProcessId(pub u32);
 
@@ -32,55 +32,55 @@ impl fmt::Display for ProcessId {
     }
 }
 
-/// What is to happen outside the control loop.
+/// An action outside the control loop.
 pub(super) enum Effect {
-    /// A step of an attempt is over after this time, unless the attempt has turned to something else.
+    /// A step of an attempt is over after this time, unless the attempt has moved to another stage.
     Step { attempt: AttemptId, turn: u32, after: Span },
-    /// A request goes out for these partitions of each map.
+    /// A request is sent for these partitions of each map.
     Ask { fetch: Fetch, wanted: Vec<(AttemptId, Vec<u32>)> },
-    /// What another attempt has written is asked for.
+    /// The output of another attempt is requested.
     TakeOver { attempt: AttemptId, from: Continuation },
-    /// A part is built, and lies where the output is.
+    /// A part is built and stored at the output.
     Write { attempt: AttemptId, groups: Vec<Group> },
-    /// It is of no use any more.
+    /// A part is no longer needed.
     Remove { attempt: AttemptId },
-    /// User code brings the process down.
+    /// User code crashes the process.
     Crash { attempt: AttemptId },
     /// The process ends because an attempt hangs.
     Stuck,
-    /// The fault that waited for a commit.
+    /// The fault that waited for a commit is injected.
     StopsInCommit,
-    /// The master that came back does not know what an earlier one had confirmed.
+    /// The restarted master does not know what an earlier one had confirmed.
     Forgotten,
-    /// A fault of this name did something.
+    /// A fault of this name took effect.
     Fires(&'static str),
 }
 
-/// An encoded frame, and whether a connection that is made anew may bring it twice.
+/// An encoded frame, and a flag if a new connection may deliver it twice.
 pub(super) struct SentFrame {
     pub bytes: Vec<u8>,
     pub repeatable: bool,
 }
 
-/// What was asked of another worker, as it has come.
+/// Response of another worker.
 pub(super) enum Answer {
     /// The segments of the partitions.
     Held(Vec<(u32, SegmentData)>),
     Missing,
-    /// The connection broke, or nobody answered.
+    /// The connection broke, or no process listened.
     Broken,
 }
 
 pub(super) struct Process {
     pub id: ProcessId,
-    /// The number that the master gave it.
+    /// Number assigned by the master.
     pub worker: Option<WorkerId>,
     pub place: usize,
     pub slots: SlotCounts,
     pub stopped_until: Option<Time>,
-    /// Times as long as usual that all takes.
+    /// Factor by which all work is slowed down.
     pub slowness: u64,
-    /// Neither memory nor disk has room.
+    /// True if memory and disk are full.
     pub full: bool,
     pub stop_in_commit: Option<Span>,
     pub fates: VecDeque<Fate>,
@@ -91,22 +91,22 @@ pub(super) struct Process {
     pub tries: BTreeMap<AttemptId, Try>,
     /// Attempts that wait for a slot, by pool.
     pub lines: [VecDeque<AttemptId>; 2],
-    /// What attempts wrote that were handed over.
+    /// Output of attempts that were handed over.
     pub handovers: BTreeMap<AttemptId, Vec<Group>>,
-    /// Outputs that the fault may lose.
+    /// Outputs that a fault may lose.
     pub outputs: BTreeSet<AttemptId>,
     pub lost: BTreeSet<AttemptId>,
     pub effects: Vec<Effect>,
     pub outbox: Vec<SentFrame>,
-    /// How often it was made the home of a partition.
+    /// Number of times it was made the home of a partition.
     pub housed: BTreeMap<(JobId, u32), u32>,
-    /// Reduces that were launched here although their input was not whole.
+    /// Reduces that were launched here although their input was incomplete.
     pub incomplete: Vec<AttemptId>,
-    /// What the master has said of itself.
+    /// The master's description of itself.
     pub session: Session,
-    /// There is no way to it.
+    /// True if the master cannot be reached.
     pub away: bool,
-    /// Encoded frames that count and that it has not confirmed, and the number of the first.
+    /// Encoded numbered frames that the master has not confirmed.
     unheard: VecDeque<Vec<u8>>,
     first_unheard: u64,
 }
@@ -143,12 +143,12 @@ impl Process {
         }
     }
 
-    /// Where it serves segments.
+    /// Endpoint at which a process serves segments.
     pub fn endpoint(id: ProcessId) -> Endpoint {
         Endpoint { host: "127.0.0.1".to_owned(), port: 1_000 + id.0 as u16, pin: None }
     }
 
-    /// Whose endpoint that is.
+    /// Process of an endpoint.
     pub fn at(endpoint: &Endpoint) -> ProcessId {
         ProcessId(u32::from(endpoint.port) - 1_000)
     }
@@ -163,7 +163,7 @@ impl Process {
         if self.away {
             return;
         }
-        // Whoever counts suspensions needs them in their order.
+        // Suspensions must be counted in order.
         let repeatable = !counts
             && !matches!(
                 frame,
@@ -187,7 +187,7 @@ impl Process {
         self.send(&WorkerFrame::Heartbeat(Heartbeat::default()));
     }
 
-    /// What the master orders.
+    /// Executes an order of the master.
     pub fn execute(&mut self, now: Time, frame: MasterFrame) {
         match frame {
             MasterFrame::Welcome { worker, session, .. } => self.welcome(worker, session),
@@ -231,7 +231,7 @@ impl Process {
         }
     }
 
-    /// A master is there: the first, or one that hears now what it has missed, and what there is.
+    /// Handles the welcome of a master: the first one, or one that now receives what it has missed and what exists.
     fn welcome(&mut self, worker: WorkerId, session: Session) {
         let comes_back = self.worker.replace(worker).is_some();
         self.session = session;
@@ -258,7 +258,7 @@ impl Process {
         }));
     }
 
-    /// The master has written down all frames up to this one.
+    /// Drops frames up to this one: the master has written them down.
     fn heard(&mut self, through: u64) {
         while self.first_unheard <= through {
             self.unheard.pop_front().expect("nothing is confirmed that was not said");
@@ -287,7 +287,7 @@ impl Process {
         self.outputs.retain(|attempt| attempt.task.job != job);
     }
 
-    /// Sends the requests of the plan, and lets slots take what waits: the end of a turn of the loop.
+    /// Sends the requests of the plan and fills free slots, as at the end of an iteration of the loop.
     pub fn end_turn(&mut self, now: Time) {
         self.begin_waiting();
         while let Some(fetch) = self.plan.next(now) {
@@ -302,23 +302,23 @@ impl Process {
         }
     }
 
-    /// The attempts that have begun and not been reported.
+    /// Attempts that have started and not been reported.
     pub fn begun(&self) -> Vec<AttemptId> {
         let begun = self.tries.iter().filter(|(_, one)| one.stage.has_slot());
         begun.map(|(attempt, _)| *attempt).collect()
     }
 
-    /// The attempts that were told to publish and have not done so.
+    /// Attempts with a permit to publish that have not done so.
     pub fn publishing(&self) -> impl Iterator<Item = AttemptId> {
         self.tries.iter().filter(|(_, one)| one.stage == Stage::Publishing).map(|(attempt, _)| *attempt)
     }
 
-    /// The pool of slots that this kind draws on.
+    /// Pool of slots used by this kind.
     pub fn pool(&self, kind: TaskKind) -> usize {
         usize::from(matches!((self.slots, kind), (SlotCounts::Pools { .. }, TaskKind::Reduce)))
     }
 
-    /// A fault that waits for the next attempt, or changes what it does. Answers whether this is one.
+    /// Accepts a fault that waits for the next attempt, or changes what it does. Returns true if it is such a fault.
     pub fn suffers(&mut self, fault: &Fault, lasts: Span) -> bool {
         match fault {
             Fault::Crash => self.fates.push_back(Fate::Crash),
@@ -332,7 +332,7 @@ impl Process {
         true
     }
 
-    /// All that faults have left here is over.
+    /// Ends all lasting effects of faults.
     pub fn heal(&mut self) {
         self.fates.clear();
         (self.full, self.slowness, self.stop_in_commit) = (false, 1, None);

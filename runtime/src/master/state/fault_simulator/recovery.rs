@@ -1,4 +1,4 @@
-//! The master is killed in the middle of an instant, and another takes its place.
+//! Kills the master in the middle of an instant and replaces it.
 
 use super::process::ProcessId;
 use super::scenario::{PlacePlan, Scenario};
@@ -13,15 +13,15 @@ use gristmill_scheduler::units::Time;
 use rand::RngExt as _;
 use std::path::PathBuf;
 
-/// What a master writes down for the next one.
+/// Recovery file of a master.
 pub(super) struct Recovery {
     folder: tempfile::TempDir,
     generation: u64,
-    /// Begun anew when it has grown by so many bytes.
+    /// Growth in bytes after which it is compacted.
     compact_after: u64,
-    /// The master is to be killed in the next instant in which it writes.
+    /// True if the master is to be killed in the next instant in which it writes.
     doomed: bool,
-    /// Bytes of the file before this instant, if it is.
+    /// Size of the file in bytes before this instant, if it is.
     before: u64,
 }
 
@@ -58,24 +58,25 @@ impl Recovery {
         self.doomed
     }
 
-    /// Whether the master is to be killed now.
+    /// True if the master is to be killed now.
     pub fn is_due(&self) -> bool {
         self.doomed && self.before < self.length()
     }
 
-    /// An instant begins; all that was said before has gone out.
+    /// Starts an instant. All earlier frames have been sent.
     pub fn begin_instant(&mut self) {
         if self.doomed {
             self.before = self.length();
         }
     }
 
-    /// The master lives on.
+    /// Cancels the kill.
     pub fn relent(&mut self) {
         self.doomed = false;
     }
 
-    /// Cuts off what comes after so many bytes, and makes a state of the rest. Says what is wrong with it.
+    /// Cuts the file off after `bytes` bytes and builds a state from the rest. Returns an error if that is
+    /// inconsistent.
     fn next_master(
         &mut self,
         now: Time,
@@ -104,9 +105,9 @@ impl Recovery {
 }
 
 impl World {
-    /// The master will not see the end of the next instant in which it has something to write.
+    /// Dooms the master: it will not survive the next instant in which it has something to write.
     pub fn doom_master(&mut self) {
-        // What it has written and said before this.
+        // Everything before this is written and sent.
         self.state.settle(self.now);
         self.send_what_was_said();
         if let Some(recovery) = &mut self.recovery {
@@ -115,7 +116,7 @@ impl World {
         }
     }
 
-    /// It is killed, and another one goes on.
+    /// Kills the master and continues with another one.
     pub fn replace_master(&mut self) {
         let Some(mut recovery) = self.recovery.take() else { return };
         recovery.doomed = false;
@@ -126,7 +127,7 @@ impl World {
         if torn {
             self.fires("torn journal");
         } else {
-            // Some of what it was about to say goes out.
+            // Some of the frames it was about to send are sent.
             self.send_what_was_said();
         }
         let links: Vec<ProcessId> = self.links.keys().copied().collect();
@@ -134,7 +135,7 @@ impl World {
             self.lose_under_way(id);
             let Some(link) = self.links.get_mut(&id) else { continue };
             while link.said.try_recv().is_ok() {}
-            // Nobody hears what was on its way there.
+            // Frames in flight to it are lost.
             link.up.under_way.clear();
             link.up.closed = true;
         }
@@ -149,7 +150,7 @@ impl World {
         self.submit_again();
     }
 
-    /// Jobs that were not written down were not acknowledged: their clients submit them again.
+    /// Submits jobs again that were not written down. They were not acknowledged, so their clients retry.
     fn submit_again(&mut self) {
         let lost = |job: &JobId| !self.over.contains(job) && !self.state.jobs.contains_key(job);
         for job in self.submitted.keys().copied().filter(lost).collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! What a seed stands for: workers, jobs, who decides, and the faults.
+//! Scenario of a seed: workers, jobs, deciders and faults.
 
 use super::fault::{self, PlannedFault};
 use super::slots::GROUPS;
@@ -12,10 +12,10 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Faults come until this time.
+/// Faults are injected until this time.
 const FAULTS_LAST: Span = Span::whole_seconds(30);
 
-/// What a run is to show.
+/// Property that a run checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// The faults stop, and then every job ends.
@@ -24,33 +24,33 @@ pub(super) enum Mode {
     Safety,
 }
 
-/// What a run is about. By chance alone some things hardly ever come together.
+/// Theme of a run. Some combinations hardly ever arise by chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Theme {
-    /// Nothing in particular.
+    /// No theme.
     Any,
-    /// News of outputs that are gone, of maps that put out something else the next time.
+    /// Late news of lost outputs, of maps with different output in each attempt.
     LateNews,
 }
 
-/// A worker's place; when its process ends, another one takes it.
+/// A worker's place. When its process ends, another one takes the place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PlacePlan {
     pub host: u32,
     pub slots: SlotCounts,
 }
 
-/// What a job does. Its workers read this in its parameters.
+/// Definition of a job. Its workers read this from its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct JobPlan {
     pub at_ns: u64,
     pub maps: u32,
     pub reduces: u32,
-    /// What a map takes in the mean.
+    /// Mean duration of a map.
     pub map_ns: u64,
-    /// What a group of a reduce takes in the mean.
+    /// Mean duration of a group of a reduce.
     pub group_ns: u64,
-    /// Each attempt of a map puts out something else.
+    /// True if each attempt of a map has different output.
     pub whimsical: bool,
     pub priority: i32,
     pub weight: f64,
@@ -72,13 +72,13 @@ impl JobPlan {
         };
         match theme {
             Theme::Any => plan,
-            // A few maps and two homes are often just those that are struck; then nobody has anything of an output that is
-            // lost, and its map may put out something else.
+            // With a few maps and two homes, the faults often hit just those. A lost output is then held by no worker,
+            // and its map may produce different output.
             Theme::LateNews => Self { whimsical: true, reduces: 2, maps: 1 + plan.maps % 6, ..plan },
         }
     }
 
-    /// Whether a map puts out a pair for this partition. Some put out nothing at all.
+    /// True if a map emits a pair for this partition. Some maps have no output at all.
     pub fn has_pair(map: u32, partition: u32) -> bool {
         map % 5 != 4 && !(map + partition).is_multiple_of(4)
     }
@@ -94,12 +94,12 @@ pub(super) struct Scenario {
     pub places: Vec<PlacePlan>,
     pub jobs: Vec<JobPlan>,
     pub faults: Vec<PlannedFault>,
-    /// The master writes down what another one needs, and begins its file anew when it has grown by so many bytes.
+    /// Growth in bytes after which the recovery file is compacted; `None` if the master keeps none.
     pub recovery: Option<u64>,
 }
 
 impl Scenario {
-    /// The run of this seed.
+    /// Draws the run of this seed.
     pub fn draw(seed: u64, mode: Mode, live: &LiveDeciders) -> Self {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let theme = if rng.random_range(0..5) == 0 { Theme::LateNews } else { Theme::Any };
@@ -122,7 +122,7 @@ impl Scenario {
         let until = Time::ZERO + FAULTS_LAST;
         let arrivals: Vec<Time> = jobs.iter().map(|job| Time(job.at_ns)).collect();
         let faults = fault::draw(rng, (mode, theme), until, (places.len(), &arrivals));
-        // Suspended sooner than in earnest, so that it happens more often.
+        // Suspensions start sooner than in production, so that they happen more often.
         let suspending = SuspendLimits {
             suspend_after_min: Span::milliseconds(rng.random_range(20..200)),
             suspended_per_worker_max: rng.random_range(1..5),
@@ -143,7 +143,7 @@ impl Scenario {
         Self { seed, mode, limits, deciders, places, jobs, faults, recovery }
     }
 
-    /// What all tasks take, if each runs once, on one slot of each place.
+    /// Duration of all tasks, if each runs once, on one slot of each place.
     pub fn work(&self) -> Span {
         let job = |job: &JobPlan| {
             u64::from(job.maps) * job.map_ns + u64::from(job.reduces) * GROUPS as u64 * job.group_ns
@@ -151,7 +151,7 @@ impl Scenario {
         Span(self.jobs.iter().map(job).sum::<u64>() / self.places.len() as u64)
     }
 
-    /// When the faults are over.
+    /// Time at which the faults are over.
     pub fn healed(&self) -> Time {
         Time::ZERO + FAULTS_LAST
     }
@@ -174,10 +174,10 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// The names of all that can decide on a live cluster, with their defaults.
+/// Names of all deciders of a live cluster, with their defaults.
 pub(super) struct LiveDeciders {
     pub policies: Vec<String>,
-    /// Those of them that take slots back.
+    /// Those of them that preempt slots.
     pub preempting: Vec<String>,
     pub placements: Vec<String>,
     pub estimators: Vec<String>,
@@ -192,7 +192,7 @@ impl LiveDeciders {
         let placements = registry.placements().iter().map(|entry| entry.name).collect();
         let estimators = registry.estimators().iter().map(|entry| entry.name).collect();
         let mut policies = live(policies, &|name| registry.make_policy(name).is_ok());
-        // Those whose parameter makes others of them.
+        // Policies whose parameter changes their kind.
         let more = ["asrpt:preemptive=yes", "lrpt:preemptive=yes", "gristmill:preemptive=no"];
         policies
             .extend(more.into_iter().filter(|name| registry.make_policy(name).is_ok()).map(str::to_owned));

@@ -1,13 +1,13 @@
-//! A run that fails, made as small as it goes.
+//! Shrinks a failing run.
 
 use super::scenario::Scenario;
 use super::world::{Shown, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a scenario. A panic is a violation like others.
+/// Runs a scenario. A panic counts as a violation.
 ///
 /// # Errors
-/// What did not hold.
+/// The invariant that was violated.
 pub(super) fn run(scenario: &Scenario, looks_inside: bool) -> Result<Shown, String> {
     let scenario = scenario.clone();
     catch_unwind(AssertUnwindSafe(|| World::new(scenario, looks_inside).run())).unwrap_or_else(|panic| {
@@ -16,7 +16,7 @@ pub(super) fn run(scenario: &Scenario, looks_inside: bool) -> Result<Shown, Stri
     })
 }
 
-/// Leaves out faults, then jobs, as long as the run still fails. Answers what is left, and how that fails.
+/// Leaves out faults, then jobs, as long as the run still fails. Returns the remaining scenario and its violation.
 pub(super) fn shrink(mut scenario: Scenario, mut wrong: String) -> (Scenario, String) {
     loop {
         let before = scenario.faults.len() + scenario.jobs.len();

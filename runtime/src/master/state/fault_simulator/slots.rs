@@ -1,8 +1,8 @@
-//! Attempts in the slots of a simulated process: begun, suspended, handed over, killed, allowed to publish.
+//! Attempts in the slots of a simulated process: started, suspended, handed over, killed and permitted to publish.
 //!
 //! The rules are those of the agent (`worker/src/agent/control`, `worker/src/agent/work.rs`) and of the threads that
-//! run attempts (`worker/src/agent/slots`): what is asked of an attempt that is beyond it changes nothing, the first
-//! answer to a commit counts, and whoever is killed reports how it ended.
+//! run attempts (`worker/src/agent/slots`). A request to an attempt that is past its stage changes nothing, the first
+//! response to a commit counts, and a killed attempt reports how it ended.
 
 use super::process::{Effect, Process};
 use super::scenario::JobPlan;
@@ -20,28 +20,28 @@ use gristmill_worker::shuffle::store::Store;
 use rand::RngExt as _;
 use std::sync::Arc;
 
-/// Groups of keys in each partition: a reduce can be suspended between two.
+/// Number of groups of keys in each partition. A reduce can be suspended between two.
 pub(super) const GROUPS: usize = 4;
 
-/// Memory for one simulated map output, bytes; it is far smaller.
+/// Memory for one simulated map output, bytes; the output is far smaller.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// The maps, and the attempts of them, that a group of a part was made from.
+/// Maps, with their attempts, from which a group of a part was made.
 pub(super) type Group = Vec<(u32, u32)>;
 
-/// Where an attempt is.
+/// Stage of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// In line for a slot.
+    /// Waits for a slot.
     Waiting,
-    /// Brings over what another attempt has written.
+    /// Fetches what another attempt has written.
     TakingOver,
     Working,
     /// Waits for its permit.
     Built,
     Publishing,
     Parked,
-    /// Suspended, and in line for a slot.
+    /// Suspended, and waits for a slot to continue.
     GoesOn,
     HandingOver,
 }
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// How an attempt will end that a fault waits for.
+/// End of an attempt that a fault has set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     Fail(FailureClass),
@@ -69,9 +69,9 @@ pub(super) struct Try {
     fate: Option<Fate>,
     pub asked: bool,
     pub killed: bool,
-    /// The first answer to its commit.
+    /// First response to its commit.
     pub answer: Option<bool>,
-    /// Counts what it has turned to.
+    /// Counts the changes of its stage.
     turn: u32,
     took_ns: u64,
 }
@@ -88,7 +88,7 @@ impl Process {
         self.lines[self.pool(attempt.task.kind)].push_back(attempt);
     }
 
-    /// Takes an attempt out of its line. Answers whether it was there, at this stage.
+    /// Removes an attempt from its queue. Returns true if it was queued at this stage.
     pub fn withdraw(&mut self, attempt: AttemptId, stage: Stage) -> bool {
         let there = self.tries.get(&attempt).is_some_and(|one| one.stage == stage);
         let line = &mut self.lines[usize::from(
@@ -108,7 +108,7 @@ impl Process {
         }
     }
 
-    /// Free slots take what waits.
+    /// Fills free slots with waiting attempts.
     pub fn begin_waiting(&mut self) {
         for pool in 0..self.lines.len() {
             let taken = |process: &Self| {
@@ -138,10 +138,10 @@ impl Process {
         self.work(attempt);
     }
 
-    /// The next step of an attempt: a map as a whole, or a group of a reduce.
+    /// Starts the next step of an attempt: a whole map, or a group of a reduce.
     fn work(&mut self, attempt: AttemptId) {
         let Some(job) = self.jobs.get(&attempt.task.job) else {
-            // The job is over, and the attempt told to stop.
+            // The job is over, and the attempt ordered to stop.
             return self.next_step(attempt, Span::milliseconds(1));
         };
         let mean = match attempt.task.kind {
@@ -162,7 +162,7 @@ impl Process {
         }
     }
 
-    /// What another attempt has written is here, or cannot be had.
+    /// Handles the state of another attempt, or its absence.
     pub fn taken_over(&mut self, attempt: AttemptId, groups: Option<Vec<Group>>) {
         let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::TakingOver) else {
             return;
@@ -183,7 +183,7 @@ impl Process {
         }
     }
 
-    /// A step is over.
+    /// Ends a step.
     pub fn step(&mut self, attempt: AttemptId, turn: u32) {
         let Some(one) = self.tries.get(&attempt).filter(|one| one.turn == turn) else { return };
         match one.stage {
@@ -271,7 +271,7 @@ impl Process {
         self.heed_answer(attempt);
     }
 
-    /// The master's word on a commit. The first one counts.
+    /// Handles the master's response to a commit. The first one counts.
     pub fn answer(&mut self, attempt: AttemptId, granted: bool) {
         let Some(one) = self.tries.get_mut(&attempt) else { return };
         one.answer.get_or_insert(granted);
@@ -315,7 +315,7 @@ impl Process {
     }
 }
 
-/// Makes the output of a map attempt, with real segments.
+/// Stores the output of a map attempt, with real segments.
 fn put_output(store: &Store, attempt: AttemptId, partitions: u32) {
     let setting = WriteSetting {
         job: attempt.task.job,

@@ -1,4 +1,4 @@
-//! Faults do what they do.
+//! Injection of faults.
 
 use super::fault::Fault;
 use super::process::{Process, ProcessId};
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// A fault happens.
+    /// Injects a fault.
     pub fn strike(&mut self, number: usize) {
         let planned = self.scenario.faults[number].clone();
         self.say(|| format!("{planned}"));
@@ -81,7 +81,7 @@ impl World {
             Fault::Repeat(count) => drop(self.repeats.insert(id, *count)),
             _ => {
                 let Some(process) = self.processes.get_mut(&id) else { return };
-                // Those of an attempt or a commit that is to come fire when it does.
+                // Faults of a future attempt or commit count as fired when that happens.
                 let ways = if process.suffers(fault, lasts) { Vec::new() } else { self.ways(place, fault) };
                 if !ways.is_empty() || matches!(fault, Fault::Slow(_)) {
                     self.fires(fault.name());
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// What is under way on a connection that breaks is lost, but for what arrives first.
+    /// Drops the frames in flight on a breaking connection, except those that arrive first.
     pub fn lose_under_way(&mut self, id: ProcessId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         for lane in [&mut link.up, &mut link.down] {
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// The ways that a fault cuts.
+    /// Routes that a fault cuts.
     fn ways(&self, place: usize, fault: &Fault) -> Vec<(Node, Node)> {
         let here = Node::Place(place);
         match fault {
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// A fault that lasts is over.
+    /// Ends a fault that lasts.
     pub fn relent(&mut self, number: usize) {
         let planned = self.scenario.faults[number].clone();
         for (from, to) in self.ways_cut.remove(&number).unwrap_or_default() {
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// No more faults; what is stopped goes on when its time has come.
+    /// Ends all faults. A stopped process continues when its time has come.
     pub fn heal(&mut self) {
         self.cuts.mend_all();
         self.ways_cut.clear();

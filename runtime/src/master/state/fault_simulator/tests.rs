@@ -1,4 +1,4 @@
-//! What the simulator shows of the master, and that it notices when a rule is missing.
+//! Tests of the master with the simulator, and of the simulator's ability to detect a missing rule.
 
 use super::scenario::{LiveDeciders, Mode, Scenario};
 use super::shrink::{run, shrink};
@@ -8,10 +8,10 @@ use crate::registry::Registry;
 use gristmill_scheduler::rules::{Rule, without};
 use std::ops::Range;
 
-/// Seeds of each mode in the default suite.
+/// Number of seeds of each mode in the default suite.
 const SEEDS: u64 = 150;
 
-/// Seeds within which a broken build is noticed.
+/// Number of seeds within which a broken build must be detected.
 #[cfg(debug_assertions)]
 const BROKEN_SEEDS: u64 = 1_000;
 
@@ -19,7 +19,7 @@ fn scenario(seed: u64, mode: Mode) -> Scenario {
     Scenario::draw(seed, mode, &LiveDeciders::of(&Registry::standard()))
 }
 
-/// The seeds to try, and whether to say what each is.
+/// Seeds to run, and true if each is to be described.
 fn seeds() -> (Range<u64>, bool) {
     let number = |text: &str| text.trim().parse::<u64>().expect("FAULT_SEED and FAULT_SEEDS hold numbers");
     if let Ok(seed) = std::env::var("FAULT_SEED") {
@@ -68,7 +68,7 @@ fn check_one(seed: u64, mode: Mode, tell: bool) -> Shown {
     })
 }
 
-/// Whether too few runs were asked for to expect everything of them.
+/// True if there were too few runs to expect all of their effects.
 fn is_small(shown: &Shown) -> bool {
     shown.jobs < 500
 }
@@ -143,7 +143,7 @@ fn a_run_is_the_same_when_its_seed_is() {
     }
 }
 
-/// A build in which this rule does not hold is noticed by what it does, without a look into its ledger.
+/// Checks that a build without this rule is detected by its behavior, without a look into its ledger.
 #[cfg(debug_assertions)]
 fn check_broken(rule: Rule) {
     let noticed = |seed: u64| {

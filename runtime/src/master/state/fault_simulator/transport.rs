@@ -1,19 +1,19 @@
-//! The ways between master and workers: ordered within a connection, late, cut, broken with what is under way.
+//! Routes between master and workers: ordered within a connection, delayed, cut, or broken with what is in flight.
 
 use super::process::ProcessId;
 use gristmill_scheduler::units::Time;
 use std::collections::{BTreeMap, VecDeque};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// An end of a way.
+/// An end of a route.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Node {
     Master,
-    /// Whoever stands at this place.
+    /// The process at this place.
     Place(usize),
 }
 
-/// What travels on a control connection.
+/// Content of a control connection.
 pub(super) enum Parcel {
     /// Whole frames, encoded.
     Frames(Vec<u8>),
@@ -21,7 +21,7 @@ pub(super) enum Parcel {
     Closed,
 }
 
-/// One direction of a connection: what is under way, and when it arrives at the earliest.
+/// One direction of a connection: parcels in flight, and their earliest arrivals.
 #[derive(Default)]
 pub(super) struct Lane {
     pub under_way: VecDeque<(Time, Parcel)>,
@@ -30,7 +30,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Sends something. Nothing overtakes what was sent before. Answers when it arrives.
+    /// Sends a parcel. Parcels stay in order. Returns its arrival time.
     pub fn send(&mut self, at: Time, parcel: Parcel) -> Time {
         self.last = self.last.max(at);
         if !self.closed {
@@ -40,13 +40,13 @@ impl Lane {
         self.last
     }
 
-    /// The connection breaks: of what is under way, so much arrives.
+    /// Breaks the connection: only the first `arrives` parcels in flight arrive.
     pub fn break_after(&mut self, arrives: usize) {
         self.under_way.truncate(arrives);
         self.closed = false;
     }
 
-    /// The next parcel that is due.
+    /// Next parcel whose arrival time has come.
     pub fn due(&mut self, now: Time) -> Option<Parcel> {
         let (at, _) = self.under_way.front()?;
         if now < *at {
@@ -58,7 +58,7 @@ impl Lane {
 
 /// A control connection.
 pub(super) struct Link {
-    /// What the master's state has said and nobody has sent yet.
+    /// Frames queued by the master's state and not sent yet.
     pub said: UnboundedReceiver<Vec<u8>>,
     pub up: Lane,
     pub down: Lane,
@@ -70,7 +70,7 @@ impl Link {
     }
 }
 
-/// Which ways are cut, and by how many faults.
+/// Cut routes, each with the number of faults that cut it.
 #[derive(Default)]
 pub(super) struct Cuts(BTreeMap<(Node, Node), u32>);
 
@@ -94,7 +94,7 @@ impl Cuts {
     }
 }
 
-/// What is to happen.
+/// A scheduled event.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Happening {
     Submit(usize),
@@ -105,33 +105,33 @@ pub(super) enum Happening {
     Heal,
     /// A process takes this place, unless one has.
     Start(usize),
-    /// It introduces itself to the master.
+    /// It registers with the master.
     Join(ProcessId),
-    /// Something arrives from the worker at the master.
+    /// A parcel arrives from the worker at the master.
     Up(ProcessId),
-    /// Something arrives from the master at the worker.
+    /// A parcel arrives from the master at the worker.
     Down(ProcessId),
-    /// The master has waited long enough for news of how the process ended.
+    /// The master's timeout for a report of how the process ended.
     Gone(ProcessId),
     /// An attempt's step is over.
     Step(ProcessId, gristmill_scheduler::ids::AttemptId, u32),
-    /// A request is at whoever is asked.
+    /// A request arrives at its addressee.
     Asked(u64),
-    /// It has come back.
+    /// The response to a request arrives.
     Answered(u64),
-    /// What an attempt takes over is there, or not.
+    /// The state that an attempt takes over has arrived, or is unavailable.
     TakenOver(ProcessId, gristmill_scheduler::ids::AttemptId, bool),
     /// A pause of the fetch plan is over.
     Wake(ProcessId),
     Heartbeat(ProcessId),
-    /// A stopped process goes on.
+    /// A stopped process continues.
     Continue(ProcessId),
-    /// The master looks who is silent.
+    /// The master checks for silent workers.
     Check,
 }
 
 impl Happening {
-    /// The process that has to run for it.
+    /// Process that must be running for this event.
     pub fn of_process(&self) -> Option<ProcessId> {
         match self {
             Happening::Down(id)

@@ -1,4 +1,4 @@
-//! The world of one run: the master's state as it is, simulated processes and ways, virtual time.
+//! World of one run: the master's real state, simulated processes and routes, and virtual time.
 
 use super::exchange::Request;
 use super::oracle::Oracle;
@@ -26,25 +26,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use tokio::sync::mpsc::error::TryRecvError;
 
-/// Workers give signs of life so far apart, and the master looks as often who is silent.
+/// Interval at which workers send signs of life and the master checks for silent workers.
 pub(super) const HEARTBEAT: Span = Span::milliseconds(500);
 
-/// The ledger is checked from scratch at every so many instants.
+/// Number of instants after which the ledger is checked from scratch.
 const AUDIT_EVERY: u64 = 16;
 
-/// What a run without a violation has shown.
+/// Statistics of a run without a violation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Shown {
-    /// How often each kind of fault did something, and what came of it.
+    /// Number of times that each kind of fault took effect, and counts of the consequences.
     pub fired: BTreeMap<&'static str, u32>,
     pub jobs: usize,
     pub succeeded: usize,
     pub late_events: u64,
-    /// When the last job ended, after the faults were over.
+    /// Time of the end of the last job, counted from the end of the faults.
     pub ended_after: Span,
 }
 
-/// A master's state, with nothing in it.
+/// Creates an empty state of a master.
 pub(super) fn master(names: &DeciderNames, limits: CoreConfig, places: &[PlacePlan]) -> MasterState {
     let registry = Registry::standard();
     let made = names.clone().make(&registry).expect("it was drawn among those that can be made");
@@ -72,39 +72,39 @@ pub(super) struct World {
     instants: u64,
     pub state: MasterState,
     pub processes: BTreeMap<ProcessId, Process>,
-    /// Where each process stands, or stood.
+    /// Place of each process, running or dead.
     pub seats: BTreeMap<ProcessId, usize>,
-    /// Who stands at each place.
+    /// Process at each place.
     pub places: Vec<Option<ProcessId>>,
     pub links: BTreeMap<ProcessId, Link>,
     pub workers: BTreeMap<ProcessId, WorkerId>,
     pub ends: BTreeMap<ProcessId, WorkerEnded>,
     pub cuts: Cuts,
-    /// What each fault has cut.
+    /// Routes cut by each fault.
     pub ways_cut: BTreeMap<usize, Vec<(Node, Node)>>,
     pub requests: BTreeMap<u64, Request>,
     pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
     wakes: BTreeMap<ProcessId, Time>,
-    /// When ways that are cut are looked at again, by what would arrive.
+    /// Times at which cut routes are checked again, by the waiting event.
     pub looks: BTreeMap<Happening, Time>,
     pub transfers_to_damage: u32,
     pub transfers_to_break: u32,
     pub repeats: BTreeMap<ProcessId, u32>,
-    /// What was built where the output is, by the attempt that built it.
+    /// Parts built at the output, by the attempt that built each.
     pub files: BTreeMap<AttemptId, Vec<Group>>,
     pub submitted: BTreeMap<JobId, JobPlan>,
     pub over: BTreeSet<JobId>,
     pub oracle: Oracle,
-    /// Attempts of maps of which another one has ended well, and when they must have been stopped.
+    /// Attempts of maps of which another attempt has succeeded, and when they must have been stopped.
     pub losers: Vec<(Time, ProcessId, AttemptId)>,
     pub shown: Shown,
     pub calm_at: Time,
-    /// Look into the master too, not at its work alone.
+    /// True to check the master's internal state too, not only its behavior.
     pub looks_inside: bool,
     pub wrong: Option<String>,
-    /// Says on stderr what arrives where.
+    /// True to print each arrival on stderr.
     pub says: bool,
-    /// Processes whose connection the master has seen to end, and that it has not given up yet.
+    /// Processes whose connection the master has seen to end, and that are not lost yet.
     pub going: BTreeSet<ProcessId>,
     pub recovery: Option<Recovery>,
 }
@@ -154,10 +154,10 @@ impl World {
         }
     }
 
-    /// From the first worker to the end.
+    /// Runs the scenario from the first worker to the end.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The invariant that was violated.
     pub fn run(mut self) -> Result<Shown, String> {
         self.plan_ahead();
         loop {
@@ -208,7 +208,7 @@ impl World {
         self.queue.insert((at, self.count), happening);
     }
 
-    /// Says what happens, if somebody wants to know.
+    /// Prints an event, if tracing is enabled.
     pub fn say(&self, what: impl FnOnce() -> String) {
         if self.says {
             eprintln!("{:10.4} {}", self.now.seconds(), what());
@@ -219,20 +219,20 @@ impl World {
         *self.shown.fired.entry(what).or_default() += 1;
     }
 
-    /// Notes the first thing that does not hold.
+    /// Notes the first violation.
     pub fn must(&mut self, held: Result<(), String>) {
         if let Err(wrong) = held {
             self.wrong.get_or_insert(wrong);
         }
     }
 
-    /// How long something takes on its way to or from a process.
+    /// Latency of a frame to or from a process.
     pub fn latency(&mut self, id: ProcessId) -> Span {
         let slowness = self.processes.get(&id).map_or(1, |process| process.slowness);
         Span(self.rng.random_range(50_000..5_000_000) * slowness)
     }
 
-    /// Enters what has happened, sends out what follows, and looks what it means.
+    /// Enters the facts, sends the resulting frames and checks the invariants.
     pub fn settle(&mut self) {
         self.instants += 1;
         self.state.settle(self.now);
@@ -342,7 +342,7 @@ impl World {
         self.submitted.insert(job, plan);
     }
 
-    /// One turn of a process's loop.
+    /// Runs one iteration of a process's loop.
     pub fn turn(&mut self, id: ProcessId, work: impl FnOnce(&mut Process)) {
         let now = self.now;
         let Some(process) = self.processes.get_mut(&id) else { return };

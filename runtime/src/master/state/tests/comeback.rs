@@ -1,4 +1,4 @@
-//! A state that is made again of what another one wrote down, and workers that come back to it.
+//! A state rebuilt from an earlier master's records, and workers that reconnect to it.
 
 use super::*;
 use crate::journal::checked::{CheckedReader, CheckedWriter};
@@ -8,7 +8,7 @@ use crate::output_dir::OutputDirectory;
 use gristmill_worker::protocol::{HeldAttempt, HeldHome, Holding, Rejoin, Session};
 use std::path::{Path, PathBuf};
 
-/// A scene that writes down what the next one needs, and where its job puts its output.
+/// A scene whose master keeps a recovery file, and the output directory of its job.
 struct Standing {
     scene: Scene,
     folder: tempfile::TempDir,
@@ -45,7 +45,7 @@ impl Standing {
         self.folder.path().join("recovery")
     }
 
-    /// A detached job of three maps and a reduce.
+    /// Submits a detached job of three maps and a reduce.
     fn submit(&mut self) -> JobId {
         let (output, probe) = (self.folder.path().join("out"), self.probe.clone());
         let change = |submission: &mut Submission| {
@@ -56,7 +56,7 @@ impl Standing {
         self.scene.submit(change).unwrap()
     }
 
-    /// The master is killed and another takes its place.
+    /// Kills the master and replaces it.
     fn next(self) -> (Scene, tempfile::TempDir) {
         let Self { scene, folder, _claim, probe: _ } = self;
         let now = scene.now;
@@ -70,7 +70,7 @@ impl Standing {
     }
 }
 
-/// A scene made again of this journal, and how much of that is whole.
+/// Rebuilds a scene from this journal. Also returns the length of its intact part.
 pub(super) fn relived(path: &Path) -> (Scene, u64) {
     let mut scene = Scene::new(&[]);
     let mut journal = recall(path).unwrap().unwrap();
@@ -78,7 +78,7 @@ pub(super) fn relived(path: &Path) -> (Scene, u64) {
     (scene, journal.offset())
 }
 
-/// What a core knows of tasks and workers, in words.
+/// Text of the core's state of tasks and workers.
 fn known(state: &MasterState) -> String {
     let core = &state.core;
     let attempts: Vec<_> = core.attempts().collect();
@@ -131,7 +131,7 @@ fn state_is_the_same_when_it_is_made_again_of_what_was_written_down_and_of_every
     }
 }
 
-/// Writes the journal again with the orders of one moment changed, that of the first map's end.
+/// Rewrites the journal with changed orders in the instant of the first map's end.
 fn with_other_orders(path: &Path, change: impl Fn(&mut Vec<u8>)) {
     let mut lines = CheckedReader::open(path).unwrap();
     let mut written: Vec<(u8, serde_json::Value)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The recovery file stays bounded, however many jobs a master has had and although it always has one.
+//! The recovery file stays bounded, however many jobs a master has had, also if it always has one.
 
 use super::comeback::{header, relived};
 use super::*;
@@ -8,13 +8,13 @@ use crate::replay::replay;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// A file that has grown by so many bytes is begun anew.
+/// Growth in bytes after which the file is compacted.
 const COMPACT_AFTER_BYTES: u64 = 20_000;
 
-/// Jobs of which each comes before the one before it has ended.
+/// Number of jobs, each of which arrives before the previous one has ended.
 const JOBS: u32 = 100;
 
-/// A master whose recovery file is begun anew often.
+/// A master whose recovery file is compacted often.
 fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
     let mut scene = Scene::new(&[]);
     scene.state.register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
@@ -25,7 +25,7 @@ fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
     (scene, path)
 }
 
-/// Brings the only map of a job to its end, and its reduce.
+/// Completes the only map of a job and its reduce.
 fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
     let map = TaskId::map(job, 0).attempt(0);
     scene.map_done(worker, map);
@@ -58,7 +58,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
         largest = largest.max(length);
     }
     assert!(3 < begun_anew, "begun anew {begun_anew} times");
-    // What stands, as much again as it may grow by, and what one turn adds.
+    // The state, the growth it is allowed before compaction, and what one iteration adds.
     assert!(largest < 3 * COMPACT_AFTER_BYTES, "{largest} bytes");
     let (mut again, length) = relived(&path);
     assert_eq!(length, std::fs::metadata(&path).unwrap().len());

@@ -1,12 +1,12 @@
-//! Numbers of a submission and of a journal that are larger than anything may be sized by.
+//! Numbers of a submission and of a journal that are too large to allocate for.
 
 use super::*;
 use gristmill_scheduler::job::JobSpec;
 
-/// Numbers that nothing may be sized by.
+/// Numbers too large to allocate for.
 const HUGE: [u64; 6] = [100_001, 1_000_001, 1 << 31, u32::MAX as u64, 1 << 40, u64::MAX];
 
-/// Puts a number in the place of each number of a JSON value in turn.
+/// Replaces each number of a JSON value in turn by `huge`.
 fn with_each_number(value: &serde_json::Value, huge: u64, tried: &mut dyn FnMut(&str, serde_json::Value)) {
     fn pointers(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
         match value {
@@ -79,7 +79,7 @@ fn lists_of_a_submission_are_refused_by_what_they_take_and_by_their_length() {
     assert_eq!(words, "1000001 maps are more than the 1000000 that a job can have");
     let words = refused(&|it| it.cuts = vec![String::new(); 9]);
     assert_eq!(words, "9 cuts are too many for 1 reduces");
-    // Three bytes of text for each place of 24.
+    // The text form takes three bytes per cut, and a cut takes 24 bytes in memory.
     let mut text = serde_json::to_value(submission()).unwrap();
     text["cuts"] = vec![""; 100_000].into();
     let text = serde_json::to_vec(&text).unwrap();

@@ -1,7 +1,8 @@
-//! A master that is killed at each line of its journal, while workers run a small job for it: the next one ends the job
-//! with the same counters, and no task runs twice.
+//! Kills a master at each line of its journal while workers run a small job for it. The next master ends the job with
+//! the same counters, and no task runs twice.
 //!
-//! The workers follow the rules of `agent::control::link`: what counts they keep until it is confirmed, and say it again.
+//! The workers follow the rules of `agent::control::link`: they keep numbered frames until these are confirmed, and
+//! send them again.
 
 use super::comeback::{header, relived};
 use super::*;
@@ -15,29 +16,29 @@ const MAPS: u32 = 3;
 const REDUCES: u32 = 2;
 const WORKERS: u32 = 2;
 
-/// Far more turns than a job takes.
+/// Far more iterations than a job takes.
 const TURNS_MAX: u32 = 10_000;
 
-/// A worker that does at once what it is told.
+/// A worker that executes orders at once.
 #[derive(Default)]
 struct Hand {
     worker: Option<WorkerId>,
     pid: u32,
     generation: u64,
     inbox: VecDeque<MasterFrame>,
-    /// Frames that count and are not confirmed; the first has the number after `heard`.
+    /// Numbered frames that are not confirmed; the first has the number after `heard`.
     unheard: VecDeque<WorkerFrame>,
     heard: u64,
     jobs: BTreeSet<JobId>,
     homes: BTreeMap<(JobId, u32), BTreeSet<u32>>,
     /// Attempts that wait for their permit.
     built: BTreeSet<AttemptId>,
-    /// How often each attempt was begun.
+    /// Number of starts of each attempt.
     begun: BTreeMap<AttemptId, u32>,
 }
 
 impl Hand {
-    /// What it says to one order.
+    /// Frames in response to one order.
     fn obey(&mut self, order: MasterFrame) -> Vec<WorkerFrame> {
         match order {
             MasterFrame::Job(order) => drop(self.jobs.insert(order.job)),
@@ -106,11 +107,11 @@ impl Hand {
     }
 }
 
-/// When the master is killed: as soon as its journal has this many lines.
+/// Point at which the master is killed: as soon as its journal has this many lines.
 #[derive(Clone, Copy, Debug)]
 struct Kill {
     line: usize,
-    /// What it was about to say when it had written that line has gone out.
+    /// True if the frames queued when it had written that line are sent.
     spoken: bool,
 }
 
@@ -123,14 +124,14 @@ struct Stage {
     kill: Option<Kill>,
     generation: u64,
     claims: Vec<OutputDirectory>,
-    /// The journal is begun anew at each turn.
+    /// True if the journal is compacted in each iteration.
     compacts: bool,
-    /// Lines that were there before it was begun anew, and lines with which it was.
+    /// Number of lines before the compaction, and of lines that it wrote.
     lines_before: usize,
     lines_begun_with: usize,
     /// Lines at which a master could be killed, counted from the first of all files.
     points: BTreeSet<usize>,
-    /// How the job stood when it had ended: what is begun anew then does not hold it.
+    /// Status of the ended job. The compacted journal does not hold it then.
     told: Option<String>,
 }
 
@@ -173,7 +174,7 @@ impl Stage {
         let joined = self.scene.state.join(self.scene.now, hello, frames);
         let hand = &mut self.hands[index];
         let Ok(worker) = joined else {
-            // It was not written down that it ever came: it begins anew, and has nothing.
+            // The journal does not contain its join: it starts again, without state.
             assert!(hand.begun.is_empty(), "{:?} had work and is not known", hand.worker);
             *hand = Hand { pid: hand.pid + WORKERS, ..Hand::default() };
             return self.join(index);
@@ -196,7 +197,7 @@ impl Stage {
         self.turn();
     }
 
-    /// What was said goes to its worker, and outputs are closed; unless the master is killed here.
+    /// Delivers the queued frames to the workers and closes outputs, unless the master is killed here.
     fn turn(&mut self) {
         let closings: Vec<_> =
             self.scene.state.pending.closings.drain(..).map(|closing| closing.job).collect();
@@ -220,7 +221,7 @@ impl Stage {
         self.pass_on(true);
     }
 
-    /// Lines of the journal.
+    /// Number of lines of the journal.
     fn lines(&self) -> usize {
         let written = std::fs::read(self.journal()).unwrap();
         written.iter().filter(|byte| **byte == b'\n').count()
@@ -236,10 +237,10 @@ impl Stage {
         }
     }
 
-    /// Kills the master here, if it is to be, and lets another take its place. Says whether it was.
+    /// Kills the master here, if planned, and replaces it. Returns true if it did.
     fn is_killed(&mut self) -> bool {
         let lines = self.lines_before + self.lines();
-        // What it is begun anew with is there whole or not at all.
+        // The compacted content exists as a whole or not at all.
         self.points.extend(self.lines_before + self.lines_begun_with..=lines);
         let Some(kill) = self.kill.take_if(|kill| kill.line <= lines) else { return false };
         self.pass_on(kill.spoken && kill.line == lines);
@@ -252,7 +253,7 @@ impl Stage {
         true
     }
 
-    /// Another master takes the place of the one that is dead.
+    /// Replaces the dead master.
     fn replace(&mut self) {
         let now = self.scene.now;
         let (scene, length) = relived(&self.journal());
@@ -266,7 +267,7 @@ impl Stage {
             self.job = self.scene.state.jobs.keys().next().copied();
         }
         for index in 0..self.hands.len() {
-            // What was on its way when the connection went still arrives.
+            // Frames in flight when the connection broke still arrive.
             let arrived: Vec<_> = self.hands[index].inbox.drain(..).collect();
             for order in arrived {
                 self.obey(index, order, false);
@@ -282,7 +283,7 @@ impl Stage {
         self.hands[index].unheard.extend(said.iter().map(copy));
         let (generation, worker) = (self.generation, self.hands[index].worker);
         for frame in said {
-            // A master that came meanwhile has been told what is unheard.
+            // A master that came meanwhile has received the unconfirmed frames.
             if let Some(worker) = worker.filter(|_| heard && generation == self.generation) {
                 self.scene.tell(worker, frame);
                 self.turn();
@@ -304,7 +305,8 @@ impl Stage {
         self.turn();
     }
 
-    /// Runs to the end of the job; says how it stands then, and how often each attempt was begun.
+    /// Runs to the end of the job. Returns its final status, how many times each attempt was started, and the lines at
+    /// which a master could be killed.
     fn run(mut self) -> (String, BTreeMap<TaskId, u32>, BTreeSet<usize>) {
         for _ in 0..TURNS_MAX {
             let Some(job) = self.job else {
@@ -328,7 +330,7 @@ impl Stage {
         panic!("the job does not end: {:?}", self.scene.state.status(self.scene.now, self.job.unwrap()));
     }
 
-    /// How the job stands, when it has ended.
+    /// Status of the job, when it has ended.
     fn tell(&self) -> Option<String> {
         let job = self.job.filter(|job| self.scene.state.jobs[job].state.ended())?;
         let status = self.scene.state.status(self.scene.now, job)?;
@@ -353,15 +355,14 @@ impl Stage {
     }
 }
 
-/// The same frame: they are not to be copied but in tests.
+/// Copies a frame. Frames can be copied only in tests.
 fn copy(frame: &WorkerFrame) -> WorkerFrame {
     let mut bytes = Vec::new();
     codec::encode(frame, &mut bytes);
     codec::decode_message(&bytes, 1 << 20).unwrap()
 }
 
-/// Kills a master at each line of its journal, and compares with a run in which none is killed and nothing is begun
-/// anew.
+/// Kills a master at each line of its journal, and compares with a run without kills and compaction.
 fn kill_at_each_line(compacts: bool) {
     let (undisturbed, begun, _) = Stage::new(None, false).run();
     assert_eq!(begun.len() as u32, MAPS + REDUCES);

@@ -1,4 +1,4 @@
-//! The feed: each change is told once, and a look costs what has changed.
+//! The feed reports each change once, at a cost proportional to the changes.
 
 use super::*;
 use crate::api::{FeedAttempt, FeedEnd, FeedLine, FeedLoad, MasterStatus, WorkerStatus};

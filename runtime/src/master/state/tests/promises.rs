@@ -1,4 +1,4 @@
-//! What is promised waits until it is written down, and on disk where the job is synced; and what a master does that
+//! Guarantees wait until they are written down, and synced for a job that asks for syncs. Also tests a master that
 //! cannot write.
 
 use super::comeback::header;
@@ -6,7 +6,7 @@ use super::*;
 use crate::api::ErrorCode;
 use crate::master::recovery::RecoveryJournal;
 
-/// A master whose recovery file is this one, and a worker.
+/// A master with this recovery file, and a worker.
 fn scene(path: std::path::PathBuf) -> (Scene, WorkerId) {
     let mut scene = Scene::new(&[]);
     let worker = scene.try_join(Scene::hello(2)).unwrap();
@@ -14,7 +14,7 @@ fn scene(path: std::path::PathBuf) -> (Scene, WorkerId) {
     (scene, worker)
 }
 
-/// Syncs what somebody waits for; says whether there was anything.
+/// Syncs what a guarantee waits for. Returns true if there was anything.
 fn sync(scene: &mut Scene, works: bool) -> bool {
     let Some(order) = scene.state.sync_order() else { return false };
     let synced = if works { order.carry_out() } else { order.fail() };
@@ -27,7 +27,7 @@ fn grants(said: &[MasterFrame]) -> usize {
     said.iter().filter(|frame| matches!(frame, MasterFrame::CommitGranted { .. })).count()
 }
 
-/// A job whose only reduce asks for its permit.
+/// Runs a job until its only reduce asks for its permit.
 fn until_a_permit_is_asked_for(scene: &mut Scene, worker: WorkerId, sync: bool) -> (JobId, AttemptId) {
     let job = scene.submit(|submission| submission.sync = sync).unwrap();
     let map = TaskId::map(job, 0).attempt(0);
@@ -98,7 +98,7 @@ fn master_without_room_gives_no_orders_and_takes_no_jobs_and_goes_on_when_there_
     scene.state.ping(scene.now);
     let said = scene.said(worker);
     assert!(matches!(said[..], [MasterFrame::Ping { .. }]), "it is there: {said:?}");
-    // A new file in the place of the link has room.
+    // A new file in place of the link has room.
     scene.state.compact(scene.now).unwrap();
     scene.settle();
     assert_eq!(scene.state.trouble(), None);
