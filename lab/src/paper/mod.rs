@@ -13,15 +13,15 @@ mod parallel;
 mod real;
 mod stragglers;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
+mod words;
 mod write;
 
 use crate::report::{
     Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict,
 };
 
+use model::each_cell;
 pub use model::{Context, Paper, Scale, first_seed};
 pub use parallel::each;
 pub use real::{

@@ -1,5 +1,6 @@
-//! What an experiment of a paper is given, and what it gives back.
+//! The settings of an experiment of a paper, and its results.
 
+use super::parallel::each;
 use crate::report::Section;
 use serde::Serialize;
 
@@ -15,13 +16,24 @@ pub enum Scale {
     Full,
 }
 
-/// What an experiment is given.
+impl Scale {
+    /// One of three values.
+    pub fn pick<T>(self, quick: T, normal: T, full: T) -> T {
+        match self {
+            Scale::Quick => quick,
+            Scale::Normal => normal,
+            Scale::Full => full,
+        }
+    }
+}
+
+/// Settings of an experiment.
 pub struct Context<'a> {
     /// How much is simulated.
     pub scale: Scale,
     /// The first seed of what is drawn ([`first_seed`]); experiments count on from it.
     pub first_seed: u64,
-    /// Told in a few words what is being computed now.
+    /// Receives a few words on what is being computed now.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -37,7 +49,7 @@ pub fn first_seed(asked: u64) -> u64 {
 }
 
 impl Context<'_> {
-    /// So many seeds, from the first on.
+    /// This many seeds, from the first on.
     #[must_use]
     pub fn seeds(&self, count: u64) -> Vec<u64> {
         (0..count).map(|run| self.first_seed.wrapping_add(run)).collect()
@@ -46,12 +58,23 @@ impl Context<'_> {
     /// One of three values by scale.
     #[must_use]
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
-        match self.scale {
-            Scale::Quick => quick,
-            Scale::Normal => normal,
-            Scale::Full => full,
-        }
+        self.scale.pick(quick, normal, full)
     }
+}
+
+/// Runs every cell with every seed, as [`each`] does, and gives the results of each cell by seed.
+///
+/// # Errors
+/// The first one, in the order of the cells.
+pub fn each_cell<C: Sync, S: Sync, R: Send>(
+    cells: &[C],
+    seeds: &[S],
+    run: impl Fn(&C, &S) -> anyhow::Result<R> + Sync,
+) -> anyhow::Result<Vec<Vec<R>>> {
+    let items: Vec<(&C, &S)> =
+        cells.iter().flat_map(|cell| seeds.iter().map(move |seed| (cell, seed))).collect();
+    let mut results = each(&items, |&(cell, seed)| run(cell, seed)).into_iter();
+    cells.iter().map(|_| results.by_ref().take(seeds.len()).collect()).collect()
 }
 
 /// All experiments of one paper.

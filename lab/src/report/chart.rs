@@ -1,6 +1,7 @@
 //! Charts as data: axes, and points that belong together.
 
-use serde::Serialize;
+use gristmill_scheduler::metrics::Interval;
+use serde::{Deserialize, Serialize};
 
 /// A chart.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -65,10 +66,11 @@ impl Chart {
 }
 
 /// How the points of a chart are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
     /// Straight lines between points.
+    #[default]
     Lines,
     /// The value holds until the next point.
     Steps,
@@ -130,6 +132,14 @@ impl Series {
     #[must_use]
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, ..Self::default() }
+    }
+
+    /// Our own means with the half widths of their intervals, 0 where there is none.
+    #[must_use]
+    pub fn means(name: impl Into<String>, means: impl IntoIterator<Item = (f64, Interval)>) -> Self {
+        let means = means.into_iter().map(|(x, mean)| ((x, mean.mean), mean.half_width.unwrap_or(0.0)));
+        let (points, half_widths) = means.unzip();
+        Self { half_widths, ..Self::new(name, points) }
     }
 
     /// The same with half widths of 95 % intervals, one for each point.

@@ -1,8 +1,10 @@
 //! The quick example of section IV, and figure 4: SRPT, DSRPT and ASRPT slot by slot.
 
+use super::WORDS;
 use super::runs::{completions_on, flow_within};
 use crate::paper::judge::{Seen, every};
-use crate::paper::{Axis, Block, Cell, Chart, Claim, Column, Compared, Section, Series, Table};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Claim, Column, Compared, Section, Series};
 use gristmill_scheduler::sim::slotted::SlotService;
 use gristmill_scheduler::workload::Job;
 
@@ -20,7 +22,7 @@ pub(super) type Ratios = Vec<(f64, f64)>;
 /// The online policies that the example is played against, none of which interrupts a reduce.
 const ONLINE: [(&str, &str); 4] = [("FIFO", "fifo"), ("Fair", "fair"), ("LRPT", "lrpt"), ("ASRPT", "asrpt")];
 
-/// What the adversary makes of each policy, in the order of [`ONLINE`], and equation 6.
+/// Ratios that the adversary leads each policy of [`ONLINE`] to, and equation 6.
 struct Played {
     online: Vec<Ratios>,
     formula: Ratios,
@@ -52,13 +54,10 @@ fn play() -> anyhow::Result<Played> {
 }
 
 /// The equation is a lower bound of what a policy that begins at once comes to.
-fn beside_equation_6(&((small, ours), (_, formula)): &((f64, f64), (f64, f64))) -> Compared {
-    Compared {
-        printed: Some(formula),
-        note: "equation 6 before simplification, H = 0, L = 1; a lower bound, so ours must not be below"
-            .to_owned(),
-        ..Compared::new(format!("Q = {small}: lower bound of equation 6"), ours, formula <= ours)
-    }
+fn beside_equation_6(((small, ours), (_, formula)): (&(f64, f64), &(f64, f64))) -> Compared {
+    let what = format!("Q = {small}: lower bound of equation 6");
+    let note = WORDS.note("equation-6", holes![]);
+    Compared { printed: Some(*formula), note, ..Compared::new(what, *ours, formula <= ours) }
 }
 
 /// A ratio grows without end if, from a tenth of the largest number of jobs to that number, it grows at least as the
@@ -66,7 +65,7 @@ fn beside_equation_6(&((small, ours), (_, formula)): &((f64, f64), (f64, f64))) 
 const GROWS: f64 = 0.5;
 const CONSTANT: f64 = 0.1;
 
-/// How the ratio grows with the number of jobs over its last tenfold: as which power.
+/// The power of the number of jobs as which the ratio grows over its last tenfold.
 fn power(ratios: &[(f64, f64)]) -> f64 {
     let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));
     let before = ratios.iter().rev().find(|(small, _)| 10.0 * small <= last.0).copied();
@@ -75,27 +74,17 @@ fn power(ratios: &[(f64, f64)]) -> f64 {
 
 /// No online policy has a constant competitive ratio: each of these is driven up by the adversary.
 pub(super) fn no_constant_ratio(online: &[Ratios]) -> Claim {
-    let powers: Vec<f64> = online.iter().map(|ratios| power(ratios)).collect();
-    let seen = powers.iter().map(|&power| match power {
+    let seen = online.iter().map(|ratios| match power(ratios) {
         power if GROWS < power => Seen::Yes,
         power if power < CONSTANT => Seen::No,
         _ => Seen::Unclear,
     });
-    let words = ONLINE.iter().zip(online).zip(&powers).map(|(((name, _), ratios), power)| {
+    let policies = ONLINE.iter().zip(online).map(|((name, _), ratios)| {
         let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));
-        format!("{name} {:.0} at Q = {:.0}, as Q to the power {power:.2}", last.1, last.0)
+        format!("{name} {:.0} at Q = {:.0}, as Q to the power {:.2}", last.1, last.0, power(ratios))
     });
-    Claim::new(
-        "Section IV",
-        "No online algorithm has a constant competitive ratio when reduces cannot be interrupted.",
-        every(seen),
-        format!(
-            "Tried on the policies here, not on all there may be. The worse of both cases: {}. (A power above {GROWS} \
-             counts as growing, below {CONSTANT} as constant.) One that waits pays when no small job comes (case I, \
-             whose flow time should read H + L + 2Q + 1).",
-            words.collect::<Vec<_>>().join("; ")
-        ),
-    )
+    let policies = policies.collect::<Vec<_>>().join("; ");
+    WORDS.claim("no-constant-ratio", every(seen), holes![policies, grows = GROWS, constant = CONSTANT])
 }
 
 /// The quick example, played against all policies.
@@ -103,29 +92,17 @@ pub(super) fn quick_example() -> anyhow::Result<Section> {
     let Played { online, formula } = play()?;
     let claim = no_constant_ratio(&online);
     let ours = online.into_iter().next().unwrap_or_default();
-    let rows =
-        ours.iter().copied().zip(formula.iter().copied()).map(|pair| beside_equation_6(&pair)).collect();
-    let chart = Chart::lines(
-        "section-4",
-        "Flow time of a non-preemptive work-conserving policy over that of a schedule that knows the future",
-        [Axis::logarithmic("Q, number of small jobs"), Axis::logarithmic("ratio")],
-        vec![Series::new("FIFO", ours), Series::new("equation 6", formula).as_reference()],
-    );
-    let text = "One machine. A job with one map and a reduce of 2Q + 1 units comes first, then Q jobs of \
-                one map and one reduce unit each, every other slot, while the long reduce runs and cannot \
-                be interrupted.";
-    Ok(Section::new(
-        "section-4",
-        "Figure 1 and section IV: the quick example",
-        [text],
-        vec![Block::Chart(chart), Block::Comparison(rows), Block::Claims(vec![claim])],
-    ))
+    let rows = ours.iter().zip(&formula).map(beside_equation_6).collect();
+    let series = vec![Series::new("FIFO", ours), Series::new("equation 6", formula).as_reference()];
+    let chart = WORDS.chart("section-4", holes![], series);
+    let blocks = vec![chart, Block::Comparison(rows), Block::Claims(vec![claim])];
+    Ok(WORDS.section("section-4", holes![], blocks))
 }
 
-/// What a policy runs on the example of figure 4.
+/// A policy's schedule of the example of figure 4.
 struct Schedule {
     title: &'static str,
-    /// By slot, what each machine runs, in words.
+    /// By slot, the tasks that run, in words.
     slots: Vec<Vec<String>>,
     /// Total flow time, slots.
     flow: f64,
@@ -147,26 +124,16 @@ fn in_words(job: &SlotService) -> Vec<String> {
     parts.map(|(count, kind)| format!("{count} {kind} of job {}", job.seq + 1)).collect()
 }
 
-fn slot_by_slot(schedules: &[Schedule]) -> Table {
+fn slot_by_slot(schedules: &[Schedule]) -> Block {
     let length = schedules.iter().map(|schedule| schedule.slots.len()).max().unwrap_or(0);
-    let mut columns = vec![Column::new("schedule", "")];
-    columns.extend((1..=length).map(|slot| Column::new(&format!("slot {slot}"), "")));
-    columns.push(Column::new("total flow time", "slots"));
+    let columns = (1..=length).map(|slot| Column::new(&format!("slot {slot}"), ""));
     let rows = schedules.iter().map(|schedule| {
         let words = |slot: usize| schedule.slots.get(slot).filter(|words| !words.is_empty());
-        let mut row = vec![Cell::text(schedule.title)];
-        row.extend(
-            (0..length).map(|slot| words(slot).map_or(Cell::Empty, |words| Cell::text(words.join(", ")))),
-        );
-        row.push(Cell::number(schedule.flow));
-        row
+        let tasks = (0..length).map(|slot| words(slot).map(|words| Cell::text(words.join(", "))).into());
+        [Cell::text(schedule.title)].into_iter().chain(tasks).chain([schedule.flow.into()]).collect()
     });
-    Table::new(
-        "figure-4",
-        "Machines by slot; SRPT lets reduces run beside their job's last maps, which no cluster can",
-        columns,
-        rows.collect(),
-    )
+    let columns = columns.chain([Column::new("total flow time", "slots")]);
+    WORDS.table_with("figure-4", holes![], columns, rows.collect())
 }
 
 /// An instance in which the three schedules differ.
@@ -175,24 +142,11 @@ pub(super) fn figure_4() -> anyhow::Result<Section> {
     let (srpt, dsrpt) = (schedule("SRPT", "srpt", &jobs)?, schedule("DSRPT", "dsrpt", &jobs)?);
     let asrpt = schedule("ASRPT", "asrpt", &jobs)?;
     let claim = in_order([srpt.flow, dsrpt.flow, asrpt.flow]);
-    Ok(Section::new(
-        "figure-4",
-        "Figure 4: SRPT, DSRPT and ASRPT on the same jobs",
-        [format!(
-            "{MACHINES} machines; job 1 has 2 maps and 4 reduce units, job 2 has 4 maps and 1 reduce unit, \
-             both arrive in slot 1. (The figure shows an instance without numbers; this one is ours.)"
-        )],
-        vec![Block::Table(slot_by_slot(&[srpt, dsrpt, asrpt])), Block::Claims(vec![claim])],
-    ))
+    let blocks = vec![slot_by_slot(&[srpt, dsrpt, asrpt]), Block::Claims(vec![claim])];
+    Ok(WORDS.section("figure-4", holes![machines = MACHINES], blocks))
 }
 
-/// What the figure shows, by total flow times.
+/// The claim of the figure, by total flow times.
 pub(super) fn in_order([srpt, dsrpt, asrpt]: [f64; 3]) -> Claim {
-    Claim::new(
-        "Figure 4, section VI B",
-        "Maps are scheduled as in SRPT or earlier, reduces about one slot later; ASRPT is an improvement of \
-         DSRPT, and SRPT a bound of both.",
-        srpt <= asrpt && asrpt <= dsrpt,
-        format!("Total flow times: SRPT {srpt}, DSRPT {dsrpt}, ASRPT {asrpt} slots."),
-    )
+    WORDS.claim("figure-4", srpt <= asrpt && asrpt <= dsrpt, holes![srpt, dsrpt, asrpt])
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: what they show.
 
-use crate::paper::{Context, each};
+use crate::paper::{Context, each_cell};
 use anyhow::Context as _;
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy;
@@ -101,18 +101,16 @@ pub(super) struct Runs {
 
 impl Runs {
     pub(super) fn new(context: &Context<'_>, seeds: u64) -> anyhow::Result<Self> {
-        let items: Vec<(usize, u64)> = (0..SETTINGS.len())
-            .flat_map(|setting| context.seeds(seeds).into_iter().map(move |seed| (setting, seed)))
-            .collect();
-        let kept = each(&items, |&(setting, seed)| {
+        let cells: Vec<usize> = (0..SETTINGS.len()).collect();
+        let runs = each_cell(&cells, &context.seeds(seeds), |&setting, &seed| {
             (context.progress)(&format!("ASRPT: {}, seed {seed}", SETTINGS[setting].name));
             run_seed(setting, seed).with_context(|| format!("{}, seed {seed}", SETTINGS[setting].name))
-        });
+        })?;
         let empty = vec![vec![Vec::new(); SCHEDULERS.len()]; Scenario::ALL.len()];
         let mut settings = vec![empty; SETTINGS.len()];
-        for (&(setting, _), kept) in items.iter().zip(kept) {
-            for (scenario, scheduler, kept) in kept? {
-                settings[setting][scenario][scheduler].push(kept);
+        for (setting, runs) in settings.iter_mut().zip(runs) {
+            for (scenario, scheduler, kept) in runs.into_iter().flatten() {
+                setting[scenario][scheduler].push(kept);
             }
         }
         Ok(Runs { seeds, seed: context.first_seed, settings })
@@ -135,14 +133,18 @@ impl Runs {
         &self.settings[setting][scenario][scheduler]
     }
 
-    /// The mean of a number over seeds.
-    pub(super) fn mean(
+    /// A number of each of these runs.
+    pub(super) fn numbers(
         &self,
         [setting, scenario, scheduler]: [usize; 3],
         number: impl Fn(&Kept) -> f64,
-    ) -> Option<Interval> {
-        let numbers: Vec<f64> = self.of(setting, scenario, scheduler).iter().map(number).collect();
-        Interval::of(&numbers)
+    ) -> Vec<f64> {
+        self.of(setting, scenario, scheduler).iter().map(number).collect()
+    }
+
+    /// The mean of a number over seeds.
+    pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&Kept) -> f64) -> Option<Interval> {
+        Interval::of(&self.numbers(runs, number))
     }
 
     /// The seeds in words.

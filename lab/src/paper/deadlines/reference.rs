@@ -1,11 +1,12 @@
-//! What an independent program found on a stand-in of the same kind: means over ten seeds.
+//! Means over ten seeds that an independent program found on a stand-in of the same kind.
 //!
 //! Not here: ours.
 
 use super::goals::mean;
-use super::{Scheduler, Trials};
+use super::{Scheduler, Trials, WORDS};
 use crate::paper::Compared;
 use crate::paper::judge::{Beside, Known as KnownNumber, Model};
+use crate::paper::words::holes;
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::{Joins, NAMES, SLOTS, alone};
@@ -71,8 +72,7 @@ pub(super) fn beside(
 fn judged(ours: Interval, (joins, scheduler): (Joins, Scheduler), what: String, job: usize) -> Compared {
     let model = stand_ins_differ(joins, scheduler, job);
     let known = KnownNumber::drawn_alike(of(joins, scheduler).responses[job], DRAWS).rounded_to(1);
-    let note = "the reference tells no spread: its ten draws are taken to vary as ours do";
-    Beside::mean(what, ours, known).model(model.as_ref()).note(note).judged()
+    Beside::mean(what, ours, known).model(model.as_ref()).note(WORDS.note("no-spread", holes![])).judged()
 }
 
 /// How far the two stand-ins are apart, by what is put into them: how long the job takes alone, here by the lengths of its
@@ -85,12 +85,8 @@ fn stand_ins_differ(joins: Joins, scheduler: Scheduler, job: usize) -> Option<Mo
     let (ours, theirs) = (OURS_ALONE[job], ALONE[job]);
     let apart = ours / theirs - 1.0;
     let gap = apart * of(joins, scheduler).responses[job];
-    let why = format!(
-        "the reference drew other lengths from a stand-in of its own: alone {} takes {ours:.0} s here by the lengths of \
-         its tasks, and about {theirs:.0} s there, {:.1} % apart",
-        NAMES[job],
-        100.0 * apart.abs()
-    );
+    let holes = holes![name = NAMES[job], ours, theirs, apart = 100.0 * apart.abs()];
+    let why = WORDS.note("other-lengths", holes);
     Some(Model { gap: [gap.min(0.0), gap.max(0.0)], why })
 }
 

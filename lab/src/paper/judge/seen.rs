@@ -49,6 +49,30 @@ impl Seen {
         }
     }
 
+    /// True if a mean logarithm of ratios is less than this part from 0.
+    pub(in crate::paper) fn alike(log: &Interval, part: f64) -> Self {
+        Self::between(log, [(1.0 - part).ln(), part.ln_1p()])
+    }
+
+    /// True if one has less than another on average, sample by sample.
+    pub(in crate::paper) fn less(one: &[f64], other: &[f64]) -> Self {
+        Self::above(&paired(other, one), 0.0)
+    }
+
+    /// True if what lies between two means is at most this: yes if the upper one is below, no if the lower one is above.
+    pub(in crate::paper) fn at_most(lower: &Interval, upper: &Interval, limit: f64) -> Self {
+        match (Self::below(upper, limit), Self::above(lower, limit)) {
+            (Self::Yes, _) => Self::Yes,
+            (_, Self::Yes) => Self::No,
+            _ => Self::Unclear,
+        }
+    }
+
+    /// Number of answers like this one.
+    pub(in crate::paper) fn count(self, seen: &[Self]) -> usize {
+        seen.iter().filter(|&&one| one == self).count()
+    }
+
     /// Whether all of these are met: one that is not is enough for no.
     pub(in crate::paper) fn all(seen: impl IntoIterator<Item = Self>) -> Self {
         let seen: Vec<Self> = seen.into_iter().collect();
@@ -82,13 +106,35 @@ pub(in crate::paper) fn every(seen: impl IntoIterator<Item = Seen>) -> Verdict {
 /// holds in part.
 pub(in crate::paper) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
     let seen: Vec<Seen> = seen.into_iter().collect();
-    let count = |wanted: Seen| seen.iter().filter(|&&one| one == wanted).count();
-    match (count(Seen::Yes), count(Seen::No), count(Seen::Unclear)) {
+    match (Seen::Yes.count(&seen), Seen::No.count(&seen), Seen::Unclear.count(&seen)) {
         (0, 0, _) => Verdict::Open,
         (_, 0, 0) => Verdict::Holds,
         (0, _, _) => Verdict::Fails,
         _ => Verdict::Partly,
     }
+}
+
+/// Some have less of something than others on average, sample by sample: the name of the number, those who have less,
+/// those who have more. `others` alone stands for all that the other side does not name.
+pub(in crate::paper) type Less = (String, Vec<String>, Vec<String>);
+
+/// True if all of these rules are kept by the samples of each number and name.
+pub(in crate::paper) fn keeps(
+    rules: &[Less],
+    all: &[&str],
+    samples: impl Fn(&str, &str) -> Vec<f64>,
+) -> Seen {
+    let names = |side: &[String], other: &[String]| -> Vec<String> {
+        let others =
+            || all.iter().map(|&name| name.to_owned()).filter(|name| !other.contains(name)).collect();
+        if side == ["others"] { others() } else { side.to_vec() }
+    };
+    Seen::all(rules.iter().flat_map(|(number, less, more)| {
+        let sides = [names(less, more), names(more, less)];
+        let [less, more] =
+            sides.map(|side| side.iter().map(|name| samples(number, name)).collect::<Vec<_>>());
+        less.iter().flat_map(|one| more.iter().map(|other| Seen::less(one, other))).collect::<Vec<Seen>>()
+    }))
 }
 
 /// The fewest runs that say more than a coin, which comes out alike in all of them once in twenty times at most.

@@ -3,22 +3,32 @@
 //! Not here: the model and the policies (`scheduler::sim::fluid`, `scheduler::policy`); what is computed beside them
 //! is only what the paper compares them with.
 
-#[cfg(test)]
-pub(super) mod made_up;
+mod cells;
 mod progress;
+mod random;
+mod sizes;
+mod slowdown;
 mod table;
+#[cfg(test)]
+pub(super) mod tests;
+mod tight;
 mod trace;
 mod unstable;
-mod worst;
 
 pub(in crate::paper) use progress::{Progress, overlapping, traditional};
 
-use super::{Block, Context, Paper, Section};
+use super::words::{Words, holes};
+use super::{Context, Paper, Series};
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid::{self, FluidSummary};
-use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+
+/// Largest relative excess that is rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// The policies of the experiments as they are called here, and as the paper calls them.
 const POLICIES: [(&str, &str); 3] =
@@ -57,35 +67,12 @@ struct Amounts {
 
 fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     let mut sections = progress::sections()?;
-    sections.extend(worst::sections(context)?);
+    (context.progress)("overlap: tight examples and random instances");
+    sections.extend([random::section(context)?, tight::corollary_4(context)?, tight::corollary_6(context)?]);
     sections.extend(trace::sections(context, amounts)?);
     sections.extend(table::sections(context, amounts.table_jobs)?);
     sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
-    let about = [
-        "A job has map work x and shuffle work y, measured in the time of the whole cluster and of the \
-         whole network. What is mapped can be shuffled at once, so both stations work on a job at the same \
-         time, but no job is shuffled further than it is mapped. The paper asks in which order jobs should \
-         go to make the mean response time (from arrival to the end of the shuffle) small. It proves that \
-         the best order is hard to find and gives two rules within a factor of 2 of it: MaxSRPT serves the \
-         job with the least max(x, y) left; SplitSRPT serves map-heavy and shuffle-heavy jobs side by side \
-         on separate shares.",
-        "Every number here comes from the policy objects that also run on a live master, driven by an exact \
-         event-driven simulation of the paper's model (piecewise linear, no time steps). k-LPS is the \
-         paper's model of Hadoop's fair scheduler: the 100 oldest jobs share the map, all share the \
-         shuffle.",
-        "Where the text leaves something open, the reading that gives the printed numbers is used: a \
-         shuffle share that a job cannot use goes to others, under all three policies. The last section \
-         shows what the literal readings give.",
-        "In a quick run intervals are wide, and what they do not show stays open; queues have no time to fill, so that \
-         what is said of the literal readings may fail.",
-    ];
-    Ok(Paper {
-        name: "overlap",
-        title: "Joint Optimization of Overlapping Phases in MapReduce (M. Lin, L. Zhang, A. Wierman, J. \
-                Tan, 2013)",
-        about: about.map(str::to_owned).to_vec(),
-        sections,
-    })
+    Ok(WORDS.paper("overlap", holes![], sections))
 }
 
 /// Runs jobs under the policy of this name.
@@ -119,31 +106,21 @@ fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
     sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
 }
 
-fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
-    Section::new(id, title, text.iter().copied(), blocks)
+/// The arrival, the map and the shuffle work of a job.
+fn work(job: &Job) -> [f64; 3] {
+    [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::paper::Scale;
-    use crate::paper::judge::refuted::{check, check_listed};
-    use crate::paper::testing::check_whole;
+/// These values in rising order.
+fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
 
-    #[test]
-    fn every_claim_of_the_page_can_fail_and_can_hold() {
-        let amounts = Amounts {
-            trace_loads: &[0.75],
-            traces: 2,
-            trace_jobs_max: 1_000,
-            table_jobs: 1_000,
-            reading_jobs: 800,
-            reading_seeds: 2,
-        };
-        let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
-        let paper = page(&context, &amounts).unwrap();
-        check_whole(&paper);
-        check_listed(&paper, &made_up::rules());
-        check(&made_up::rules());
-    }
+/// The distribution of values in rising order.
+fn distribution(name: &str, sorted: &[f64]) -> Series {
+    let places = (0..=200).map(|step| (step * (sorted.len() - 1)) / 200);
+    let points = places.map(|place| (sorted[place], (place + 1) as f64 / sorted.len() as f64)).collect();
+    Series::new(name, points)
 }

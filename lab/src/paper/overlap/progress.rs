@@ -2,9 +2,10 @@
 //!
 //! Not here: the Hadoop measurements of figure 4, which belong to the authors' cluster.
 
-use super::super::{Axis, Block, Chart, Compared, Section, Series};
-use super::{batch, jobs_of, section};
+use super::{WORDS, batch, jobs_of};
 use crate::paper::judge::{Beside, Known};
+use crate::paper::words::holes;
+use crate::paper::{Block, Compared, Section, Series};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 
@@ -26,9 +27,7 @@ fn figure_2() -> anyhow::Result<Section> {
     let progress = overlapping("fcfs", &SMALL)?;
     let mut blocks = charts("figure-2", "", &SMALL, &progress);
     blocks.push(Block::Comparison(kinks(&SMALL, &progress)));
-    let text = "Jobs (1, 2), (3, 1), (2, 2), first in, first out at both stations. Solid: done; dashed: \
-                mapped, and so ready to be shuffled. The text gives every kink.";
-    Ok(section("figure-2", "Figure 2: three jobs in the overlapping tandem queue", &[text], blocks))
+    Ok(WORDS.section("figure-2", holes![], blocks))
 }
 
 fn figure_3() -> anyhow::Result<Section> {
@@ -36,10 +35,7 @@ fn figure_3() -> anyhow::Result<Section> {
     let mut blocks = charts("figure-3", "", &SMALL, &progress);
     let ends = ends("figure 3, first in, first out", &progress, &[3.0, 5.0, 8.0], &SMALL);
     blocks.push(Block::Comparison(ends));
-    let text = "A job can be shuffled only when all of it is mapped. The shuffle is the same simulation, \
-                into which each job comes at the end of its maps. By hand: maps end at 1, 4, 6, so \
-                shuffles at 3, 5, 8.";
-    Ok(section("figure-3", "Figure 3: the same jobs in a traditional tandem queue", &[text], blocks))
+    Ok(WORDS.section("figure-3", holes![], blocks))
 }
 
 fn figure_4() -> anyhow::Result<Section> {
@@ -47,26 +43,15 @@ fn figure_4() -> anyhow::Result<Section> {
     let overlapping = overlapping("map-fifo-shuffle-ps", &sizes)?;
     let traditional = traditional("ps", &sizes)?;
     let known = overlapping.completions.iter().zip([89.0 / 7.0, 17.0, 28.0]).enumerate();
-    let ends = known.map(|(job, (&ours, reference))| {
-        exact(&format!("overlapping, end of J'{}", job + 1), None, Some(reference), ours)
-    });
-    let last = exact("traditional, end of the last job", None, Some(35.0), traditional.end());
+    let end = |(job, (&ours, known)): (usize, (&f64, f64))| {
+        exact(format!("overlapping, end of J'{}", job + 1), Known::exact(known), ours)
+    };
+    let last = exact("traditional, end of the last job".to_owned(), Known::exact(35.0), traditional.end());
+    let compared = known.map(end).chain([last]).collect();
     let mut blocks = charts("figure-4e", "overlapping: ", &sizes, &overlapping);
     blocks.extend(charts("figure-4f", "traditional: ", &sizes, &traditional));
-    blocks.push(Block::Comparison(ends.chain([last]).collect()));
-    Ok(section(
-        "figure-4",
-        "Figure 4: a Hadoop cluster and the two models",
-        &[
-            "Two sort jobs (7, 11) and a grep (10, 3) between them, in minutes: FIFO at the map, shared \
-             shuffle. The text prints (10, 3) for the third job, but it is a second sort \"with the \
-             same configuration\", so (7, 11).",
-            "The measured panels (a) and (d) are of the authors' cluster; the model's panel (e) has \
-             their kink: from t = 12.7 to 17 only the grep is shuffled, at 0.3 of the network, as fast \
-             as it is mapped.",
-        ],
-        blocks,
-    ))
+    blocks.push(Block::Comparison(compared));
+    Ok(WORDS.section("figure-4", holes![], blocks))
 }
 
 /// The overlapping tandem queue under this policy.
@@ -150,10 +135,9 @@ fn ready([map, shuffle]: [f64; 2], done: [f64; 2]) -> f64 {
     done[0] / map * shuffle
 }
 
-fn charts(id: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Block> {
+fn charts(figure: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Block> {
     let chart = |part: &str, caption: &str, series: Vec<Series>| {
-        let axes = [Axis::linear("time"), Axis::linear("work")];
-        Block::Chart(Chart::lines(format!("{id}-{part}"), format!("{of}{caption}"), axes, series))
+        WORDS.chart("progress", holes![figure, part, of, caption], series)
     };
     let job = |job: usize| format!("J{}", job + 1);
     let all_map: f64 = sizes.iter().map(|[map, _]| map).sum();
@@ -174,11 +158,7 @@ fn charts(id: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Bl
     ]
 }
 
-fn exact(what: &str, printed: Option<f64>, reference: Option<f64>, ours: f64) -> Compared {
-    let known = match (printed, reference) {
-        (Some(printed), _) => Known::exact(printed).printed(),
-        (None, reference) => Known::exact(reference.unwrap_or(f64::NAN)),
-    };
+fn exact(what: String, known: Known, ours: f64) -> Compared {
     Beside::exact(what, ours, known).judged()
 }
 
@@ -187,24 +167,25 @@ fn kinks(sizes: &[[f64; 2]], progress: &Progress) -> Vec<Compared> {
     let shuffled = |time: f64| (0..sizes.len()).map(|job| progress.at(time, job)[1]).sum::<f64>();
     let rate = |from: f64, to: f64| (shuffled(to) - shuffled(from)) / (to - from);
     let second = progress.at(2.5, 1);
-    let mut compared = vec![
-        exact("figure 2, J1 mapped at t = 1", Some(1.0), None, progress.at(1.0, 0)[0]),
-        exact("figure 2, J1 left at the shuffle at t = 1", Some(1.0), None, 2.0 - progress.at(1.0, 0)[1]),
-        exact("figure 2, J2 mapped at t = 2.5", Some(1.5), None, second[0]),
-        exact("figure 2, J2 shuffled at t = 2.5", Some(0.5), None, second[1]),
-        exact("figure 2, shuffle rate from 0 to 2.5", Some(1.0), None, rate(0.0, 2.5)),
-        exact("figure 2, shuffle rate from 2.5 to 4", Some(1.0 / 3.0), None, rate(2.5, 4.0)),
-        exact("figure 2, shuffle rate from 4 to 6", Some(1.0), None, rate(4.0, 6.0)),
+    let printed = [
+        ("J1 mapped at t = 1", 1.0, progress.at(1.0, 0)[0]),
+        ("J1 left at the shuffle at t = 1", 1.0, 2.0 - progress.at(1.0, 0)[1]),
+        ("J2 mapped at t = 2.5", 1.5, second[0]),
+        ("J2 shuffled at t = 2.5", 0.5, second[1]),
+        ("shuffle rate from 0 to 2.5", 1.0, rate(0.0, 2.5)),
+        ("shuffle rate from 2.5 to 4", 1.0 / 3.0, rate(2.5, 4.0)),
+        ("shuffle rate from 4 to 6", 1.0, rate(4.0, 6.0)),
     ];
-    compared.extend(ends("figure 2", progress, &[2.0, 4.0, 6.0], sizes));
-    compared
+    let kinks = printed.map(|(what, printed, ours)| {
+        exact(format!("figure 2, {what}"), Known::exact(printed).printed(), ours)
+    });
+    kinks.into_iter().chain(ends("figure 2", progress, &[2.0, 4.0, 6.0], sizes)).collect()
 }
 
-fn ends(what: &str, progress: &Progress, known: &[f64], sizes: &[[f64; 2]]) -> Vec<Compared> {
+fn ends(figure: &str, progress: &Progress, known: &[f64], sizes: &[[f64; 2]]) -> Vec<Compared> {
     let compared = progress.completions.iter().zip(known).zip(sizes).enumerate();
-    compared
-        .map(|(job, ((&ours, &known), [map, shuffle]))| {
-            exact(&format!("{what}, end of J{} ({map}, {shuffle})", job + 1), None, Some(known), ours)
-        })
-        .collect()
+    let end = |(job, ((&ours, &known), [map, shuffle])): (usize, ((&f64, &f64), &[f64; 2]))| {
+        exact(format!("{figure}, end of J{} ({map}, {shuffle})", job + 1), Known::exact(known), ours)
+    };
+    compared.map(end).collect()
 }

@@ -1,10 +1,11 @@
-//! What the literal readings of MaxSRPT and SplitSRPT give: queues that grow without end.
+//! The literal readings of MaxSRPT and SplitSRPT, under which queues grow without end.
 //!
 //! Not here: the readings that give the printed numbers (`table`).
 
-use super::super::{Axis, Block, Cell, Chart, Claim, Column, Context, Section, Series, Table, each};
-use super::simulate;
+use super::{WORDS, simulate};
 use crate::paper::judge::{Seen, every, log_ratio, mean_of, percent};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Claim, Column, Context, Section, Series, each_cell};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::overlap::Poisson;
 
@@ -53,11 +54,6 @@ impl Reading {
         self.lengths.iter().map(|length| (length.jobs as f64, mean_of(&length.means)))
     }
 
-    fn series(&self) -> Series {
-        Series::new(self.name, self.intervals().map(|(jobs, mean)| (jobs, mean.mean)).collect())
-            .with_half_widths(self.intervals().map(|(_, mean)| mean.half_width.unwrap_or(0.0)).collect())
-    }
-
     fn row(&self) -> Vec<Cell> {
         [Cell::text(self.name)].into_iter().chain(self.intervals().map(|(_, mean)| mean.into())).collect()
     }
@@ -73,26 +69,24 @@ impl Reading {
             true => Seen::below(&growth, limit),
             false => Seen::above(&growth, limit),
         });
-        Claim::new(
-            "sections 4 and 5",
-            format!("{}: {} at load {LOAD}.", self.name, if self.stable { "stable" } else { "unstable" }),
-            every(grows),
-            format!(
-                "mean response {:.1} after {} jobs, {:.1} after {}: {} ({}), over the last doubling {} ({}), by {} seeds \
-                 (unstable is more than {GROWTH} times, and {:.0} % over the last doubling); at most {} jobs at once",
-                mean_of(&shortest.means).mean,
-                shortest.jobs,
-                mean_of(&longest.means).mean,
-                longest.jobs,
-                percent(&whole),
-                grows[0].word(),
-                percent(&last),
-                grows[1].word(),
-                longest.means.len(),
-                100.0 * (GROWTH.powf(1.0 / DOUBLINGS) - 1.0),
-                longest.most
-            ),
-        )
+        let holes = holes![
+            name = self.name,
+            stable = if self.stable { "stable" } else { "unstable" },
+            load = LOAD,
+            first = mean_of(&shortest.means).mean,
+            few = shortest.jobs,
+            last = mean_of(&longest.means).mean,
+            many = longest.jobs,
+            whole = percent(&whole),
+            grows = grows[0].word(),
+            doubling = percent(&last),
+            still_grows = grows[1].word(),
+            seeds = longest.means.len(),
+            growth = GROWTH,
+            each = 100.0 * (GROWTH.powf(1.0 / DOUBLINGS) - 1.0),
+            most = longest.most,
+        ];
+        WORDS.claim("reading", every(grows), holes)
     }
 }
 
@@ -101,21 +95,16 @@ impl Reading {
 fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<[Reading; READINGS.len()]> {
     let lengths = LENGTHS.map(|part| (jobs as f64 * part) as usize);
     let at_length = |jobs: usize| READINGS.into_iter().map(move |(_, call, _)| (call, jobs));
-    let cells = lengths.into_iter().rev().flat_map(at_length);
-    let items: Vec<(&str, usize, u64)> =
-        cells.flat_map(|(call, jobs)| seeds.iter().map(move |&seed| (call, jobs, seed))).collect();
-    let results = each(&items, |&(call, jobs, seed)| {
+    let cells: Vec<(&str, usize)> = lengths.into_iter().rev().flat_map(at_length).collect();
+    let runs = each_cell(&cells, seeds, |&(call, jobs), &seed| {
         (context.progress)(&format!("overlap: {call}, {jobs} jobs, seed {seed}"));
         mean_and_most(call, jobs, seed)
-    });
-    let results = results.into_iter().collect::<anyhow::Result<Vec<[f64; 2]>>>()?;
+    })?;
     let reading = |(name, call, stable)| {
         let at = |jobs: usize| {
-            let runs = items
-                .iter()
-                .zip(&results)
-                .filter(|((other, length, _), _)| (*other, *length) == (call, jobs));
-            let (means, mosts): (Vec<f64>, Vec<f64>) = runs.map(|(_, &[mean, most])| (mean, most)).unzip();
+            let same = cells.iter().zip(&runs).filter(|(cell, _)| **cell == (call, jobs));
+            let (means, mosts): (Vec<f64>, Vec<f64>) =
+                same.flat_map(|(_, runs)| runs).map(|&[mean, most]| (mean, most)).unzip();
             AtLength { jobs, means, most: mosts.into_iter().fold(0.0, f64::max) }
         };
         Reading { name, stable, lengths: lengths.map(at) }
@@ -126,44 +115,15 @@ fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<
 pub(super) fn section(context: &Context<'_>, jobs: usize, seeds: u64) -> anyhow::Result<Section> {
     let seeds = context.seeds(seeds);
     let readings = run_all(context, jobs, &seeds)?;
-    let chart = Chart::lines(
-        "literal-readings",
-        format!("mean response against the length of the run, load {LOAD}"),
-        [Axis::logarithmic("jobs"), Axis::logarithmic("mean response")],
-        readings.iter().map(Reading::series).collect(),
-    );
-    let [first, ..] = &readings;
-    let lengths = first.lengths.iter().map(|length| Column::new(&format!("{} jobs", length.jobs), ""));
-    let table = Table::new(
-        "literal-readings-table",
-        "mean response by length of the run",
-        [Column::new("reading", "")].into_iter().chain(lengths).collect(),
-        readings.iter().map(Reading::row).collect(),
-    );
-    let text = format!(
-        "Runs of up to {jobs} jobs for each reading, the first jobs of each of {} seeds from {} on; all jobs are waited \
-         for.",
-        seeds.len(),
-        context.first_seed
-    );
-    Ok(super::section(
-        "literal-readings",
-        "The literal readings of Algorithms 1 and 2 do not carry the paper's loads",
-        &[WHY, &text],
-        vec![
-            Block::Chart(chart),
-            Block::Table(table),
-            Block::Claims(readings.iter().map(Reading::claim).collect()),
-        ],
-    ))
+    let series = readings.iter().map(|reading| Series::means(reading.name, reading.intervals()));
+    let chart = WORDS.chart("literal-readings", holes![load = LOAD], series.collect());
+    let lengths = readings[0].lengths.iter().map(|length| Column::new(&format!("{} jobs", length.jobs), ""));
+    let rows = readings.iter().map(Reading::row).collect();
+    let table = WORDS.table_with("literal-readings-table", holes![], lengths, rows);
+    let claims = Block::Claims(readings.iter().map(Reading::claim).collect());
+    let holes = holes![jobs, seeds = seeds.len(), seed = context.first_seed];
+    Ok(WORDS.section("literal-readings", holes, vec![chart, table, claims]))
 }
-
-const WHY: &str = "Section 4.1 asks of MaxSRPT's shuffle only that it serves the head of the order; while \
-                   the head is map-heavy the rest of the network idles. Algorithm 2 gives SplitSRPT's \
-                   classes fixed shares; each class brings 0.784 of the load to its heavy station, but gets \
-                   b/(1+b) of it, and b, the least imbalance of any job present, tends to 1 as the system \
-                   fills. Neither can be what section 5 ran: these queues grow without end; the mean \
-                   response then depends on how long one looks.";
 
 /// Mean response, and most jobs present.
 fn mean_and_most(call: &str, jobs: usize, seed: u64) -> anyhow::Result<[f64; 2]> {

@@ -4,16 +4,22 @@
 //! with the scheduler's policies. Not here: how the page looks.
 
 mod examples;
-#[cfg(test)]
-pub(super) mod made_up;
 mod offline;
+mod offline_claims;
 mod online;
+mod online_claims;
+mod online_table;
 mod sweeps;
+mod sweeps_claims;
+#[cfg(test)]
+pub(super) mod tests;
 mod theorems;
 
-use super::{Cell, Context, Paper};
-use gristmill_scheduler::metrics::Interval;
+use super::words::{Words, holes};
+use super::{Context, Paper};
 use gristmill_scheduler::policy::pairs::Rule;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
 /// The rules of Table 2 with the paper's parameters, best first as the paper has them.
 const OFFLINE: [Rule; 10] = [
@@ -55,28 +61,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     let streams = online::Streams::run(context)?;
     sections.push(streams.figure_4());
     sections.push(streams.table_3());
-    Ok(Paper {
-        name: "pairs",
-        title: "H. Zheng, J. Wu: Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization (2017)",
-        about: vec![
-            "The shuffle of a job can run while its maps do, but not end before them. A job with much to shuffle and \
-             little to map leaves work for the network while the next job maps; a map-heavy one leaves the network \
-             idle. So the paper runs shuffle-heavy jobs before map-heavy ones, in pairs that use both stations fully, \
-             and weighs that against running small jobs first."
-                .to_owned(),
-            "Jobs that are all there run in one order at both stations; their times are the closed form \
-             M(i) = M(i-1) + map(i), F(i) = max(F(i-1) + shuffle(i), M(i)), which reproduces the paper's examples. \
-             Waiting is the time until a job's maps begin, execution from there to the end of its shuffle, makespan \
-             their sum. Streams of jobs run in the fluid model: the map takes the next job when it is free, without \
-             preemption, and the order is made anew when jobs come."
-                .to_owned(),
-            "The paper's jobs come from a Google trace of 2011 by a method that is not printed, so sizes are drawn \
-             here from several distributions, from mild to heavy tails, and the page says for which of them each \
-             claim holds. Steps of delta are cut as floor(size / delta)."
-                .to_owned(),
-        ],
-        sections,
-    })
+    Ok(WORDS.paper("pairs", holes![], sections))
 }
 
 /// The title of a policy in the paper.
@@ -96,15 +81,3 @@ fn title(rule: &Rule) -> &'static str {
         Rule::OnlineMatch { .. } => "OMatch-based",
     }
 }
-
-/// Mean and half width of samples, one for each seed.
-fn mean(samples: &[f64]) -> Interval {
-    Interval::of(samples).expect("at least one seed")
-}
-
-fn cell(interval: Interval) -> Cell {
-    Cell::Number { value: interval.mean, half_width: interval.half_width }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,9 @@
 //! Theorems 1 to 4 and Corollary 1 on random small instances, against the optimum over all orders.
 
+use super::WORDS;
 use super::examples::in_words;
-use crate::paper::{Block, Cell, Claim, Column, Context, Section, Table, each};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Claim, Context, Section, each};
 use gristmill_scheduler::bound::optimum::{self, one_order};
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::{Rule, total};
@@ -114,17 +116,8 @@ fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> Tried {
     Tried { count, worse, ratio }
 }
 
-fn proved(place: &str, statement: &str, tried: &Tried) -> Claim {
-    Claim::new(
-        place,
-        statement,
-        tried.worse == 0,
-        format!(
-            "{} random instances of up to 6 jobs with whole sizes below {BELOW}, without steps: {} \
-             counterexamples.",
-            tried.count, tried.worse
-        ),
-    )
+fn proved(key: &str, &Tried { count, worse, .. }: &Tried) -> Claim {
+    WORDS.claim(key, worse == 0, holes![count, below = BELOW, worse])
 }
 
 impl Tried {
@@ -149,39 +142,21 @@ pub(super) fn section(context: &Context<'_>) -> Section {
     ]
     .map(|(kind, stream)| try_all(context, kind, stream));
     let claims = of_tried([&strong, &map.and(&shuffle), &balanced, &weak], &counterexample());
-    Section::new(
-        "theorems",
-        "Theorems 1 to 4 and Corollary 1, against all orders",
-        [format!(
-            "Random instances (seed {}) with exact ties, each compared with the best of all orders. With a \
-             step above 0 Algorithms 1 and 2 are not optimal in general.",
-            context.first_seed
-        )],
-        vec![Block::Claims(claims), Block::Table(counterexamples())],
-    )
+    let blocks = vec![Block::Claims(claims), counterexamples()];
+    WORDS.section("theorems", holes![seed = context.first_seed], blocks)
 }
 
 /// By what was tried for Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
 pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Found) -> Vec<Claim> {
     vec![
-        proved(
-            "Theorems 1 and 3",
-            "For strong pairs Algorithm 2, which runs them in a row with the shuffle-heavy job first, is \
-             optimal.",
-            strong,
-        ),
-        proved(
-            "Theorem 2",
-            "Algorithm 1 is optimal if all jobs are map-heavy or balanced, or all are shuffle-heavy or \
-             balanced.",
-            heavy,
-        ),
-        proved("Corollary 1", "Algorithms 1 and 2 are optimal if all jobs are balanced.", balanced),
+        proved("theorems-1-and-3", strong),
+        proved("theorem-2", heavy),
+        proved("corollary-1", balanced),
         theorem_4(weak, found),
     ]
 }
 
-/// What pairs in a row come to at best and what the optimum is, on two instances.
+/// The best that pairs in a row come to, and the optimum, on two instances.
 pub(super) struct Found {
     pub(super) pairs: [f64; 2],
     pub(super) optimum: [f64; 2],
@@ -202,44 +177,21 @@ fn counterexample() -> Found {
 fn theorem_4(weak: &Tried, found: &Found) -> Claim {
     let [pairs, large_pairs] = found.pairs;
     let [best, large_best] = found.optimum;
-    let refuted = best < pairs || large_best < large_pairs || 0 < weak.worse;
-    Claim::new(
-        "Theorem 4",
-        "If the jobs are strict weak pairs, an optimal schedule runs such pairs in a row.",
-        !refuted,
-        format!(
-            "Counterexample: J1 (1, 4) with J2 (3, 0) and J3 (0, 2) with J4 (4, 2) are strict weak pairs. \
-             In rows their makespans add up to {pairs} at best; {} has {}. With positive work: (1, 50), \
-             (99, 50) and (52, 103), (52, 1) take {large_pairs} against {}. Of {} random instances of two \
-             pairs {} are counterexamples, the worst {:.3} times the optimum. The shuffle-heavy job of one \
-             pair and the map-heavy one of another can be a small and nearly balanced couple.",
-            found.order, best, large_best, weak.count, weak.worse, weak.ratio
-        ),
-    )
+    let &Tried { count, worse, ratio } = weak;
+    let refuted = best < pairs || large_best < large_pairs || 0 < worse;
+    let order = found.order.as_str();
+    let holes = holes![pairs, order, best, large_pairs, large_best, count, worse, ratio];
+    WORDS.claim("theorem-4", !refuted, holes)
 }
 
-fn counterexamples() -> Table {
-    let columns = Column::list(&[
-        ("jobs (map, shuffle)", ""),
-        ("best with pairs in a row, total makespan", "slots"),
-        ("optimum, total makespan", "slots"),
-        ("optimal order", ""),
-    ]);
+fn counterexamples() -> Block {
     let row = |jobs: [(f64, f64); 4]| {
         let sizes = jobs.map(Size::from);
         let best = one_order(&sizes);
-        let words: Vec<String> = jobs.iter().map(|(map, shuffle)| format!("({map}, {shuffle})")).collect();
-        vec![
-            Cell::text(words.join(" ")),
-            Cell::number(best_in_pairs(&sizes)),
-            Cell::number(best.total),
-            Cell::text(in_words(&best.order)),
-        ]
+        let words = jobs.map(|(map, shuffle)| format!("({map}, {shuffle})")).join(" ");
+        let totals = [best_in_pairs(&sizes), best.total].map(Cell::number);
+        let order = Cell::text(in_words(&best.order));
+        [Cell::text(words)].into_iter().chain(totals).chain([order]).collect()
     };
-    Table::new(
-        "theorem-4",
-        "Strict weak pairs whose optimum tears them apart: counterexamples to Theorem 4",
-        columns,
-        vec![row(COUNTEREXAMPLE), row(LARGE)],
-    )
+    WORDS.table("theorem-4", holes![], vec![row(COUNTEREXAMPLE), row(LARGE)])
 }

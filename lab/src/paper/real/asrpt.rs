@@ -4,13 +4,14 @@
 //! Not here: the same workload in the paper's slotted model (`paper::asrpt`).
 
 use super::RealContext;
-use super::common::{blocks, cluster, conditions, draws, policies, sleeping};
-use super::judging::{faster_than, flow, slower_than, would_tell};
+use super::common::{blocks, cluster, draws, policies, section, sleeping};
+use super::judging::{claim, flow, judged, would_tell};
 use crate::compare::bound::efficiency;
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, Contender, RunRecord};
 use crate::paper::judge::{Seen, every, mean_of};
-use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table, Verdict};
+use crate::paper::words::{Words, holes};
+use crate::paper::{Block, Cell, Claim, Paper, Section, Verdict};
 use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::sim::slotted;
 use gristmill_scheduler::station::PerStation;
@@ -18,6 +19,8 @@ use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, RATE, SETTIN
 use gristmill_scheduler::workload::{Generator, Job};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+
+pub(super) static WORDS: Words = Words::new(include_str!("asrpt.toml"));
 
 /// The setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
 const SETTING: usize = 3;
@@ -38,20 +41,8 @@ const INTERRUPTING: (&str, &str) = ("asrpt preemptive", "asrpt:slot=100ms,preemp
 /// # Errors
 /// A run or a simulation that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    Ok(Paper {
-        name: "asrpt",
-        title: "Y. Zheng, N. B. Shroff, P. Sinha: A New Analytical Technique for Designing Provably \
-                Efficient MapReduce Schedulers (INFOCOM 2013)",
-        about: vec![format!(
-            "The paper simulates {MACHINES} machines in slots of time. Here {WORKERS} worker processes with \
-             one slot each run the paper's jobs for real: every task is launched, sleeps its time, is \
-             fetched from and commits; a unit of the paper takes {:.0} ms. Sizes are known to all policies \
-             (the oracle estimator), as in the paper. The bound is SRPT without precedence over the time \
-             that tasks held their slots.",
-            UNIT_SECONDS * 1e3
-        )],
-        sections: vec![figure_9(context)?, long_reduce(context)?],
-    })
+    let holes = holes![machines = MACHINES, workers = WORKERS, unit = UNIT_SECONDS * 1e3];
+    Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?]))
 }
 
 fn contenders() -> Vec<Contender> {
@@ -70,43 +61,31 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let workload = sleeping("ASRPT, section VII", context.first_seed, &jobs, UNIT_SECONDS);
     let comparison =
         context.compare("asrpt-figure-9", &workload, &cluster(WORKERS, 1), contenders(), repetitions)?;
-    let mut section = Section::new(
-        "figure-9",
-        "Section VII: efficiency ratios and flow times",
-        [format!(
-            "{}: {} jobs, Poisson arrivals of {rate} in a unit of time over {slots} units, load {:.2}, \
-             reduces cut evenly, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
-            SETTINGS[SETTING].title,
-            jobs.first().map_or(0, Vec::len),
-            arrivals.load(WORKERS),
-            context.first_seed
-        )],
-        blocks("vii", &comparison, &["result", "flow-time", "simulated"]),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Table(beside_the_model(&comparison, &jobs)?));
-    section.blocks.push(Block::Claims(claims(&comparison)));
-    Ok(section)
+    let holes = holes![
+        setting = SETTINGS[SETTING].title,
+        jobs = jobs.first().map_or(0, Vec::len),
+        rate,
+        slots,
+        load = arrivals.load(WORKERS),
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let mut blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
+    blocks.push(beside_the_model(&comparison, &jobs)?);
+    Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison)))
 }
 
 /// Ratios to the bound, real and in the paper's model.
-fn beside_the_model(comparison: &Comparison, draws: &[Vec<Job>]) -> anyhow::Result<Table> {
-    let mut table = Table::new(
-        "ratios",
-        "Total flow time over the SRPT bound, real and in the slotted model with the same jobs",
-        ["policy", "real", "slotted model"].map(|name| Column::new(name, "")).to_vec(),
-        Vec::new(),
-    );
+fn beside_the_model(comparison: &Comparison, draws: &[Vec<Job>]) -> anyhow::Result<Block> {
+    let mut rows = Vec::new();
     for summary in comparison.summaries() {
-        let real = summary
-            .metrics
-            .get(&Metric::EfficiencyRatio)
-            .map_or(Cell::Empty, |ratio| Cell::Number { value: ratio.mean, half_width: ratio.half_width });
+        let real = summary.metrics.get(&Metric::EfficiencyRatio).copied();
         let ratios = draws.iter().map(|jobs| ratio_in_model(&summary.contender.policy, jobs));
         let model = mean(ratios.collect::<anyhow::Result<Vec<f64>>>()?).unwrap_or(f64::INFINITY);
-        table.rows.push(vec![Cell::text(format!("`{}`", summary.contender.name)), real, Cell::number(model)]);
+        let name = Cell::text(format!("`{}`", summary.contender.name));
+        rows.push(vec![name, real.into(), model.into()]);
     }
-    Ok(table)
+    Ok(WORDS.table("ratios", holes![], rows))
 }
 
 fn ratio_in_model(policy: &str, jobs: &[Job]) -> anyhow::Result<f64> {
@@ -114,31 +93,13 @@ fn ratio_in_model(policy: &str, jobs: &[Job]) -> anyhow::Result<f64> {
     let config = slotted::Config { machines: WORKERS, preemptive: made.preempts(), precedence: true };
     let mut total = 0.0;
     slotted::run(&mut *made, &config, jobs, &mut |record| total += record.flow(), &mut |_, _| {})?;
-    Ok(total / gristmill_scheduler::sim::slotted::lower_bound::total_flow(WORKERS, jobs)?)
+    Ok(total / slotted::lower_bound::total_flow(WORKERS, jobs)?)
 }
 
 pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
-    let rivals: Vec<&str> = KEEPING[1..].iter().map(|(name, _)| *name).collect();
-    let (verdict, evidence) = faster_than(comparison, "asrpt", &rivals);
-    let (preemptive, preemptive_evidence) = faster_than(comparison, INTERRUPTING.0, &rivals);
-    let (worst, worst_evidence) = slower_than(comparison, "lrpt", &["asrpt", "fifo", "fair"]);
-    let mut claims = vec![
-        Claim::new(
-            "Section VII B",
-            "Without preemption the total flow time of ASRPT is smaller than that of FIFO, Fair and LRPT.",
-            verdict,
-            evidence,
-        ),
-        Claim::new("Section VII B", "The same with preemption.", preemptive, preemptive_evidence),
-        Claim::new(
-            "Section VII A",
-            "LRPT shows how poorly work-conserving schedulers can do.",
-            worst,
-            worst_evidence,
-        ),
-    ];
-    claims.push(ratio_of_two(comparison));
-    claims
+    let claims = ["without-preemption", "with-preemption", "lrpt"];
+    let claims = claims.map(|key| claim(&WORDS, key, comparison, flow));
+    claims.into_iter().chain([ratio_of_two(comparison)]).collect()
 }
 
 /// The ratio is to the optimum, which lies between the bound and the best schedule that was run.
@@ -151,36 +112,24 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     };
     let over_best: Vec<f64> = runs().filter_map(|run| Some(flow(run)? / least(run))).collect();
     let (at_most, at_least) = (mean_of(&over_bound), mean_of(&over_best));
-    let seen = match (Seen::below(&at_most, 2.0), Seen::above(&at_least, 2.0)) {
-        (Seen::Yes, _) => Seen::Yes,
-        (_, Seen::Yes) => Seen::No,
-        _ => Seen::Unclear,
-    };
+    let seen = Seen::at_most(&at_least, &at_most, 2.0);
     // Where both ratios are clear more repetitions tell nothing: the optimum lies between.
     let needed =
         if seen == Seen::Unclear { would_tell(&comparison.runs, &[(at_most, 2.0)]) } else { String::new() };
-    Claim::new(
-        "Corollary 2",
-        "ASRPT has an efficiency ratio of 2 in the preemptive scenario.",
-        every([seen]),
-        format!(
-            "The optimum is at least the bound and at most the best schedule that was run: ASRPT takes between {:.2} and \
-             {:.2} times the optimum, {}. Only a ratio to the bound below 2 bears it out, and one to the best schedule \
-             above 2 refutes it{needed}.",
-            at_least.mean,
-            at_most.mean,
-            at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}")),
-        ),
-    )
+    let interval = at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}"));
+    let holes = holes![least = at_least.mean, most = at_most.mean, interval, needed];
+    WORDS.claim("ratio-of-two", every([seen]), holes)
 }
 
 /// A unit of work where a long reduce stands in the way, seconds: suspending must be short beside it.
 const LONG_UNIT_SECONDS: f64 = 0.2;
 
-/// Policies that keep reduces, each with its form that interrupts them.
-const PAIRS: [(&str, &str, &str, &str); 2] = [
-    ("asrpt", "asrpt:slot=200ms", "asrpt preemptive", "asrpt:slot=200ms,preemptive=yes"),
-    ("gristmill", "gristmill:preemptive=no", "gristmill preemptive", "gristmill:preemptive=yes"),
+/// Policies that keep reduces, each after its form that interrupts them.
+const PAIRS: [(&str, &str); 4] = [
+    ("asrpt", "asrpt:slot=200ms"),
+    ("asrpt preemptive", "asrpt:slot=200ms,preemptive=yes"),
+    ("gristmill", "gristmill:preemptive=no"),
+    ("gristmill preemptive", "gristmill:preemptive=yes"),
 ];
 
 /// When the first short job comes, and the mean pause between two, in units.
@@ -189,7 +138,7 @@ const PAUSE: f64 = 5.0;
 
 /// Short jobs that meet a long reduce.
 fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
-    let (workers, short) = (2, context.scaled(3, 6, 20));
+    let (workers, short): (u32, u32) = (2, context.scaled(3, 6, 20));
     let long_units = f64::from(short) * 4.0;
     let job = |arrival: f64, maps: usize, reduces: Vec<f64>| Job {
         arrival,
@@ -211,58 +160,31 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
         }));
         jobs
     };
-    let workload = sleeping(
-        "a long reduce",
-        context.first_seed,
-        &draws(context.first_seed, repetitions, draw),
-        LONG_UNIT_SECONDS,
-    );
-    let names: Vec<(&str, &str)> = PAIRS
-        .iter()
-        .flat_map(|(keeping, one, interrupting, other)| [(*keeping, *one), (*interrupting, *other)])
-        .collect();
-    let comparison = context.compare(
-        "asrpt-long-reduce",
-        &workload,
-        &cluster(workers, 1),
-        policies(&names),
-        repetitions,
-    )?;
-    let mut section = Section::new(
-        "long-reduce",
-        "Preemption: short jobs behind a long reduce",
-        [format!(
-            "Not from the paper, which cuts time into slots: {workers} workers, a job with {workers} \
-             reduces of {:.1} s, and {short} jobs of 4 maps and a reduce that arrive {:.2} s apart in the mean. Without \
-             preemption a policy has to wait until the long reduces have ended; with it they are suspended \
-             at a border between groups of keys and resumed later. {repetitions} repetitions.",
-            long_units * LONG_UNIT_SECONDS,
-            PAUSE * LONG_UNIT_SECONDS
-        )],
-        blocks("long", &comparison, &["result", "slots-and-lanes"]),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(of_preemption(&comparison)));
-    Ok(section)
+    let jobs = draws(context.first_seed, repetitions, draw);
+    let workload = sleeping("a long reduce", context.first_seed, &jobs, LONG_UNIT_SECONDS);
+    let cluster = cluster(workers, 1);
+    let comparison =
+        context.compare("asrpt-long-reduce", &workload, &cluster, policies(&PAIRS), repetitions)?;
+    let (long, pause) = (long_units * LONG_UNIT_SECONDS, PAUSE * LONG_UNIT_SECONDS);
+    let holes = holes![workers, long, short, pause, repetitions];
+    let blocks = blocks("long", &comparison, &["result", "slots-and-lanes"]);
+    Ok(section((&WORDS, "long-reduce", holes), &comparison, blocks, of_preemption(&comparison)))
 }
 
 pub(super) fn of_preemption(comparison: &Comparison) -> Vec<Claim> {
-    let claim = |(keeping, _, interrupting, _): &(&str, &str, &str, &str), statement: &str| {
-        let (mut verdict, mut evidence) = faster_than(comparison, interrupting, &[keeping]);
-        let runs = comparison.runs.iter().filter(|run| run.contender.name == *interrupting);
+    let claim = |key: &str| {
+        let rivals = WORDS.rivals(key);
+        let (verdict, found) = judged(comparison, rivals, flow);
+        let runs = comparison.runs.iter().filter(|run| run.contender.name == rivals.one);
         let suspensions: u32 = runs.flat_map(|run| &run.jobs).map(|job| job.usage.suspensions).sum();
-        if suspensions == 0 {
-            verdict = Verdict::Open;
-            evidence.push_str(" Nothing was suspended, so nothing is shown.");
-        } else {
-            evidence.push_str(&format!(
-                " Reduces were suspended {suspensions} times; all outputs are the same bytes."
-            ));
-        }
-        Claim::new("Section VI", statement, verdict, evidence)
+        let (verdict, suspended) = match suspensions {
+            0 => (Verdict::Open, "Nothing was suspended, so nothing is shown.".to_owned()),
+            _ => (
+                verdict,
+                format!("Reduces were suspended {suspensions} times; all outputs are the same bytes."),
+            ),
+        };
+        WORDS.claim(key, verdict, holes![found, suspended])
     };
-    vec![
-        claim(&PAIRS[0], "Where reduces can be interrupted, ASRPT's flow times are smaller."),
-        claim(&PAIRS[1], "Not in the paper: the same of the policy `gristmill`."),
-    ]
+    ["preemption-asrpt", "preemption-gristmill"].map(claim).to_vec()
 }

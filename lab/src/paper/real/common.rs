@@ -1,14 +1,16 @@
-//! What the experiments on real processes share: clusters that sleep, jobs drawn for each repetition, blocks of a
+//! Pieces of all experiments on real processes: clusters that sleep, jobs drawn for each repetition, blocks of a
 //! comparison.
 //!
 //! Not here: any paper, and how claims are judged (`judging`).
 
-use crate::compare::workload::{Amount, Arrivals, Order};
-use crate::compare::{Comparison, Contender, Workload, report, workload::Kind};
-use crate::paper::Block;
+use crate::compare::workload::{Amount, Arrivals, DataSet, Kind, Order};
+use crate::compare::{Comparison, Contender, Workload, report};
+use crate::paper::words::{Holes, Words};
+use crate::paper::{Block, Claim, Section};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::generate;
 use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Bytes;
@@ -21,7 +23,7 @@ use std::num::NonZeroU64;
 /// Memory of a worker whose tasks hold next to nothing.
 const WORKER_MEMORY: Bytes = Bytes::mib(32);
 
-/// A cluster of this machine with so many worker processes of so many slots each.
+/// A cluster of this machine with this many worker processes and slots of each.
 pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
     ClusterConfig {
         workers: WorkerProcesses {
@@ -63,16 +65,24 @@ pub(super) fn sleeping(name: &str, seed: u64, draws: &[Vec<Job>], unit_seconds: 
         let times = jobs.iter().map(|job| job.arrival * unit_seconds);
         placed.push((first..).zip(times).collect());
     }
-    Workload {
-        name: name.to_owned(),
-        seed,
-        arrivals: Arrivals::Draws(placed),
-        order: Order::Listed,
-        total: None,
-        redraw: true,
-        kinds,
-        data: Vec::new(),
-    }
+    workload(name, seed, Arrivals::Draws(placed), kinds, Vec::new())
+}
+
+/// Kinds in the order of their list, each repetition with draws of its own.
+pub(super) fn workload(
+    name: &str,
+    seed: u64,
+    arrivals: Arrivals,
+    kinds: Vec<Kind>,
+    data: Vec<DataSet>,
+) -> Workload {
+    let name = name.to_owned();
+    Workload { name, seed, arrivals, order: Order::Listed, total: None, redraw: true, kinds, data }
+}
+
+/// Inputs of this kind.
+pub(super) fn data_set(name: &str, kind: generate::Kind, bytes: u64, seed: u64) -> DataSet {
+    DataSet { name: name.to_owned(), kind, bytes, seed }
 }
 
 fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
@@ -147,8 +157,21 @@ pub(super) fn two_stations(
     }
 }
 
+/// A section of a comparison: its blocks and claims, with the conditions after the words.
+pub(super) fn section(
+    (words, key, holes): (&Words, &str, Holes<'_>),
+    comparison: &Comparison,
+    mut blocks: Vec<Block>,
+    claims: Vec<Claim>,
+) -> Section {
+    blocks.push(Block::Claims(claims));
+    let mut section = words.section(key, holes, blocks);
+    section.text.extend(conditions(comparison));
+    section
+}
+
 /// Under which conditions a comparison was made, and what speaks against trusting it.
-pub(super) fn conditions(comparison: &Comparison) -> Vec<String> {
+fn conditions(comparison: &Comparison) -> Vec<String> {
     let runs = comparison.runs.len();
     let Some(first) = comparison.runs.first() else { return vec!["Nothing was run.".to_owned()] };
     let slots: u32 = first.workers.iter().map(|worker| worker.slots).sum();

@@ -8,12 +8,12 @@ mod asrpt;
 mod common;
 mod deadlines;
 mod judging;
-#[cfg(test)]
-pub(in crate::paper) mod made_up;
 mod overlap;
 mod pairs;
 mod runs;
 mod stragglers;
+#[cfg(test)]
+pub(super) mod tests;
 
 pub use runs::{RunsFolder, RunsFolderError};
 
@@ -26,13 +26,13 @@ use std::time::Duration;
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
-/// What an experiment on real processes is given.
+/// Settings of an experiment on real processes.
 pub struct RealContext<'a> {
     /// How much is run.
     pub scale: Scale,
     /// The first seed of what is drawn; experiments count on from it.
     pub first_seed: u64,
-    /// Told in a few words what is being run now.
+    /// Receives a few words on what is being run now.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Where runs and inputs are kept; what is finished there is not run again.
     pub folder: &'a Path,
@@ -66,11 +66,7 @@ pub const REAL_PAPERS: &[(&str, RealExperiment)] = &[
 impl RealContext<'_> {
     /// One of three values by scale.
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
-        match self.scale {
-            Scale::Quick => quick,
-            Scale::Normal => normal,
-            Scale::Full => full,
-        }
+        self.scale.pick(quick, normal, full)
     }
 
     /// Runs a workload under each policy on fresh clusters of this shape, so many times each, interleaved.
@@ -98,19 +94,6 @@ impl RealContext<'_> {
             sync: false,
             run_limit: RUN_LIMIT,
         };
-        self.compare_with(name, workload, &options)
-    }
-
-    /// As [`RealContext::compare`], with all options.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn compare_with(
-        &self,
-        name: &str,
-        workload: &Workload,
-        options: &Options,
-    ) -> anyhow::Result<Comparison> {
         let all = options.contenders.len() as u32 * options.repetitions;
         let mut told = |progress: Progress<'_>| {
             let words = match progress {
@@ -125,7 +108,7 @@ impl RealContext<'_> {
             };
             (self.progress)(&format!("{name}: {words}"));
         };
-        let comparison = (self.carry_out)(workload, options, &mut told).map_err(|error| {
+        let comparison = (self.carry_out)(workload, &options, &mut told).map_err(|error| {
             let folder = options.folder.display();
             anyhow::Error::new(error).context(format!(
                 "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"

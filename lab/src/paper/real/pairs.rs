@@ -3,12 +3,13 @@
 //! Not here: the same policies in closed form and in the fluid model (`paper::pairs`).
 
 use super::RealContext;
-use super::common::{blocks, conditions, draws, networked, policies, sleeping, two_stations};
-use super::judging::{Claimed, faster_than, flow, judged, pairs, would_tell};
+use super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
+use super::judging::{claim, flow, pairs, would_tell};
 use crate::compare::statistics::{mean, sorted};
 use crate::compare::{Comparison, Contender, JobRun};
 use crate::paper::judge::{Seen, every, paired};
-use crate::paper::{Block, Cell, Claim, Column, Paper, Section, Table};
+use crate::paper::words::{Words, holes};
+use crate::paper::{Block, Cell, Claim, Column, Paper, Section};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::metrics::{Interval, quantile};
@@ -16,6 +17,8 @@ use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::pairs::{Sizes, Stream};
 use std::num::NonZeroU64;
+
+pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));
 
 /// Workers, and slots of each.
 const WORKERS: u32 = 4;
@@ -56,20 +59,8 @@ const ONLINE: [(&str, &str); 6] = [
 /// # Errors
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    Ok(Paper {
-        name: "pairs",
-        title: "H. Zheng, J. Wu: Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for \
-                Optimization (2017)",
-        about: vec![format!(
-            "Two stations for real: {WORKERS} workers with {SLOTS} slots each, whose shuffle is held to \
-             {:.0} MB/s in each direction. A job's maps sleep; what they put out is real bytes, fetched, \
-             merged and reduced; reduces take next to no time. Map slots and lanes follow the policy's one \
-             order of jobs. Sizes are known to the policies (the oracle estimator), as in the paper. The \
-             paper's makespan of a job is its flow time.",
-            NIC.get() as f64 / 1e6
-        )],
-        sections: vec![batch(context)?, strong_pairs(context)?, online(context)?],
-    })
+    let holes = holes![workers = WORKERS, slots = SLOTS, nic = NIC.get() as f64 / 1e6];
+    Ok(WORDS.paper("pairs", holes, vec![batch(context)?, strong_pairs(context)?, online(context)?]))
 }
 
 fn setting() -> ClusterConfig {
@@ -104,41 +95,14 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     });
     let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
     let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
-    let mut section = Section::new(
-        "table-2",
-        "Table 2 on real execution: jobs that are all there",
-        [format!(
-            "{count} jobs in one batch; map and shuffle times exponential with mean {MEAN_SECONDS} s, \
-             independent, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
-            context.first_seed
-        )],
-        vec![Block::Table(table("table-2", &comparison))],
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.extend(blocks("batch", &comparison, &["result", "simulated"]));
-    section.blocks.push(Block::Claims(of_batch(&comparison)));
-    Ok(section)
+    let mut shown = vec![table("table-2", &comparison)];
+    shown.extend(blocks("batch", &comparison, &["result", "simulated"]));
+    let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
+    Ok(section((&WORDS, "table-2", holes), &comparison, shown, of_batch(&comparison)))
 }
 
 pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
-    vec![
-        claim(
-            comparison,
-            "Section 6.2",
-            "Match-based has smaller average makespans than Pairwise, MaxDiff and MaxShuffle.",
-            "match",
-            &["pairwise", "max-diff", "max-shuffle"],
-        ),
-        claim(
-            comparison,
-            "Section 6.2",
-            "Pair-based and Couple-based beat Pairwise, which pairs without looking at size: Couple-based \
-             against Pairwise.",
-            "couple",
-            &["pairwise"],
-        ),
-        claim(comparison, "Section 6.2", "Match-based beats MaxSRPT.", "match", &["max-srpt"]),
-    ]
+    ["match", "couple", "match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
 }
 
 /// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
@@ -154,32 +118,13 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let names =
         [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
     let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
-    let mut section = Section::new(
-        "theorem-1",
-        "Theorem 1 on real execution: jobs in strong pairs",
-        [format!(
-            "{count} jobs in one batch, each with its mirror image; uniform sizes with mean {MEAN_SECONDS} \
-             s, seeds from {}; {repetitions} repetitions, each with jobs of its own.",
-            context.first_seed
-        )],
-        blocks("strong", &comparison, &["result", "stations"]),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(vec![of_strong_pairs(&comparison)]));
-    Ok(section)
+    let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
+    let blocks = blocks("strong", &comparison, &["result", "stations"]);
+    Ok(section((&WORDS, "theorem-1", holes), &comparison, blocks, vec![of_strong_pairs(&comparison)]))
 }
 
-/// What is as small as the others' is smallest too.
 pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
-    let others = ["fifo", "max-shuffle"];
-    let (verdict, evidence) = judged(comparison, Claimed::NotLarger, ("pair", &others), flow);
-    Claim::new(
-        "Theorem 1",
-        "Where jobs form strong pairs, running them pair by pair has the smallest average makespan: against \
-         FIFO and MaxShuffle.",
-        verdict,
-        evidence,
-    )
+    claim(&WORDS, "theorem-1", comparison, flow)
 }
 
 /// Jobs that come over time, as for Table 3.
@@ -198,46 +143,21 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
     });
     let contenders = policies(if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE });
     let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
-    let mut section = Section::new(
-        "table-3",
-        "Table 3 on real execution: jobs that come over time",
-        [format!(
-            "{} jobs, Poisson arrivals at load {}, sizes exponential with mean {MEAN_SECONDS} s, seeds from {}; \
-             {repetitions} repetitions, each with jobs of its own.",
-            stream.jobs, stream.load, context.first_seed
-        )],
-        vec![Block::Table(table("table-3", &comparison))],
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.extend(blocks("online", &comparison, &["result", "simulated"]));
-    section.blocks.push(Block::Claims(of_stream(&comparison)));
-    Ok(section)
+    let mut shown = vec![table("table-3", &comparison)];
+    shown.extend(blocks("online", &comparison, &["result", "simulated"]));
+    let holes = holes![
+        jobs = stream.jobs,
+        load = stream.load,
+        mean = MEAN_SECONDS,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    Ok(section((&WORDS, "table-3", holes), &comparison, shown, of_stream(&comparison)))
 }
 
 pub(super) fn of_stream(comparison: &Comparison) -> Vec<Claim> {
-    vec![
-        claim(
-            comparison,
-            "Table 3",
-            "OMatch-based has smaller average makespans than Pairwise.",
-            "o-match",
-            &["pairwise"],
-        ),
-        claim(
-            comparison,
-            "Table 3",
-            "OMatch-based and OGroup-based have smaller average makespans than MaxSRPT: OMatch-based.",
-            "o-match",
-            &["max-srpt"],
-        ),
-        execution_claim(comparison),
-    ]
-}
-
-/// A claim that one policy's average makespan is smaller than those of others.
-fn claim(comparison: &Comparison, place: &str, statement: &str, one: &str, others: &[&str]) -> Claim {
-    let (verdict, evidence) = faster_than(comparison, one, others);
-    Claim::new(place, statement, verdict, evidence)
+    let claims = ["o-match", "o-match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow));
+    claims.into_iter().chain([execution_claim(comparison)]).collect()
 }
 
 /// Pairwise executes fast and waits long: seconds, as waiting may be none.
@@ -252,44 +172,27 @@ fn execution_claim(comparison: &Comparison) -> Claim {
         Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
         None => "not known from a single repetition".to_owned(),
     };
-    Claim::new(
-        "Section 6.3",
-        "Pairwise has smaller execution times than MaxSRPT and larger waiting times.",
-        every(seen),
-        format!(
-            "By repetition: MaxSRPT executes longer than Pairwise by {} ({}), Pairwise waits longer by {} ({}){}.",
-            words(&less),
-            seen[0].word(),
-            words(&more),
-            seen[1].word(),
-            would_tell(&comparison.runs, &[(less, 0.0), (more, 0.0)])
-        ),
-    )
+    let needed = would_tell(&comparison.runs, &[(less, 0.0), (more, 0.0)]);
+    let [executes, waits] = seen.map(Seen::word);
+    let holes = holes![less = words(&less), executes, more = words(&more), waits, needed];
+    WORDS.claim("pairwise-executes", every(seen), holes)
 }
 
 /// Waiting, execution and makespan as in Table 3.
-fn table(id: &str, comparison: &Comparison) -> Table {
-    let number = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
+fn table(table: &str, comparison: &Comparison) -> Block {
     let rows = comparison.contenders.iter().map(|contender| {
         let runs = comparison.runs_of(contender);
         let all = |of: fn(&JobRun) -> f64| sorted(runs.iter().flat_map(|run| &run.jobs).map(of));
-        let mut row = vec![Cell::text(format!("`{}`", contender.name))];
-        for values in [all(JobRun::waiting), all(JobRun::execution), all(JobRun::flow)] {
-            row.push(number(mean(values.iter().copied())));
-            row.push(number(quantile(&values, 0.1)));
-            row.push(number(quantile(&values, 0.9)));
-            row.push(number(values.last().copied()));
-        }
-        row
+        let values = [all(JobRun::waiting), all(JobRun::execution), all(JobRun::flow)];
+        let parts = values.iter().flat_map(|values| {
+            let [low, high] = [0.1, 0.9].map(|part| quantile(values, part));
+            [mean(values.iter().copied()), low, high, values.last().copied()].map(Cell::from)
+        });
+        [Cell::text(format!("`{}`", contender.name))].into_iter().chain(parts).collect()
     });
-    let rows = rows.collect();
-    let mut columns = vec![Column::new("policy", "")];
-    for what in ["waiting", "execution", "makespan"] {
-        for part in ["average", "10 %", "90 %", "largest"] {
-            columns.push(Column::new(&format!("{what}, {part}"), "s"));
-        }
-    }
-    let caption =
-        "Waiting, execution and makespan of jobs, with the ends of the paper's 80 % interval".to_owned();
-    Table::new(id, caption, columns, rows)
+    let columns = ["waiting", "execution", "makespan"].into_iter().flat_map(|what| {
+        let parts = ["average", "10 %", "90 %", "largest"];
+        parts.map(|part| Column::new(&format!("{what}, {part}"), "s"))
+    });
+    WORDS.table_with("{table}", holes![table], columns, rows.collect())
 }

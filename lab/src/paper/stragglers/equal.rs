@@ -1,7 +1,8 @@
 //! Figure 4-1: mean sojourn time of equal workers against arrival rate and number of workers.
 
-use super::{against, by_number, by_rate, curve, series};
-use crate::paper::{Axis, Block, Claim, Compared, Section, Verdict};
+use super::{WORDS, against, curve};
+use crate::paper::words::holes;
+use crate::paper::{Block, Claim, Compared, Section, Series, Verdict};
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;
 use gristmill_scheduler::queueing::sizing::{ClusterSize, Law, best_count, curve as by_count};
@@ -32,22 +33,13 @@ pub(super) fn figure_4_1() -> anyhow::Result<Section> {
     let numbers = by_count(1.0, 2.0, Law::Lemma10, 3..=200)?;
     let points = numbers.iter().map(|point| (f64::from(point.count), point.mean)).collect();
     let claims = growth(&rates)?;
-    let of_rate = "(a) 60 workers with mu = 1: MST against the arrival rate.";
-    let of_number = "(b) lambda = 2, mu = 1: MST against the number of workers.";
-    let y = || Axis::linear("MST, s");
-    let text = "Equal workers (mu = 1 task/s, D = 0) share the work equally: independent M/M/1 queues, whose largest \
-                time has the mean H_N / (mu - lambda / N).";
-    Ok(Section::new(
-        "figure-4-1",
-        "Figure 4-1: mean sojourn time against the arrival rate and the number of workers",
-        [text],
-        vec![
-            by_rate("figure-4-1-a", of_rate, y(), vec![series("60 workers", rates)]),
-            by_number("figure-4-1-b", of_number, y(), vec![series("lambda 2", points)]),
-            Block::Comparison(beside_reference(&numbers)?),
-            Block::Claims(claims),
-        ],
-    ))
+    let blocks = vec![
+        WORDS.chart("figure-4-1-a", holes![], vec![Series::new("60 workers", rates)]),
+        WORDS.chart("figure-4-1-b", holes![], vec![Series::new("lambda 2", points)]),
+        Block::Comparison(beside_reference(&numbers)?),
+        Block::Claims(claims),
+    ];
+    Ok(WORDS.section("figure-4-1", holes![], blocks))
 }
 
 fn beside_reference(numbers: &[ClusterSize]) -> anyhow::Result<Vec<Compared>> {
@@ -90,27 +82,10 @@ fn growth(by_rate: &[(f64, f64)]) -> anyhow::Result<Vec<Claim>> {
 /// By how far the curve is from a homographic function, the best number of workers, the growth for each unit of ln N,
 /// and MST at 10 and 20 workers.
 pub(super) fn of_growth(off: f64, best: u32, slope: f64, [ten, twenty]: [f64; 2]) -> Vec<Claim> {
+    let beyond_ten = (5..=12).contains(&best) && ten < twenty;
     vec![
-        Claim::new(
-            "section 4-3",
-            "With the arrival rate MST tends to infinity like a homographic function.",
-            off < 1e-10,
-            format!("MST (mu - lambda / N) is constant over the curve to {off:.0e} of itself"),
-        ),
-        Claim::new(
-            "section 4-3",
-            "Beyond about 10 workers the time to synchronise outweighs the smaller share of each.",
-            (5..=12).contains(&best) && ten < twenty,
-            format!(
-                "the minimum is at {best} workers (5 to 12 is about 10); at 10 and 20 MST is {ten:.3} and \
-                 {twenty:.3} s"
-            ),
-        ),
-        Claim::new(
-            "section 4-3",
-            "MST grows like the logarithm of the number of workers.",
-            (slope - 1.0).abs() < 0.01,
-            format!("from 1,000 to 100,000 workers it grows by {slope:.4} / mu for each unit of ln N"),
-        ),
+        WORDS.claim("homographic", off < 1e-10, holes![off]),
+        WORDS.claim("beyond-ten", beyond_ten, holes![best, ten, twenty]),
+        WORDS.claim("logarithm", (slope - 1.0).abs() < 0.01, holes![slope]),
     ]
 }

@@ -3,8 +3,9 @@
 //!
 //! Not here: the equations that are used (`scheduler::placement`, `scheduler::queueing::sizing`).
 
-use super::{by_number, placed, series};
-use crate::paper::{Axis, Block, Cell, Claim, Column, Section, Table};
+use super::{WORDS, placed};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Claim, Section, Series};
 use gristmill_scheduler::queueing::sizing::{Law, curve, fork_join};
 
 pub(super) fn section() -> anyhow::Result<Section> {
@@ -12,16 +13,8 @@ pub(super) fn section() -> anyhow::Result<Section> {
     let (forty_seven, forty_seven_claim) = equation_47();
     let (forty_three, forty_three_claim) = equation_43();
     let claims = vec![equation_40()?, forty_three_claim, forty_six_claim, forty_seven_claim];
-    Ok(Section::new(
-        "equations",
-        "Equations 40, 43, 46 and 47: as printed, and right",
-        ["Equation 40 is right but 0/0 at D = 0. Equation 43 lacks a factor 1 / mu, which equation 44, \
-             its inverse, has: with it, it is Kingman's formula. Equation 46 has n! / ((n-i)! (i-1)!) = i \
-             C(n, i), whose alternating sum is 0 for every n above 1; its proof has C(n, i) / i, which \
-             makes the harmonic number. Equation 47 is right, but its alternating sums cancel; the integral \
-             that stands here does not."],
-        vec![forty_three, forty_six, forty_seven, Block::Claims(claims)],
-    ))
+    let blocks = vec![forty_three, forty_six, forty_seven, Block::Claims(claims)];
+    Ok(WORDS.section("equations", holes![], blocks))
 }
 
 fn equation_40() -> anyhow::Result<Claim> {
@@ -30,25 +23,15 @@ fn equation_40() -> anyhow::Result<Claim> {
         ((alpha + delay) * mu - ((mu * (alpha - delay)).powi(2) + 4.0 * delay * mu).sqrt()) / (2.0 * delay)
     };
     let right = mu - 1.0 / alpha;
-    let tiny = printed(1e-14);
     let split = placed("m-ep", 40, 10.0)?;
-    let means: Vec<f64> = split.means.iter().map(|mean| (mean / split.means[0] - 1.0).abs()).collect();
-    let spread = means.into_iter().fold(0.0, f64::max);
-    Ok(holds_for_every_delay([printed(0.0), tiny, right], spread))
+    let off = split.means.iter().map(|mean| (mean / split.means[0] - 1.0).abs());
+    Ok(holds_for_every_delay([printed(0.0), printed(1e-14), right], off.fold(0.0, f64::max)))
 }
 
 /// By what equation 40 gives at D = 0 and next to it, what is right there, and how far our form is off.
 pub(super) fn holds_for_every_delay([zero, tiny, right]: [f64; 3], spread: f64) -> Claim {
-    Claim::new(
-        "equation 40",
-        "The printed solution of the M-EP holds for every D.",
-        zero.is_finite() && (tiny - right).abs() < 1e-6,
-        format!(
-            "at mu = 0.8, alpha = 3 it is {zero} at D = 0 and {tiny:.4} at D = 1e-14, where mu - 1 / alpha = \
-             {right:.4} is right; our form is exact there: means of 40 workers differ by {spread:.0e} of \
-             each other"
-        ),
-    )
+    let holds = zero.is_finite() && (tiny - right).abs() < 1e-6;
+    WORDS.claim("equation-40", holds, holes![zero, tiny, right, spread])
 }
 
 /// Squared variabilities of exponential arrivals and service.
@@ -79,73 +62,31 @@ fn equation_43() -> (Block, Claim) {
         let numbers = [mu, lambda, printed, kingman, markov, back[0], back[1]];
         rows.push(numbers.map(Cell::number).to_vec());
     }
-    let table = Table::new(
-        "equation-43",
-        "Equation 43 for exponential arrivals and service (both variabilities 1), where an M/M/1 queue takes \
-                  1 / (mu - lambda), and the lambda that equation 44 gives back.",
-        Column::list(&[
-            ("mu", "tasks/s"),
-            ("lambda", "tasks/s"),
-            ("43 as printed", "s"),
-            ("43 with 1 / mu", "s"),
-            ("M/M/1", "s"),
-            ("44 of the printed", "tasks/s"),
-            ("44 of the right", "tasks/s"),
-        ]),
-        rows,
-    );
-    (Block::Table(table), is_kingmans(worst))
+    (WORDS.table("equation-43", holes![], rows), is_kingmans(worst))
 }
 
 /// By how far Kingman's formula and the printed one are off for M/M/1 queues.
 pub(super) fn is_kingmans([kingman, printed]: [f64; 2]) -> Claim {
-    Claim::new(
-        "equation 43",
-        "Equation 43 is Kingman's approximation and is inverted by equation 44.",
-        printed < 1e-9,
-        format!(
-            "as printed it is off by up to {:.0} % for M/M/1 queues, where Kingman's formula is exact; with \
-             the factor 1 / mu by {kingman:.0e}",
-            100.0 * printed
-        ),
-    )
+    WORDS.claim("equation-43", printed < 1e-9, holes![printed = 100.0 * printed, kingman])
 }
 
 fn equation_46() -> anyhow::Result<(Block, Claim)> {
     let (mu, lambda) = (1.0, 2.0);
-    let right = curve(mu, lambda, Law::Lemma10, 3..=20)?;
     let mut zeros = 0;
-    let rows: Vec<Vec<Cell>> = right
-        .iter()
-        .map(|point| {
-            let printed = printed_46(point.count);
-            zeros += u32::from(printed == 0);
-            let spare = mu - lambda / f64::from(point.count);
-            vec![
-                Cell::number(f64::from(point.count)),
-                Cell::number(printed as f64 / spare),
-                Cell::number(point.mean),
-            ]
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for point in curve(mu, lambda, Law::Lemma10, 3..=20)? {
+        let printed = printed_46(point.count);
+        zeros += u32::from(printed == 0);
+        let count = f64::from(point.count);
+        rows.push([count, printed as f64 / (mu - lambda / count), point.mean].map(Cell::number).to_vec());
+    }
     let claim = has_its_minimum(zeros, rows.len());
-    let table = Table::new(
-        "equation-46",
-        "Equation 46 for mu = 1, lambda = 2, in whole numbers as printed, and with C(n, i) / i.",
-        vec![Column::new("n", "workers"), Column::new("as printed", "s"), Column::new("right", "s")],
-        rows,
-    );
-    Ok((Block::Table(table), claim))
+    Ok((WORDS.table("equation-46", holes![], rows), claim))
 }
 
 /// By for how many of the numbers of workers the printed function is 0.
 pub(super) fn has_its_minimum(zeros: u32, numbers: usize) -> Claim {
-    Claim::new(
-        "equation 46",
-        "The printed function has its minimum at the best number of workers.",
-        zeros == 0,
-        format!("as printed it is 0 for {zeros} of {numbers} numbers of workers"),
-    )
+    WORDS.claim("equation-46", zeros == 0, holes![zeros, numbers])
 }
 
 /// The sum of equation 46 as printed; exact up to 60 workers.
@@ -161,29 +102,16 @@ fn printed_46(count: u32) -> i128 {
 
 fn equation_47() -> (Block, Claim) {
     const COUNT: u32 = 60;
-    let right = fork_join(COUNT);
-    let points: Vec<(f64, f64)> = (1..=COUNT)
-        .zip(&right)
-        .map(|(n, right)| (f64::from(n), (alternating_47(n) / right - 1.0).abs().max(1e-17)))
-        .collect();
+    let off = |(n, right): (u32, f64)| (f64::from(n), (alternating_47(n) / right - 1.0).abs().max(1e-17));
+    let points: Vec<(f64, f64)> = (1..=COUNT).zip(fork_join(COUNT)).map(off).collect();
     let lost = points.iter().find(|(_, off)| 0.01 < *off).map_or(f64::NAN, |(n, _)| *n);
-    let chart = by_number(
-        "equation-47",
-        "How far the alternating sums of equation 47 are from the integral, in double precision.",
-        Axis::logarithmic("relative difference"),
-        vec![series("alternating sum", points)],
-    );
+    let chart = WORDS.chart("equation-47", holes![], vec![Series::new("alternating sum", points)]);
     (chart, can_be_computed(lost))
 }
 
 /// By the number of workers from which on the sums are lost; NaN for none.
 pub(super) fn can_be_computed(lost: f64) -> Claim {
-    Claim::new(
-        "equation 47",
-        "The alternating sums of equation 47 can be computed as printed.",
-        lost.is_nan(),
-        format!("in double precision they are off by more than 1 % from {lost} workers on"),
-    )
+    WORDS.claim("equation-47", lost.is_nan(), holes![lost])
 }
 
 /// `V_n` of equation 47 as printed.

@@ -3,22 +3,27 @@
 //!
 //! Not here: the mathematics and the splits (`scheduler::queueing`, `scheduler::placement`).
 
-mod cost;
+mod bounds;
+mod effectiveness;
 mod equal;
 mod equations;
 mod fitted;
-#[cfg(test)]
-pub(super) mod made_up;
+mod mixes;
+mod numbers;
 mod simulated;
 mod sojourn;
 mod splits;
 mod stream;
+#[cfg(test)]
+pub(super) mod tests;
 
-use super::{Block, Chart, Compared, Context, Paper, Series};
-use crate::paper::Axis;
+use super::words::{Words, holes};
+use super::{Compared, Context, Paper};
 use crate::paper::judge::{Beside, Known};
 use gristmill_scheduler::placement::{Placed, place};
 use gristmill_scheduler::queueing::Server;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
 /// The numbers of workers in the figures of chapter 6.
 const COUNTS: [u32; 5] = [40, 80, 120, 160, 200];
@@ -41,32 +46,14 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     (context.progress)("splits against the optimum");
     sections.extend(splits::sections(context)?);
     (context.progress)("numbers and mixes of workers");
-    sections.extend(cost::sections()?);
+    sections.push(numbers::figure_7_1()?);
+    for (figure, traffic, lambda) in [(2, "high", 25.0), (3, "medium", 5.0), (4, "low", 1.0)] {
+        sections.push(mixes::section(figure, traffic, lambda)?);
+    }
     (context.progress)("a stream of jobs on a simulated cluster");
     sections.push(stream::section(context)?);
     sections.push(equations::section()?);
-    let about = [
-        "A reduce can begin only when the slowest map has ended. The thesis models every worker as a queue \
-         whose tasks take a delayed tailed time, P(X <= t) = 1 - exp(-a x - b ln(1 + x)) with x = t - T, \
-         and asks for the mean of the largest of these times, the mean sojourn time (MST). From it follow \
-         how arriving tasks should be split over workers of different speeds (arrival rates lambda_i at \
-         service rates mu_i), and how many workers of which kind are best: more workers take less each, but \
-         the slowest of more is slower.",
-        "Chapter 6 has half of the workers at mu = 0.8 and half at mu = 1 tasks per second. Completion \
-         times are T_i = D lambda_i / mu_i plus an exponential time with the rate mu_i - lambda_i. D is 0 \
-         for jobs bound by memory and 100 s for jobs bound by processors.",
-        "The thesis prints curves, not numbers. The reference numbers beside ours are from an independent \
-         implementation of the same equations. MST is computed as the integral of 1 - product of F_i, which \
-         holds for any number of workers; the printed sum over all subsets (equation 10) overflows and \
-         cancels beyond about thirty. `printed` splits may hand work on (negative rates); `nonneg` is the \
-         same without that.",
-    ];
-    Ok(Paper {
-        name: "stragglers",
-        title: "Stochastic Modeling and Optimization of Stragglers in MapReduce Framework (F. Farhat, 2015)",
-        about: about.map(str::to_owned).to_vec(),
-        sections,
-    })
+    Ok(WORDS.paper("stragglers", holes![], sections))
 }
 
 /// So many workers, half of them slow.
@@ -93,22 +80,10 @@ fn curve(
     Ok(points.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-fn series(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-    Series::new(name, points)
-}
-
-fn lines(id: &str, caption: &str, x: Axis, y: Axis, series: Vec<Series>) -> Block {
-    Block::Chart(Chart::lines(id, caption, [x, y], series))
-}
-
-/// A chart against the rate at which tasks arrive.
-fn by_rate(id: &str, caption: &str, y: Axis, series: Vec<Series>) -> Block {
-    lines(id, caption, Axis::linear("arrival rate lambda, tasks/s"), y, series)
-}
-
-/// A chart against the number of workers.
-fn by_number(id: &str, caption: &str, y: Axis, series: Vec<Series>) -> Block {
-    lines(id, caption, Axis::linear("number of workers"), y, series)
+/// The point with the least value.
+fn least(points: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
+    let least = points.into_iter().reduce(|least, point| if point.1 < least.1 { point } else { least });
+    least.unwrap_or((f64::NAN, f64::NAN))
 }
 
 /// A number of ours beside one of the reference, which is right to its last digit.
@@ -119,43 +94,4 @@ fn against(what: String, reference: &str, ours: f64) -> Compared {
 /// A count of ours beside one of the reference.
 fn same_count(what: String, reference: u32, ours: f64) -> Compared {
     Beside::exact(what, ours, Known::exact(f64::from(reference))).judged()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::paper::judge::refuted::{check, check_listed};
-    use crate::paper::testing::check_whole;
-    use crate::paper::{Scale, Verdict};
-
-    #[test]
-    fn every_claim_of_the_thesis_can_fail_and_can_hold() {
-        check(&made_up::rules());
-    }
-
-    #[test]
-    fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
-        let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
-        let paper = run(&context).unwrap();
-        let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
-        for id in
-            ["table-3-1", "figure-4-1", "figure-6-1", "figure-6-3", "figure-6-5", "figure-6-7", "figure-6-8"]
-        {
-            assert!(ids.contains(&id), "{id} in {ids:?}");
-        }
-        for id in ["figure-6-9", "figure-7-1", "figure-7-2", "figure-7-3", "figure-7-4", "equations"] {
-            assert!(ids.contains(&id), "{id} in {ids:?}");
-        }
-        check_whole(&paper);
-        check_listed(&paper, &made_up::rules());
-        // What is compared with an exact reference agrees, but for what the reference has wrong in its last digits.
-        let mut differ = Vec::new();
-        for block in paper.sections.iter().flat_map(|section| &section.blocks) {
-            let Block::Comparison(rows) = block else { continue };
-            let exact = rows.iter().filter(|row| row.half_width.is_none() && row.reference.is_some());
-            let exact = exact.filter(|row| row.verdict != Verdict::Holds);
-            differ.extend(exact.map(|row| row.what.as_str()));
-        }
-        assert_eq!(differ, ["lambda 2, 10 workers, MST in s", "lambda 2, 20 workers, MST in s"]);
-    }
 }

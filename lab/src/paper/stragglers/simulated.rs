@@ -4,12 +4,13 @@
 //! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. Not here: jobs
 //! whose tasks arrive together, for which no split of the thesis is made.
 
-use super::{SLOW, by_rate, halves};
+use super::{SLOW, WORDS, halves};
 use crate::paper::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
-use crate::paper::{Axis, Block, Claim, Compared, Context, Section, Series, each};
+use crate::paper::words::holes;
+use crate::paper::{Block, Claim, Compared, Context, Section, Series, each};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::placement::{Placed, place};
-use gristmill_scheduler::queueing::{Dtd, Server};
+use gristmill_scheduler::queueing::{Dtd, Server, mean_sojourn};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -31,30 +32,16 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let (mut blocks, mut compared, mut spread) = (Vec::new(), Vec::new(), Vec::new());
     for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
         let simulated = simulate_split(name, split, tasks, &seeds)?;
-        let caption = format!(
-            "Figure {figure}: mean times under {name}, with 95 % intervals over {} seeds.",
-            seeds.len()
-        );
-        let y = Axis::logarithmic("time, s");
-        blocks.push(by_rate(&format!("figure-{figure}"), &caption, y, simulated.curves.to_vec()));
+        let holes = holes![figure, name, seeds = seeds.len()];
+        blocks.push(WORDS.chart("simulated", holes, simulated.curves.to_vec()));
         compared.extend(simulated.compared);
         spread.push(simulated.spread);
     }
-    blocks.push(Block::Comparison(compared));
-    blocks.push(Block::Claims(claims(&spread)));
-    Ok(Section::new(
-        "figure-6-9",
-        "Figures 6-2, 6-4, 6-6 and 6-9: times of slow and fast workers under the splits",
-        [format!(
-            "A stand-in for the thesis' runs of Hadoop on a simulated cluster, which print no numbers: {COUNT} \
-             queues, half at mu = 0.8 and half at mu = 1, exponential service, {tasks} tasks for each worker and \
-             seed after a tenth as many that are not counted. The largest is that of one task of every worker."
-        )],
-        blocks,
-    ))
+    blocks.extend([Block::Comparison(compared), Block::Claims(claims(&spread))]);
+    Ok(WORDS.section("figure-6-9", holes![count = COUNT, tasks], blocks))
 }
 
-/// What comes out for one split.
+/// The results of one split.
 struct Simulated {
     /// Slow workers, fast workers, the largest.
     curves: [Series; 3],
@@ -115,12 +102,9 @@ fn against_formula(
     (servers, placed): (&[Server], &Placed),
     ours: Interval,
 ) -> Compared {
-    let times: Vec<Dtd> = servers
-        .iter()
-        .zip(&placed.rates)
-        .map(|(server, rate)| Dtd { a: server.mu - rate, b: 0.0, offset: 0.0 })
-        .collect();
-    let formula = gristmill_scheduler::queueing::mean_sojourn(&times).unwrap_or(f64::NAN);
+    let exponential = |(server, rate): (&Server, &f64)| Dtd { a: server.mu - rate, b: 0.0, offset: 0.0 };
+    let times: Vec<Dtd> = servers.iter().zip(&placed.rates).map(exponential).collect();
+    let formula = mean_sojourn(&times).unwrap_or(f64::NAN);
     let what = format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s");
     Beside::mean(what, ours, Known::exact(formula)).judged()
 }
@@ -136,30 +120,13 @@ pub(super) fn claims(spread: &[Vec<f64>]) -> Vec<Claim> {
     let equal = vec![1.0; stochastic.len()];
     let nearly = Seen::below(&log_ratio(stochastic, &equal), NEARLY.ln_1p());
     let apart = log_ratio(mep, stochastic);
-    let [fair_mean, det_mean, stochastic_mean, mep_mean] =
-        [fair, det, stochastic, mep].map(|samples| mean_of(samples).mean);
+    let (in_order, near) =
+        (Seen::all([below(stochastic, det), below(det, fair), nearly]), Seen::alike(&apart, NEAR));
+    let seeds = fair.len();
+    let [fair, det, stochastic, mep] = [fair, det, stochastic, mep].map(|samples| mean_of(samples).mean);
+    let of_order = holes![seeds, fair, det, stochastic, nearly = 1.0 + NEARLY];
     vec![
-        Claim::new(
-            "sections 6-1 to 6-3",
-            "Times at slow and fast workers differ most under fair, less under pure-deterministic, and are \
-                        nearly equal under pure-stochastic.",
-            every([Seen::all([below(stochastic, det), below(det, fair), nearly])]),
-            format!(
-                "largest ratio of the two means, by {} seeds: fair {fair_mean:.2}, pure-deterministic {det_mean:.2}, \
-                 pure-stochastic {stochastic_mean:.2} (below {:.1} is nearly equal)",
-                fair.len(),
-                1.0 + NEARLY
-            ),
-        ),
-        Claim::new(
-            "section 6-4",
-            "M-EP is near to pure-stochastic.",
-            every([Seen::between(&apart, [(1.0 - NEAR).ln(), NEAR.ln_1p()])]),
-            format!(
-                "largest ratio of the two means: M-EP {mep_mean:.2}, pure-stochastic {stochastic_mean:.2}, off it by {} (a \
-                 quarter is near)",
-                percent(&apart)
-            ),
-        ),
+        WORDS.claim("slow-and-fast", every([in_order]), of_order),
+        WORDS.claim("m-ep-is-near", every([near]), holes![mep, stochastic, apart = percent(&apart)]),
     ]
 }

@@ -2,12 +2,13 @@
 //!
 //! Not here: the advanced splits of figure 6-8.
 
-use super::{COUNTS, by_number, by_rate, curve, halves, mean, placed, series};
+use super::{COUNTS, WORDS, curve, halves, least, mean, placed};
 use crate::paper::judge::{Seen, by_case};
-use crate::paper::{Axis, Block, Claim, Section};
+use crate::paper::words::holes;
+use crate::paper::{Block, Claim, Section, Series};
 use gristmill_scheduler::placement::place;
 
-/// Split, figure, name in legends.
+/// Split, figure, title, equation.
 const FIGURES: [(&str, &str, &str, &str); 3] = [
     ("fair-split", "figure-6-1", "Figure 6-1: the fair split", "equation 12"),
     ("pure-deterministic", "figure-6-3", "Figure 6-3: the pure-deterministic split", "equation 18"),
@@ -29,6 +30,14 @@ fn counts() -> impl Iterator<Item = f64> {
     (10..=50).map(|i| 4.0 * f64::from(i))
 }
 
+fn by_rate(name: impl Into<String>, split: &str, count: u32) -> anyhow::Result<Series> {
+    Ok(Series::new(name, curve(rates(), |lambda| mean(split, count, lambda))?))
+}
+
+fn by_count(name: impl Into<String>, split: &str, lambda: f64) -> anyhow::Result<Series> {
+    Ok(Series::new(name, curve(counts(), |count| mean(split, count as u32, lambda))?))
+}
+
 /// Figures 6-1, 6-3, 6-5 and 6-7.
 pub(super) fn figures_6() -> anyhow::Result<Vec<Section>> {
     let mut sections = FIGURES.into_iter().map(of_split).collect::<anyhow::Result<Vec<_>>>()?;
@@ -36,39 +45,23 @@ pub(super) fn figures_6() -> anyhow::Result<Vec<Section>> {
     Ok(sections)
 }
 
-fn of_split((split, id, title, equation): (&str, &str, &str, &str)) -> anyhow::Result<Section> {
-    let rate_curves = COUNTS.iter().map(|&count| {
-        let points = curve(rates(), |lambda| mean(split, count, lambda))?;
-        Ok(series(format!("{count} workers"), points))
-    });
-    let number_curves = LAMBDAS.iter().map(|&lambda| {
-        let points = curve(counts(), |count| mean(split, count as u32, lambda))?;
-        Ok(series(format!("lambda {lambda}"), points))
-    });
-    let y = || Axis::logarithmic("MST, s");
-    let (of_rate, of_number) = ("MST against the arrival rate.", "MST against the number of workers.");
-    let rate_curves = rate_curves.collect::<anyhow::Result<_>>()?;
-    let number_curves = number_curves.collect::<anyhow::Result<_>>()?;
-    Ok(Section::new(
-        id,
-        title,
-        [format!("Half of the workers at mu = 0.8, half at mu = 1, D = 0; {equation}.")],
-        vec![
-            by_rate(&format!("{id}-rate"), of_rate, y(), rate_curves),
-            by_number(&format!("{id}-number"), of_number, y(), number_curves),
-            Block::Claims(minima(split)?),
-        ],
-    ))
+fn of_split((split, figure, title, equation): (&str, &str, &str, &str)) -> anyhow::Result<Section> {
+    let rates = COUNTS.iter().map(|&count| by_rate(format!("{count} workers"), split, count));
+    let counts = LAMBDAS.iter().map(|&lambda| by_count(format!("lambda {lambda}"), split, lambda));
+    let blocks = vec![
+        WORDS.chart("{figure}-rate", holes![figure], rates.collect::<anyhow::Result<_>>()?),
+        WORDS.chart("{figure}-number", holes![figure], counts.collect::<anyhow::Result<_>>()?),
+        Block::Claims(minima(split)?),
+    ];
+    Ok(WORDS.section("{figure}", holes![figure, title, equation], blocks))
 }
 
-/// Where the minimum over the number of workers lies.
+/// The claims about the minimum over the number of workers.
 fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
     let mut bests = Vec::new();
     for lambda in LAMBDAS {
         let numbers = (2..=400).map(|half| 2.0 * f64::from(half));
-        let points = curve(numbers, |count| Ok(placed_or_none(split, count as u32, lambda)))?;
-        let best = points.into_iter().reduce(|best, point| if point.1 < best.1 { point } else { best });
-        bests.push(best.map_or(f64::NAN, |(count, _)| count));
+        bests.push(least(curve(numbers, |count| Ok(placed_or_none(split, count as u32, lambda)))?).0);
     }
     let mut rising = true;
     for count in COUNTS {
@@ -81,19 +74,10 @@ fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
 /// By the best number of workers at each of [`LAMBDAS`], and whether MST rises with the rate everywhere.
 pub(super) fn of_minima(bests: &[f64], rising: bool) -> Vec<Claim> {
     let list = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<String>>().join(", ");
+    let best_rises = bests.is_sorted_by(|one, next| one < next) && bests.last() < Some(&800.0);
     vec![
-        Claim::new(
-            "section 6-1",
-            "MST always rises with the arrival rate.",
-            rising,
-            format!("checked at {} rates for {} numbers of workers", rates().count(), COUNTS.len()),
-        ),
-        Claim::new(
-            "section 6-1",
-            "There is a best number of workers, and it rises with the arrival rate.",
-            bests.is_sorted_by(|one, next| one < next) && bests.last() < Some(&800.0),
-            format!("best numbers {} at lambda {}", list(bests), list(&LAMBDAS)),
-        ),
+        WORDS.claim("always-rises", rising, holes![rates = rates().count(), counts = COUNTS.len()]),
+        WORDS.claim("best-number", best_rises, holes![bests = list(bests), lambdas = list(&LAMBDAS)]),
     ]
 }
 
@@ -111,26 +95,17 @@ const COMPARED: [(&str, &str); 4] = [
 ];
 
 fn figure_6_7() -> anyhow::Result<Section> {
-    let (mut rate_curves, mut number_curves) = (Vec::new(), Vec::new());
-    for (name, split) in COMPARED {
-        rate_curves.push(series(name, curve(rates(), |lambda| mean(split, 40, lambda))?));
-        number_curves.push(series(name, curve(counts(), |count| mean(split, count as u32, 10.0))?));
-    }
-    let (of_rate, of_number) =
-        ("40 workers: MST against the arrival rate.", "lambda = 10: MST against the number of workers.");
-    Ok(Section::new(
-        "figure-6-7",
-        "Figure 6-7: fair, pure-deterministic and pure-stochastic splits compared",
-        ["Half of the workers at mu = 0.8, half at mu = 1, D = 0."],
-        vec![
-            by_rate("figure-6-7-rate", of_rate, Axis::logarithmic("MST, s"), rate_curves),
-            by_number("figure-6-7-number", of_number, Axis::linear("MST, s"), number_curves),
-            Block::Claims(vec![stochastic_is_lowest()?]),
-        ],
-    ))
+    let rates = COMPARED.iter().map(|&(name, split)| by_rate(name, split, 40));
+    let counts = COMPARED.iter().map(|&(name, split)| by_count(name, split, 10.0));
+    let blocks = vec![
+        WORDS.chart("figure-6-7-rate", holes![], rates.collect::<anyhow::Result<_>>()?),
+        WORDS.chart("figure-6-7-number", holes![], counts.collect::<anyhow::Result<_>>()?),
+        Block::Claims(vec![stochastic_is_lowest()?]),
+    ];
+    Ok(WORDS.section("figure-6-7", holes![], blocks))
 }
 
-/// Whether pure-stochastic, with printed rates and without negative ones, is never above the simpler splits.
+/// The claim that pure-stochastic, with printed rates and without negative ones, is never above the simpler splits.
 fn stochastic_is_lowest() -> anyhow::Result<Claim> {
     let mut lowest = [true; 2];
     let (mut negative, mut total) = (0, 0);
@@ -150,19 +125,7 @@ fn stochastic_is_lowest() -> anyhow::Result<Claim> {
 
 /// By whether the split is lowest as printed and without negative rates, and how often the printed rates are negative.
 pub(super) fn lowest_of_all(lowest: [bool; 2], negative: u32, total: usize) -> Claim {
-    Claim::new(
-        "section 6-3",
-        "The MST of the pure-stochastic split is below the others even at very low arrival rates.",
-        by_case(lowest.map(Seen::from)),
-        format!(
-            "as printed: {}, without negative rates: {}, at {total} settings with D = 0; in {negative} of them \
-             the printed rates are negative (equation 24)",
-            word(lowest[0]),
-            word(lowest[1])
-        ),
-    )
-}
-
-fn word(holds: bool) -> &'static str {
-    if holds { "yes" } else { "no" }
+    let seen = lowest.map(Seen::from);
+    let [printed, filled] = seen.map(Seen::word);
+    WORDS.claim("lowest", by_case(seen), holes![printed, filled, total, negative])
 }

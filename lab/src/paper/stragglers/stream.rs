@@ -3,11 +3,11 @@
 //! Maps are dealt to workers' queues when their job arrives, by rates that are measured as the cluster runs. Not here: the
 //! thesis' own queues, where tasks arrive one by one (`simulated`).
 
-use super::{SLOW, halves, lines};
+use super::{SLOW, WORDS, halves};
 use crate::paper::judge::{Seen, every, mean_of, paired, percent};
-use crate::paper::{Axis, Block, Claim, Context, Section, Series, each};
+use crate::paper::words::holes;
+use crate::paper::{Block, Claim, Context, Section, Series, each_cell};
 use gristmill_scheduler::event::Slots;
-use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::queueing::Dtd;
 use gristmill_scheduler::sim::cluster::{self, Config, Deciders};
 use gristmill_scheduler::workload::by_name as workload;
@@ -23,28 +23,13 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let jobs = context.scaled(30, 200, 1_000);
     let seeds = context.seeds(context.scaled(2, 4, 10));
     let measured = measured(context, jobs, &seeds)?;
-    let (curves, claims) = (curves(&measured), claims(&measured));
-    Ok(Section::new(
-        "stream",
-        "Beyond the thesis: a stream of jobs dealt on a simulated cluster",
-        [format!(
-            "{COUNT} workers of one slot, half of speed 0.8 and half of 1, exponential service. Jobs of {TASKS} maps \
-             arrive at random, so that maps arrive at the rate lambda; {jobs} jobs, {} seeds, 95 % intervals. The \
-             placements are the objects that a live master runs: they know the rates only as measured, and deal all \
-             maps of a job at once. `pull` deals nothing: idle workers take the next map.",
-            seeds.len()
-        )],
-        vec![
-            lines(
-                "stream",
-                "Mean time from a job's arrival to the end of its last map.",
-                Axis::linear("maps that arrive per second"),
-                Axis::logarithmic("time, s"),
-                curves,
-            ),
-            Block::Claims(claims),
-        ],
-    ))
+    let curves = measured.iter().map(|one| {
+        let means = one.by_rate.iter().map(|(lambda, samples)| (*lambda, mean_of(samples)));
+        Series::means(one.placement, means)
+    });
+    let chart = WORDS.chart("stream", holes![], curves.collect());
+    let holes = holes![count = COUNT, tasks = TASKS, jobs, seeds = seeds.len()];
+    Ok(WORDS.section("stream", holes, vec![chart, Block::Claims(claims(&measured))]))
 }
 
 /// Of one placement the mean times by rate and seed.
@@ -59,30 +44,14 @@ fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<V
         vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0],
         vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0, 30.0],
     );
-    let runs: Vec<(&'static str, f64, u64)> = PLACEMENTS
-        .iter()
-        .flat_map(|placement| lambdas.iter().map(move |lambda| (*placement, *lambda)))
-        .flat_map(|(placement, lambda)| seeds.iter().map(move |seed| (placement, lambda, *seed)))
-        .collect();
-    let means = each(&runs, |(placement, lambda, seed)| simulate(placement, *lambda, jobs, *seed));
-    let means = means.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
-    let by_placement = PLACEMENTS.iter().zip(means.chunks(lambdas.len() * seeds.len()));
-    let all = by_placement.map(|(placement, means)| Measured {
-        placement,
-        by_rate: lambdas.iter().copied().zip(means.chunks(seeds.len()).map(<[f64]>::to_vec)).collect(),
-    });
-    Ok(all.collect())
-}
-
-/// One curve for each placement, against the rate at which maps arrive.
-fn curves(measured: &[Measured]) -> Vec<Series> {
-    let curve = |one: &Measured| {
-        let means: Vec<(f64, Interval)> =
-            one.by_rate.iter().map(|(lambda, samples)| (*lambda, mean_of(samples))).collect();
-        Series::new(one.placement, means.iter().map(|(lambda, mean)| (*lambda, mean.mean)).collect())
-            .with_half_widths(means.iter().map(|(_, mean)| mean.half_width.unwrap_or_default()).collect())
-    };
-    measured.iter().map(curve).collect()
+    let of_placement = |placement| lambdas.iter().map(move |&lambda| (placement, lambda));
+    let cells: Vec<(&str, f64)> = PLACEMENTS.into_iter().flat_map(of_placement).collect();
+    let mut means =
+        each_cell(&cells, seeds, |&(placement, lambda), &seed| simulate(placement, lambda, jobs, seed))?
+            .into_iter();
+    let by_rate =
+        |placement| Measured { placement, by_rate: lambdas.iter().copied().zip(means.by_ref()).collect() };
+    Ok(PLACEMENTS.map(by_rate).into())
 }
 
 /// Mean time from arrival to the end of the maps.
@@ -121,19 +90,8 @@ pub(super) fn claims(measured: &[Measured]) -> Vec<Claim> {
         (0..seeds).map(of_seed).collect()
     };
     let above = |name: &str| paired(&logarithms("fair-split"), &logarithms(name));
-    let [det, stochastic, mep] = ["pure-deterministic", "pure-stochastic", "m-ep"].map(above);
-    vec![Claim::new(
-        "chapter 6",
-        "Splits that know the workers' rates beat the fair split.",
-        every([&det, &stochastic, &mep].map(|ratio| Seen::above(ratio, 0.0))),
-        format!(
-            "the fair split's time above those of others, geometric mean over the rates, slow workers at {SLOW}: \
-             pure-deterministic {}, pure-stochastic {}, m-ep {}; but above pull, which waits for who is idle instead \
-             of predicting, {}",
-            percent(&det),
-            percent(&stochastic),
-            percent(&mep),
-            percent(&above("pull"))
-        ),
-    )]
+    let [det, stochastic, mep, pull] = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(above);
+    let beat = every([&det, &stochastic, &mep].map(|ratio| Seen::above(ratio, 0.0)));
+    let [det, stochastic, mep, pull] = [det, stochastic, mep, pull].map(|ratio| percent(&ratio));
+    vec![WORDS.claim("stream", beat, holes![slow = SLOW, det, stochastic, mep, pull])]
 }

@@ -3,15 +3,16 @@
 use super::super::RealContext;
 use super::super::common::{blocks, draws, policies, sleeping};
 use super::twins::twins;
-use super::{WORKERS, above, claim, percent_points, pooled};
+use super::{WORDS, WORKERS, above, claim, percent_points, pooled};
 use crate::compare::statistics::mean;
 use crate::compare::{JobRun, RunRecord};
 use crate::paper::judge::{mean_of, paired};
+use crate::paper::words::holes;
 use crate::paper::{Block, Claim, Section};
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::NAMES;
 
-/// Of each run of an application alone: the mean error of its estimates over the second half of its maps, and the part of
+/// For each run of an application alone: the mean error of its estimates over the second half of its maps, and the part of
 /// its time for which the error is small.
 pub(in crate::paper::real) struct Estimated {
     pub(in crate::paper::real) name: String,
@@ -21,11 +22,7 @@ pub(in crate::paper::real) struct Estimated {
 
 /// Completion estimates of each application alone.
 pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<Section> {
-    let text = "Each application alone. The estimate is the paper's: what the finished maps took, in the mean, holds for \
-                the rest. Its error falls as maps finish; how fast depends on whether the first maps are like the last.";
-    let title = "Figures 1 to 3: how well sizes are estimated (experiment one)";
-    let mut section = Section::new("figures-1-to-3", title, [text], Vec::new());
-    let (mut estimated, mut runs) = (Vec::new(), Vec::new());
+    let (mut shown, mut estimated, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     let repetitions = context.scaled(1, 3, 5);
     let all = draws(context.first_seed, repetitions, |seed| twins([1.0; 4], seed));
     for place in 0..3 {
@@ -36,7 +33,7 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
         let folder = format!("deadlines-{}", name.to_lowercase());
         let fifo = policies(&[(&name, "fifo")]);
         let comparison = context.compare(&folder, &workload, &pooled(WORKERS), fifo, repetitions)?;
-        section.blocks.extend(blocks(&name.to_lowercase(), &comparison, &["estimation"]));
+        shown.extend(blocks(&name.to_lowercase(), &comparison, &["estimation"]));
         let jobs = || comparison.runs.iter().filter_map(|run| run.jobs.first());
         estimated.push(Estimated {
             name,
@@ -45,8 +42,8 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
         });
         runs.extend(comparison.runs);
     }
-    section.blocks.push(Block::Claims(claims(&runs, &estimated)));
-    Ok(section)
+    shown.push(Block::Claims(claims(&runs, &estimated)));
+    Ok(WORDS.section("figures-1-to-3", holes![], shown))
 }
 
 /// The error that the paper names.
@@ -61,21 +58,10 @@ pub(in crate::paper::real) fn claims(runs: &[RunRecord], estimated: &[Estimated]
         .iter()
         .map(|one| format!("{} {} %", one.name, percent_points(&mean_of(&one.errors))))
         .collect();
+    let of_word_count = holes![within = percent_points(&within)];
     vec![
-        claim(
-            "Section V-B",
-            "WordCount, whose tasks are alike, is estimated within 5 % for most of its time.",
-            runs,
-            &[(within, above(0.5))],
-            &format!("within 5 % for {} % of its time (more than half is most)", percent_points(&within)),
-        ),
-        claim(
-            "Section V-B",
-            "Simulator, whose tasks grow longer, is estimated worse than WordCount.",
-            runs,
-            &[(worse, above(0.0))],
-            &format!("mean error over the second half of the maps: {}", words.join(", ")),
-        ),
+        claim("word-count", runs, &[(within, above(0.5))], of_word_count),
+        claim("simulator", runs, &[(worse, above(0.0))], holes![errors = words.join(", ")]),
     ]
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Not here: the same scenario in the cluster simulator (`paper::deadlines`).
 
-pub(super) mod claims;
 pub(super) mod estimates;
+pub(super) mod goals;
 pub(super) mod real_jobs;
 mod twins;
 
@@ -13,12 +13,16 @@ use super::common::cluster;
 use super::judging::would_tell;
 use crate::compare::RunRecord;
 use crate::paper::judge::{Seen, every};
+use crate::paper::words::{Holes, Words, holes};
 use crate::paper::{Claim, Paper, Verdict};
 use crate::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::deadlines::SLOTS;
 use gristmill_worker::protocol::SlotCounts;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
 /// Workers with a map slot and a reduce slot each: a third of the paper's, with a third of its maps.
 const WORKERS: u32 = 20;
@@ -32,26 +36,8 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
     let mut sections = twins::sections(context, second)?;
     sections.push(real_jobs::section(context)?);
-    Ok(Paper {
-        name: "deadlines",
-        title: "J. Polo, D. Carrera, Y. Becerra, J. Torres, E. Ayguadé, M. Steinder, I. Whalley: \
-                Performance-Driven Task Co-Scheduling for MapReduce Environments (NOMS 2010)",
-        about: vec![
-            format!(
-                "The paper ran Simulator, WordCount and two Joins on {SLOTS} nodes for hours. Here \
-                 {WORKERS} worker processes with a map slot and a reduce slot each run their twins: tasks \
-                 sleep for the paper's times, {:.0} times shorter, and there is a third of the maps for a \
-                 third of the slots. Everything else is real: launches, shuffle, commits, estimates from \
-                 finished maps.",
-                1.0 / second
-            ),
-            "The last section runs WordCount and Join on data, with slots paced so that this machine's \
-             processors suffice, and a sleeping Simulator beside them; goals are the paper's multiples of \
-             each job's time alone."
-                .to_owned(),
-        ],
-        sections,
-    })
+    let holes = holes![nodes = SLOTS, workers = WORKERS, shorter = 1.0 / second];
+    Ok(WORDS.paper("deadlines", holes, sections))
 }
 
 /// So many workers with a slot for maps and one for reduces.
@@ -64,13 +50,7 @@ fn pooled(workers: u32) -> ClusterConfig {
 
 /// A claim that each of these means over runs is between its limits: by what their intervals say, and what would tell
 /// where they say nothing.
-fn claim(
-    place: &str,
-    statement: &str,
-    runs: &[RunRecord],
-    conditions: &[(Interval, [f64; 2])],
-    evidence: &str,
-) -> Claim {
+fn claim(key: &str, runs: &[RunRecord], conditions: &[(Interval, [f64; 2])], holes: Holes<'_>) -> Claim {
     let verdict = every([Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)))]);
     let nearest = |(mean, [low, high]): &(Interval, [f64; 2])| {
         (*mean, if (mean.mean - low).abs() < (mean.mean - high).abs() { *low } else { *high })
@@ -79,7 +59,8 @@ fn claim(
         Verdict::Open => would_tell(runs, &conditions.iter().map(nearest).collect::<Vec<_>>()),
         _ => String::new(),
     };
-    Claim::new(place, statement, verdict, format!("{evidence}; {} run(s){needed}", runs.len()))
+    let of_runs = holes![runs = counted(runs.len() as u64, "run", "runs"), needed];
+    WORDS.claim(key, verdict, &[holes, of_runs].concat())
 }
 
 /// Limits of what is above or below a number.

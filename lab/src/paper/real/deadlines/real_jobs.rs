@@ -1,14 +1,15 @@
 //! WordCount and Join that really work, a sleeping Simulator beside them.
 
 use super::super::RealContext;
-use super::super::common::{blocks, conditions, policies};
+use super::super::common::{blocks, data_set, policies, section as section_of, workload};
 use super::super::judging::pairs;
-use super::{above, claim, pooled};
+use super::{WORDS, above, claim, pooled};
 use crate::compare::statistics::mean;
-use crate::compare::workload::{Arrivals, DataSet, Kind, Order, SEED_MARK};
+use crate::compare::workload::{Arrivals, DataSet, Kind, SEED_MARK};
 use crate::compare::{Comparison, JobRun, RunRecord, Workload};
 use crate::paper::judge::paired;
-use crate::paper::{Block, Claim, Section};
+use crate::paper::words::holes;
+use crate::paper::{Claim, Section};
 use crate::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
@@ -41,31 +42,18 @@ impl RealJobs {
     fn new(context: &RealContext<'_>) -> Self {
         let scale = context.scaled(1, 3, 8);
         let data_mib = 16 * scale;
-        let data = |name: &str, kind: generate::Kind| DataSet {
-            name: name.to_owned(),
-            kind,
-            bytes: data_mib * MIB,
-            seed: context.first_seed,
-        };
+        let seed = context.first_seed;
+        let data = |name: &str, kind| data_set(name, kind, data_mib * MIB, seed);
         Self {
             kinds: [simulator(200 * scale), word_count(), join(), join()],
             data: vec![data("text", generate::Kind::Text), data("tables", generate::Kind::Tables)],
             data_mib,
-            seed: context.first_seed,
+            seed,
         }
     }
 
     fn workload(&self, kinds: Vec<Kind>, arrivals: Arrivals) -> Workload {
-        Workload {
-            name: "Simulator, WordCount, two Joins".to_owned(),
-            seed: self.seed,
-            arrivals,
-            order: Order::Listed,
-            total: None,
-            redraw: true,
-            kinds,
-            data: self.data.clone(),
-        }
+        workload("Simulator, WordCount, two Joins", self.seed, arrivals, kinds, self.data.clone())
     }
 
     /// How long each job takes alone, seconds.
@@ -112,21 +100,13 @@ fn word_count() -> Kind {
 }
 
 fn join() -> Kind {
-    let tables = [
-        "--left",
-        "{data}/tables/visits.csv",
-        "--right",
-        "{data}/tables/users.csv",
-        "--on",
-        "user",
-        "--strategy",
-        "repartition",
-    ];
+    let tables = ["--left", "{data}/tables/visits.csv", "--right", "{data}/tables/users.csv"];
+    let how = ["--on", "user", "--strategy", "repartition"];
     Kind {
         label: NAMES[2].to_owned(),
         split_bytes: Some(MIB),
         reduces: Some(4),
-        ..Kind::new("join", &tables)
+        ..Kind::new("join", &[tables, how].concat())
     }
 }
 
@@ -146,22 +126,18 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let workload = jobs.with_goals(alone, step);
     let comparison =
         context.compare("deadlines-real", &workload, &config(), policies(&POLICIES), repetitions)?;
-    let mut section = Section::new(
-        "real-jobs",
-        "The same with WordCount and Join that really work",
-        [format!(
-            "{REAL_WORKERS} workers with a map slot and a reduce slot at {REAL_SPEED} of this machine's \
-             speed; {data_mib} MiB of text, {data_mib} MiB of tables; Simulator sleeps log-normal times. Alone the jobs \
-             take {} s; goals are {FACTORS:?} times that, as in the paper. Jobs come {step:.2} s apart; \
-             {repetitions} repetitions, each with sleeps of its own.",
-            alone.map(|seconds| format!("{seconds:.2}")).join(", "),
-            data_mib = jobs.data_mib,
-        )],
-        blocks("real-jobs", &comparison, &["result", "slots-per-job", "deadlines"]),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(vec![max_is_less_late(&comparison)]));
-    Ok(section)
+    let holes = holes![
+        workers = REAL_WORKERS,
+        speed = REAL_SPEED,
+        data = jobs.data_mib,
+        alone = alone.map(|seconds| format!("{seconds:.2}")).join(", "),
+        factors = format!("{FACTORS:?}"),
+        step,
+        repetitions,
+    ];
+    let blocks = blocks("real-jobs", &comparison, &["result", "slots-per-job", "deadlines"]);
+    let claims = vec![max_is_less_late(&comparison)];
+    Ok(section_of((&WORDS, "real-jobs", holes), &comparison, blocks, claims))
 }
 
 pub(in crate::paper::real) fn max_is_less_late(comparison: &Comparison) -> Claim {
@@ -173,17 +149,7 @@ pub(in crate::paper::real) fn max_is_less_late(comparison: &Comparison) -> Claim
     // Seconds, as nobody need be late at all.
     let [max, fair] = pairs(comparison, ["max", "fair"], tardiness);
     let less = paired(&fair, &max);
-    let words = with_interval(less.mean, less.half_width);
-    claim(
-        "Section V-E",
-        "The max-scheduler misses goals by less than fair sharing without weights does.",
-        &comparison.runs,
-        &[(less, above(0.0))],
-        &format!(
-            "mean tardiness: min {:.2} s, max {:.2} s, fair {:.2} s; on the same jobs {words} s less under max",
-            late("min"),
-            late("max"),
-            late("fair")
-        ),
-    )
+    let [min, max, fair] = ["min", "max", "fair"].map(late);
+    let words = holes![min, max, fair, less = with_interval(less.mean, less.half_width)];
+    claim("max-is-less-late", &comparison.runs, &[(less, above(0.0))], words)
 }

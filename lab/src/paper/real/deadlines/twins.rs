@@ -1,11 +1,12 @@
 //! Experiments two to four with sleeping twins of the paper's jobs: who holds the slots, and who meets the goal.
 
 use super::super::RealContext;
-use super::super::common::{blocks, conditions, draws, policies, sleeping};
-use super::{WORKERS, claims, estimates, pooled};
+use super::super::common::{blocks, draws, policies, section, sleeping};
+use super::{WORDS, WORKERS, estimates, goals, pooled};
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, Contender, JobRun};
-use crate::paper::{Block, Cell, Column, Section, Table};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Section};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::{DEADLINES, Joins, NAMES, SLOTS, WEIGHTS, scenario};
@@ -57,23 +58,16 @@ impl Compared {
         Ok(Self { plain, weighted, repetitions })
     }
 
-    fn section(&self, context: &RealContext<'_>, second: f64, figure: (&str, &str, &str)) -> Section {
-        let (name, id, title) = figure;
+    fn section(&self, context: &RealContext<'_>, second_seconds: f64, figure: (&str, &str, &str)) -> Section {
+        let (name, figure, title) = figure;
         let only = only(if name == WEIGHTED { &self.weighted } else { &self.plain }, name);
-        let text = format!(
-            "Simulator, WordCount and two Joins arrive at 0, {:.1}, {:.1} and {:.1} s; seeds from {}, {} repetitions, each with lengths of its own. \
-             Curves are of the first.",
-            1000.0 * second,
-            2000.0 * second,
-            3000.0 * second,
-            context.first_seed,
-            self.repetitions
-        );
-        let mut section = Section::new(id, title, [text], vec![Block::Table(goals(id, &only, second))]);
-        section.text.extend(conditions(&only));
-        section.blocks.extend(blocks(id, &only, &["slots-per-job"]));
-        section.blocks.push(Block::Claims(claims::of(name, &only.runs, &self.plain.runs)));
-        section
+        let [second, third, fourth] = [1000.0, 2000.0, 3000.0].map(|at| at * second_seconds);
+        let (seed, repetitions) = (context.first_seed, self.repetitions);
+        let holes = holes![figure, title, second, third, fourth, seed, repetitions];
+        let mut shown = vec![who_meets(figure, &only, second_seconds)];
+        shown.extend(blocks(figure, &only, &["slots-per-job"]));
+        let claims = goals::of(name, &only.runs, &self.plain.runs);
+        section((&WORDS, "{figure}", holes), &only, shown, claims)
     }
 }
 
@@ -94,14 +88,7 @@ fn only(comparison: &Comparison, name: &str) -> Comparison {
 }
 
 /// Who meets the goal.
-fn goals(id: &str, comparison: &Comparison, second: f64) -> Table {
-    let columns = Column::list(&[
-        ("job", ""),
-        ("goal", "s"),
-        ("mean response", "s"),
-        ("response / goal", ""),
-        ("runs that meet it", ""),
-    ]);
+fn who_meets(figure: &str, comparison: &Comparison, second: f64) -> Block {
     let row = |job: usize| {
         let runs: Vec<&JobRun> = comparison.runs.iter().filter_map(|run| run.jobs.get(job)).collect();
         let response = mean(runs.iter().map(|job| job.flow()));
@@ -115,7 +102,7 @@ fn goals(id: &str, comparison: &Comparison, second: f64) -> Table {
             Cell::text(format!("{met} of {}", runs.len())),
         ]
     };
-    Table::new(format!("{id}-goals"), "Who meets the goal", columns, (0..NAMES.len()).map(row).collect())
+    WORDS.table("{figure}-goals", holes![figure], (0..NAMES.len()).map(row).collect())
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! How the work of a run goes on over time, beside the overlapping and the traditional tandem queue.
 
+use super::WORDS;
 use super::figure_4::WORKERS;
 use crate::compare::RunRecord;
 use crate::compare::series::makespan;
 use crate::paper::judge::{Seen, every, mean_of, paired, percent};
 use crate::paper::overlap::{Progress, overlapping, traditional};
 use crate::paper::real::judging::would_tell;
-use crate::paper::{Axis, Block, Chart, Claim, Series};
+use crate::paper::words::holes;
+use crate::paper::{Block, Claim, Series};
 
 /// Places at which two curves are compared.
 const PLACES: usize = 200;
@@ -55,14 +57,10 @@ impl<'a> Measured<'a> {
     }
 
     pub(super) fn charts(&self) -> Vec<Block> {
-        vec![
-            Block::Chart(self.work_left(0, "figure-4-map", "Work left at the map")),
-            Block::Chart(self.work_left(1, "figure-4-shuffle", "Work left at the shuffle")),
-            Block::Chart(self.shuffle_by_job()),
-        ]
+        vec![self.work_left(0, "figure-4-map"), self.work_left(1, "figure-4-shuffle"), self.shuffle_by_job()]
     }
 
-    fn work_left(&self, station: usize, id: &str, caption: &str) -> Chart {
+    fn work_left(&self, station: usize, key: &str) -> Block {
         let end = makespan(self.run);
         let jobs = || 0..self.sizes.len();
         let all = self.sizes.iter().map(|size| size[station]).sum::<f64>();
@@ -75,19 +73,13 @@ impl<'a> Measured<'a> {
         let series = |name: &str, done: &dyn Fn(f64) -> f64| {
             Series::new(name, times(end).map(|time| (time, (all - done(time)).max(0.0))).collect())
         };
-        Chart::lines(
-            id,
-            caption,
-            [Axis::linear("time, s"), Axis::linear("work left, s of the station")],
-            vec![
-                series("measured", &real),
-                series("overlapping tandem queue", &|time| model(&self.overlapping, time)).as_reference(),
-                series("traditional tandem queue", &|time| model(&self.traditional, time)).as_reference(),
-            ],
-        )
+        let overlapping = series("overlapping tandem queue", &|time| model(&self.overlapping, time));
+        let traditional = series("traditional tandem queue", &|time| model(&self.traditional, time));
+        let series = vec![series("measured", &real), overlapping.as_reference(), traditional.as_reference()];
+        WORDS.chart(key, holes![], series)
     }
 
-    fn shuffle_by_job(&self) -> Chart {
+    fn shuffle_by_job(&self) -> Block {
         let end = makespan(self.run);
         let series = (0..self.sizes.len()).flat_map(|job| {
             let name = format!("J'{}", job + 1);
@@ -96,12 +88,7 @@ impl<'a> Measured<'a> {
             let model = Series::new(format!("{name}, model"), modelled).as_reference();
             [Series::new(name, measured), model]
         });
-        Chart::lines(
-            "figure-4-jobs",
-            "Shuffle work done, by job, measured and in the overlapping model (dashed)",
-            [Axis::linear("time, s"), Axis::linear("shuffle work done, s")],
-            series.collect(),
-        )
+        WORDS.chart("figure-4-jobs", holes![], series.collect())
     }
 
     /// Mean distance between measured and modelled shuffle work over time, as a share of all shuffle work.
@@ -150,21 +137,9 @@ fn overlaps(runs: &[Beside], records: &[RunRecord]) -> Claim {
     let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
     let (distance, further) = (mean_of(&near), paired(&far, &twice));
     let seen = [Seen::below(&distance, NEAR), Seen::above(&further, 0.0)];
-    Claim::new(
-        "Section 2.2",
-        "The shuffle of a real cluster goes as in the overlapping tandem queue, and quite differently from the \
-         traditional one.",
-        every(seen),
-        format!(
-            "Mean distance of shuffle work done over time in {} runs: {:.1} % of all shuffle work from the overlapping \
-             model, {:.1} % from the traditional one (holds below {:.0} % and less than half of the other){}.",
-            runs.len(),
-            100.0 * distance.mean,
-            100.0 * mean_of(&far).mean,
-            100.0 * NEAR,
-            would_tell(records, &[(distance, NEAR), (further, 0.0)])
-        ),
-    )
+    let needed = would_tell(records, &[(distance, NEAR), (further, 0.0)]);
+    let [near, far, limit] = [distance.mean, mean_of(&far).mean, NEAR].map(|part| 100.0 * part);
+    WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit, needed])
 }
 
 /// The overlapping model must be near, and nearer than the traditional one.
@@ -177,23 +152,17 @@ fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
     let (near, nearer) = (Seen::between(&distance, limits), Seen::above(&closer, 0.0));
     let limit = if distance.mean < 0.0 { low } else { high };
     let mean = |value: &dyn Fn(&Beside) -> f64| mean_of(&runs.iter().map(value).collect::<Vec<f64>>()).mean;
-    Claim::new(
-        "Section 2.2",
-        "The overlapping model tells when the last segment is in.",
-        every([near, nearer]),
-        format!(
-            "Means of {} runs: measured {:.2} s, overlapping {:.2} s, off by {}; traditional {:.2} s, off by {}. It \
-             tells if it is off by less than {:.0} % ({}) and nearer than the traditional one ({}){}.",
-            runs.len(),
-            mean(&|run| run.end),
-            mean(&|run| run.predicted[0]),
-            percent(&distance),
-            mean(&|run| run.predicted[1]),
-            percent(&mean_of(&off(1))),
-            100.0 * TOLD,
-            near.word(),
-            nearer.word(),
-            would_tell(records, &[(distance, limit), (closer, 0.0)])
-        ),
-    )
+    let holes = holes![
+        runs = runs.len(),
+        end = mean(&|run| run.end),
+        overlapping = mean(&|run| run.predicted[0]),
+        off = percent(&distance),
+        traditional = mean(&|run| run.predicted[1]),
+        far_off = percent(&mean_of(&off(1))),
+        limit = 100.0 * TOLD,
+        near = near.word(),
+        nearer = nearer.word(),
+        needed = would_tell(records, &[(distance, limit), (closer, 0.0)]),
+    ];
+    WORDS.claim("ends-as-predicted", every([near, nearer]), holes)
 }

@@ -1,11 +1,15 @@
 //! Figure 4: sort, grep, sort, first in first out at the maps, the shuffle shared.
 
 use super::super::RealContext;
-use super::super::common::{blocks, cluster, conditions, policies};
+use super::super::common::{
+    blocks, cluster, data_set, policies, section as section_of, workload as workload_of,
+};
+use super::WORDS;
 use super::beside_models::{Beside, Measured, claims};
-use crate::compare::workload::{Arrivals, DataSet, Kind, Order};
+use crate::compare::workload::{Arrivals, Kind};
 use crate::compare::{Contender, Workload};
-use crate::paper::{Block, Section};
+use crate::paper::Section;
+use crate::paper::words::holes;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
@@ -43,27 +47,13 @@ fn grep() -> Kind {
     }
 }
 
-/// Sorts read so many bytes of records, the grep so many of text.
+/// Sorts read this many bytes of records, the grep this many of text.
 fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
-    let data = |name: &str, kind: generate::Kind, bytes: u64| DataSet {
-        name: name.to_owned(),
-        kind,
-        bytes,
-        seed: context.first_seed,
-    };
-    Workload {
-        name: "sort, grep, sort".to_owned(),
-        seed: context.first_seed,
-        arrivals: Arrivals::Batch,
-        order: Order::Listed,
-        total: None,
-        redraw: false,
-        kinds,
-        data: vec![
-            data("records", generate::Kind::Records, records),
-            data("text", generate::Kind::Text, text),
-        ],
-    }
+    let data = |name: &str, kind, bytes| data_set(name, kind, bytes, context.first_seed);
+    let data =
+        vec![data("records", generate::Kind::Records, records), data("text", generate::Kind::Text, text)];
+    let seed = context.first_seed;
+    Workload { redraw: false, ..workload_of("sort, grep, sort", seed, Arrivals::Batch, kinds, data) }
 }
 
 fn config() -> ClusterConfig {
@@ -118,27 +108,17 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let all = comparison.runs.iter().map(|run| Ok(Measured::new(run, rate * f64::from(WORKERS))?.beside()));
     let all = all.collect::<anyhow::Result<Vec<Beside>>>()?;
     let words = measured.sizes.iter().map(|[map, shuffle]| format!("({map:.2}, {shuffle:.2})"));
-    let words = words.collect::<Vec<_>>().join(", ");
-    let mut section = Section::new(
-        "figure-4",
-        "Figure 4: sort, grep, sort on a cluster, and the two models",
-        [format!(
-            "{WORKERS} workers of one slot at {SPEED} of this machine's speed; sorts of {} MiB of records, \
-             a grep that counts matches in {:.1} MiB of text; maps first in, first out, the shuffle shared. \
-             The network is held to {:.2} MB/s at each worker, chosen so that a sort needs 11/7 as long to \
-             shuffle as to map, as in the paper. Sizes as measured, seconds of all slots and of the whole \
-             network: {}; the models get them. The grep's combiner leaves little to shuffle, less than the \
-             paper's had. Curves and sizes are of the first of {repetitions} runs; each run is set beside the models of \
-             its own sizes.",
-            records / MIB,
-            text as f64 / MIB as f64,
-            rate / 1e6,
-            words
-        )],
-        measured.charts(),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
-    section.blocks.push(Block::Claims(claims(&all, &comparison.runs)));
-    Ok(section)
+    let holes = holes![
+        workers = WORKERS,
+        speed = SPEED,
+        records = records / MIB,
+        text = text as f64 / MIB as f64,
+        rate = rate / 1e6,
+        sizes = words.collect::<Vec<_>>().join(", "),
+        repetitions,
+    ];
+    let mut shown = measured.charts();
+    shown.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
+    let claims = claims(&all, &comparison.runs);
+    Ok(section_of((&WORDS, "figure-4", holes), &comparison, shown, claims))
 }

@@ -1,10 +1,12 @@
 //! Section 5: k-LPS, MaxSRPT and SplitSRPT where map-heavy and shuffle-heavy jobs mix.
 
 use super::super::RealContext;
-use super::super::common::{blocks, conditions, draws, networked, policies, sleeping, two_stations};
-use super::super::judging::{Claimed, flow, judged};
+use super::super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
+use super::super::judging::{claim, flow};
+use super::WORDS;
 use crate::compare::Comparison;
-use crate::paper::{Block, Claim, Section};
+use crate::paper::words::holes;
+use crate::paper::{Claim, Section};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
@@ -54,47 +56,22 @@ pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section
     let name = format!("overlap-load-{percent}");
     let workload = sleeping(&name, context.first_seed, &jobs, 1.0);
     let comparison = context.compare(&name, &workload, &config, policies(&POLICIES), repetitions)?;
-    let mut section = Section::new(
-        format!("section-5-load-{percent}"),
-        format!("Section 5: k-LPS, MaxSRPT and SplitSRPT at load {load}"),
-        [format!(
-            "{} jobs, Poisson arrivals; map times log-normal with standard deviation 3.65 times the mean of \
-             {MEAN_SECONDS} s, shuffle times those times the cube root of a log-normal ratio (the paper's \
-             balanced variant), cut at {LARGEST} means; times between arrivals are such that the busier \
-             station has this load until the last arrival; maps sleep, segments are real bytes over {:.0} \
-             MB/s at each of 4 workers; sizes known, seeds from {}, {repetitions} repetitions, each with jobs of its own.",
-            count,
-            NIC.get() as f64 / 1e6,
-            context.first_seed
-        )],
-        blocks(&format!("load-{percent}"), &comparison, &["result", "flow-time", "simulated", "stations"]),
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(claims(&comparison)));
-    Ok(section)
+    let holes = holes![
+        percent,
+        load,
+        jobs = count,
+        mean = MEAN_SECONDS,
+        largest = LARGEST,
+        nic = NIC.get() as f64 / 1e6,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let shown = ["result", "flow-time", "simulated", "stations"];
+    let blocks = blocks(&format!("load-{percent}"), &comparison, &shown);
+    Ok(section((&WORDS, "section-5-load-{percent}", holes), &comparison, blocks, claims(&comparison)))
 }
 
 pub(in crate::paper::real) fn claims(comparison: &Comparison) -> Vec<Claim> {
-    let claim = |statement: &str, claimed: Claimed, one: &str, other: &str| {
-        let (verdict, evidence) = judged(comparison, claimed, (one, &[other]), flow);
-        Claim::new("Section 5.2", statement, verdict, evidence)
-    };
-    use Claimed::{MuchSmaller, Smaller};
-    vec![
-        claim("MaxSRPT has much smaller response times than k-LPS.", MuchSmaller, "max-srpt", "k-lps"),
-        claim("SplitSRPT has much smaller response times than k-LPS.", MuchSmaller, "split-srpt", "k-lps"),
-        claim(
-            "Where sizes are balanced, MaxSRPT is better than SplitSRPT.",
-            Smaller,
-            "max-srpt",
-            "split-srpt",
-        ),
-        claim(
-            "Not in the paper: serving only the first job at the shuffle, as its text can be read, is worse \
-             than going on to the next when the first has nothing to fetch.",
-            Smaller,
-            "max-srpt",
-            "max-srpt head only",
-        ),
-    ]
+    let claims = ["max-srpt", "split-srpt", "balanced", "head-only"];
+    claims.map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
 }

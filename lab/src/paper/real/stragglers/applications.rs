@@ -1,6 +1,7 @@
 //! The thesis' applications: three that read real data, and one that sleeps.
 
 use super::super::RealContext;
+use super::super::common::data_set;
 use crate::compare::workload::{DataSet, Kind};
 use gristmill_runtime::generate;
 
@@ -29,8 +30,7 @@ fn kind(job: &str, arguments: &[&str]) -> Kind {
 /// All of them; in a quick run one of each sort.
 pub(super) fn all(context: &RealContext<'_>) -> Vec<Application> {
     let bytes = context.scaled(16, 32, 128) * MIB;
-    let data =
-        |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed: context.first_seed }];
+    let data = |name: &str, kind| vec![data_set(name, kind, bytes, context.first_seed)];
     let text = || data("text", generate::Kind::Text);
     let real = |name, title, kind, data| Application { name, title, kind, data, speeds: SPEEDS };
     let grep = Kind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };

@@ -6,14 +6,17 @@ mod applications;
 pub(super) mod sojourn;
 
 use super::RealContext;
-use super::common::{cluster, conditions};
+use super::common::{cluster, section as section_of, workload as workload_of};
 use crate::compare::statistics::mean;
-use crate::compare::workload::{Amount, Arrivals, Kind, Order};
+use crate::compare::workload::{Amount, Arrivals, Kind};
 use crate::compare::{Contender, Workload};
-use crate::paper::{Block, Paper, Section};
+use crate::paper::words::{Words, holes};
+use crate::paper::{Paper, Section};
 use applications::Application;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::units::Bytes;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
 /// Workers of one slot each; every second one is slower.
 const WORKERS: u32 = 10;
@@ -30,24 +33,9 @@ const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochas
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let applications = applications::all(context);
-    let mut sections = Vec::new();
-    for application in &applications {
-        sections.push(section(context, application)?);
-    }
-    Ok(Paper {
-        name: "stragglers",
-        title: "Stochastic Modeling and Optimization of Stragglers in MapReduce Framework (F. Farhat, 2015)",
-        about: vec![format!(
-            "{WORKERS} workers of one slot, every second one at 0.8 times the speed of the others, as \
-             chapter 6 has them. Grep, WordCount and Sort read real data; their slots are paced to a tenth \
-             of this machine's speed, so that ten of them together need less than its processors. A fourth \
-             job sleeps delayed exponential times. Jobs arrive at random at {:.0} % of the cluster's rate; \
-             a placement deals the maps of each to the workers by their measured rates. The thesis judges \
-             by the mean sojourn time, MST: from a job's first launch until its last map is in.",
-            100.0 * LOAD
-        )],
-        sections,
-    })
+    let sections = applications.iter().map(|application| section(context, application));
+    let sections = sections.collect::<anyhow::Result<_>>()?;
+    Ok(WORDS.paper("stragglers", holes![workers = WORKERS, load = 100.0 * LOAD], sections))
 }
 
 fn config(application: &Application) -> ClusterConfig {
@@ -68,16 +56,9 @@ fn contenders() -> Vec<Contender> {
 }
 
 fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
-    Workload {
-        name: application.title.to_owned(),
-        seed,
-        arrivals: Arrivals::Poisson(interval),
-        order: Order::Listed,
-        total: None,
-        redraw: true,
-        kinds: vec![Kind { amount: Amount::Count(jobs), ..application.kind.clone() }],
-        data: application.data.clone(),
-    }
+    let kinds = vec![Kind { amount: Amount::Count(jobs), ..application.kind.clone() }];
+    let arrivals = Arrivals::Poisson(interval);
+    workload_of(application.title, seed, arrivals, kinds, application.data.clone())
 }
 
 fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
@@ -98,21 +79,17 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let repetitions = context.scaled(1, 8, 20);
     let workload = workload(application, context.first_seed, jobs, interval);
     let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
-    let mut section = Section::new(
-        format!("chapter-6-{}", application.name),
-        format!("Chapter 6: {}", application.title),
-        [format!(
-            "{jobs} jobs, one every {interval:.2} s in the mean, each with {maps:.2} s of map and \
-             {reduces:.2} s of reduce work at full speed; seed {}, arrivals drawn anew for each of \
-             {repetitions} repetitions.",
-            context.first_seed
-        )],
-        vec![
-            Block::Table(sojourn::table(application, &comparison)),
-            Block::Chart(sojourn::by_worker(application, &comparison)),
-        ],
-    );
-    section.text.extend(conditions(&comparison));
-    section.blocks.push(Block::Claims(sojourn::claims(&comparison)));
-    Ok(section)
+    let holes = holes![
+        name = application.name,
+        title = application.title,
+        jobs,
+        interval,
+        maps,
+        reduces,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let blocks = vec![sojourn::table(application, &comparison), sojourn::by_worker(application, &comparison)];
+    let claims = sojourn::claims(&comparison);
+    Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
 }

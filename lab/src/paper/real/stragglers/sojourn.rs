@@ -1,11 +1,12 @@
 //! The mean sojourn time of maps, MST: by placement, by worker, and what the thesis claims of it.
 
-use super::super::judging::{Claimed, judged, would_tell};
-use super::Application;
+use super::super::judging::{claim, would_tell};
+use super::{Application, WORDS};
 use crate::compare::statistics::mean;
 use crate::compare::{Comparison, RunRecord};
 use crate::paper::judge::{Seen, every, mean_of, paired, percent};
-use crate::paper::{Axis, Cell, Chart, Claim, Column, Series, Table, Verdict};
+use crate::paper::words::holes;
+use crate::paper::{Block, Cell, Claim, Series, Verdict};
 use gristmill_scheduler::metrics::{Interval, Metric};
 use std::collections::BTreeMap;
 
@@ -55,15 +56,7 @@ fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
     (0..=last).filter_map(gap).collect()
 }
 
-pub(super) fn table(application: &Application, comparison: &Comparison) -> Table {
-    let columns = Column::list(&[
-        ("placement", ""),
-        ("MST", "s"),
-        ("MST on fast workers", "s"),
-        ("MST on slow workers", "s"),
-        ("slow over fast", ""),
-        ("mean flow", "s"),
-    ]);
+pub(super) fn table(application: &Application, comparison: &Comparison) -> Block {
     let rows = comparison.summaries().into_iter().map(|summary| {
         let whole = Interval::of(&sojourns(comparison, &summary.contender.name));
         let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &summary.map_sojourn, slow));
@@ -76,38 +69,25 @@ pub(super) fn table(application: &Application, comparison: &Comparison) -> Table
             summary.metrics.get(&Metric::Flow).copied().into(),
         ]
     });
-    Table::new(
-        format!("mst-{}", application.name),
-        format!("Mean sojourn time of maps, {}", application.title),
-        columns,
-        rows.collect(),
-    )
+    let holes = holes![name = application.name, title = application.title];
+    WORDS.table("mst-{name}", holes, rows.collect())
 }
 
-pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Chart {
+pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Block {
     let workers = speeds(comparison);
     let names = workers.iter().map(|(rank, speed)| format!("{rank} ({speed})"));
     let series = comparison.summaries().into_iter().map(|summary| {
-        Series::new(
-            summary.contender.name.clone(),
-            workers
-                .iter()
-                .enumerate()
-                .filter_map(|(place, (rank, _))| Some((place as f64, *summary.map_sojourn.get(rank)?)))
-                .collect(),
-        )
+        let at =
+            |(place, (rank, _)): (usize, &(u32, f64))| Some((place as f64, *summary.map_sojourn.get(rank)?));
+        Series::new(&*summary.contender.name, workers.iter().enumerate().filter_map(at).collect())
     });
-    Chart::bars(
-        format!("mst-by-worker-{}", application.name),
-        "Mean sojourn time at each worker; in brackets its speed",
-        [Axis::names("worker", names), Axis::linear("until a job's last map there is done, s")],
-        series.filter(|series| !series.points.is_empty()).collect(),
-    )
+    let series = series.filter(|series| !series.points.is_empty()).collect();
+    WORDS.chart_by_name("mst-by-worker-{name}", holes![name = application.name], names, series)
 }
 
 /// Judges by the slow workers' time over that of the fast ones, in each repetition: the fair split's is above 1, and that
 /// of the equilibrium at least twice as near to 1. Logarithms, so that both sides of 1 count alike.
-pub(in crate::paper::real) fn together(fair: &[f64], even: &[f64]) -> (Verdict, String, [Interval; 3]) {
+fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
     let [fair, even] = [fair, even].map(|gaps| gaps.iter().map(|gap| gap.ln()).collect::<Vec<f64>>());
     let (ours, theirs) = (mean_of(&fair), mean_of(&even));
     let half: Vec<f64> = fair.iter().map(|fair| 0.5 * fair).collect();
@@ -115,58 +95,23 @@ pub(in crate::paper::real) fn together(fair: &[f64], even: &[f64]) -> (Verdict, 
     // Both ends of the equilibrium's gap are within half of the fair split's.
     let near = [paired(&half, &even), paired(&half, &negative)];
     let seen = [Seen::above(&ours, 0.0), Seen::all(near.map(|room| Seen::above(&room, 0.0)))];
-    let words = format!(
-        "MST on slow workers off that on fast ones: fair-split {}, m-ep {} (holds if the first is later and the second at \
-         least twice as near)",
-        percent(&ours),
-        percent(&theirs)
-    );
-    let [one, other] = near;
-    (every(seen), words, [ours, one, other])
+    let verdict = every(seen);
+    // Where it is decided nobody needs more.
+    let needed = match verdict {
+        Verdict::Open | Verdict::Partly => {
+            would_tell(runs, &[ours, near[0], near[1]].map(|mean| (mean, 0.0)))
+        }
+        _ => String::new(),
+    };
+    let [ours, theirs] = [ours, theirs].map(|gap| percent(&gap));
+    WORDS.claim("together", verdict, holes![ours, theirs, needed])
 }
 
 pub(in crate::paper::real) fn claims(comparison: &Comparison) -> Vec<Claim> {
-    let against_fair = |name: &str, place: &str, statement: &str| {
-        let (verdict, words) = judged(comparison, Claimed::Smaller, (name, &["fair-split"]), sojourn);
-        Claim::new(place, statement, verdict, format!("MST: {words}"))
-    };
-    let mut claims = vec![
-        against_fair(
-            "pure-deterministic",
-            "Section 6-2",
-            "Where workers differ, the pure-deterministic split has a smaller MST than the fair one.",
-        ),
-        against_fair(
-            "pure-stochastic",
-            "Section 6-3",
-            "The pure-stochastic split has a smaller MST than the fair one.",
-        ),
-        against_fair(
-            "m-ep",
-            "Section 6-4",
-            "The split of the mixed equilibrium property has a smaller MST than the fair one.",
-        ),
-    ];
-    let (verdict, words) = judged(comparison, Claimed::Smaller, ("m-ep", &["pull"]), sojourn);
-    claims.push(Claim::new(
-        "Not in the thesis",
-        "A split in advance has a smaller MST than idle slots that pull the next map.",
-        verdict,
-        format!("MST: {words}"),
-    ));
-    let (verdict, words, conditions) = together(&gaps(comparison, "fair-split"), &gaps(comparison, "m-ep"));
-    // Where it is decided nobody needs more.
-    let open = [Verdict::Open, Verdict::Partly].contains(&verdict);
-    let needed =
-        if open { would_tell(&comparison.runs, &conditions.map(|mean| (mean, 0.0))) } else { String::new() };
-    claims.push(Claim::new(
-        "Definition 4",
-        "Under the fair split the slow workers end later; under the equilibrium property both kinds end \
-                    together.",
-        verdict,
-        format!("{words}{needed}."),
-    ));
-    claims
+    let splits = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"];
+    let [fair, even] = ["fair-split", "m-ep"].map(|name| gaps(comparison, name));
+    let claims = splits.map(|key| claim(&WORDS, key, comparison, sojourn));
+    claims.into_iter().chain([together(&fair, &even, &comparison.runs)]).collect()
 }
 
 #[cfg(test)]
@@ -175,7 +120,7 @@ mod tests {
 
     #[test]
     fn ending_together_is_judged_by_the_interval_and_by_the_side() {
-        let judge = |fair: &[f64], even: &[f64]| together(fair, even).0;
+        let judge = |fair: &[f64], even: &[f64]| together(fair, even, &[]).verdict;
         assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.05, 1.06, 1.04]), Verdict::Holds);
         assert_eq!(
             judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]),
