@@ -77,14 +77,9 @@ fn links(files: Files<'_>, endings: &[&str]) -> String {
 }
 
 fn figure(chart: &Chart, colours: &Colours, files: Files<'_>, out: &mut String) {
-    let [wide, narrow] = svg::for_page(chart, colours);
-    let _ = write!(
-        out,
-        "<figure class=\"figure\">\n<figcaption>{}{}</figcaption>\n<div class=\"wide\">{wide}</div>\n<div \
-         class=\"narrow\">{narrow}</div>\n",
-        prose(&chart.caption),
-        links(files, &["svg", "csv"])
-    );
+    let (caption, links) = (prose(&chart.caption), links(files, &["svg", "csv"]));
+    let drawing = svg::for_page(chart, colours);
+    let _ = writeln!(out, "<figure class=\"figure\">\n<figcaption>{caption}{links}</figcaption>\n{drawing}");
     let points: usize = chart.series.iter().map(|series| series.points.len()).sum();
     if 0 < points && points <= LISTED_POINTS_MAX {
         numbers(chart, out);
@@ -120,10 +115,7 @@ fn numbers(chart: &Chart, out: &mut String) {
 }
 
 fn on_axis(axis: &Axis, value: f64, half_width: Option<f64>) -> String {
-    match axis.names.get(value as usize) {
-        Some(name) if 0.0 <= value && value.fract() == 0.0 => escape(name),
-        _ => number::with_interval(value, half_width),
-    }
+    axis.name_at(value).map_or_else(|| number::with_interval(value, half_width), escape)
 }
 
 /// The beginning of a table with its caption, in a frame that scrolls where the screen is too narrow. The caption

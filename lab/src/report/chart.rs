@@ -107,6 +107,12 @@ impl Axis {
         Self { label: label.to_owned(), logarithmic: true, names: Vec::new() }
     }
 
+    /// The name at this place, if the axis has one there.
+    pub(crate) fn name_at(&self, value: f64) -> Option<&str> {
+        let name = self.names.get(value as usize).filter(|_| 0.0 <= value && value.fract() == 0.0);
+        name.map(String::as_str)
+    }
+
     /// An axis of names at the places 0, 1, 2, ...
     #[must_use]
     pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Self {

@@ -19,7 +19,6 @@ pub mod svg;
 mod tally;
 #[cfg(test)]
 pub(crate) mod testing;
-mod thin;
 
 pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;

@@ -1,41 +1,24 @@
 //! Charts as SVG: lines, steps, points and bars with their 95 % intervals, on linear, logarithmic or named axes.
 //!
-//! A drawing is made for a width: [`chart`] for a file of its own, and two for a page, which shows one of them, since
-//! shrinking a wide one makes its words unreadable on a phone. Numbers that no axis can show are left out, and the
-//! drawing says so. Not here: colours ([`Colours`]) and the words around a chart.
+//! A drawing stands alone in a file, or is part of a page that has the [`style`]. Numbers that no axis can show are left
+//! out, and the drawing says so. Not here: colours ([`Colours`]) and the words around a chart.
 
 mod frame;
-mod legend;
 mod marks;
 mod style;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use super::axis::{AxisScale, Reach, drawable};
+use super::axis::drawable;
 use super::colour::{Colours, Look};
 use super::escape::{escape, plain};
-use super::thin::{POINTS_MAX, thin};
-use crate::report::{Chart, ChartKind, Series};
+use crate::report::{Chart, Series};
 use frame::Frame;
 use std::fmt::Write;
 
-/// Bars that a series has at most; more are drawn as steps.
-const BARS_MAX: usize = 200;
-
-/// Points of a series in a narrow drawing at most.
-const NARROW_POINTS_MAX: usize = 600;
-
-/// What a drawing is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Medium {
-    /// A file that stands alone.
-    File,
-    /// A page on a screen or on paper.
-    Page,
-    /// A page on a phone.
-    Narrow,
-}
+/// Points that a series is drawn with at most; files of numbers hold all of them.
+const POINTS_MAX: usize = 900;
 
 /// A chart as a file that stands alone, with colours of its own.
 #[must_use]
@@ -46,12 +29,12 @@ pub fn chart(chart: &Chart) -> String {
 /// A chart as a file that stands alone, with the colours of a page.
 #[must_use]
 pub fn file(chart: &Chart, colours: &Colours) -> String {
-    draw(chart, colours, Medium::File)
+    draw(chart, colours, true)
 }
 
-/// Both drawings for a page that has the [`style`] in its head: for wide screens and for phones.
-pub(super) fn for_page(chart: &Chart, colours: &Colours) -> [String; 2] {
-    [Medium::Page, Medium::Narrow].map(|medium| draw(chart, colours, medium))
+/// The drawing for a page that has the [`style`] in its head.
+pub(super) fn for_page(chart: &Chart, colours: &Colours) -> String {
+    draw(chart, colours, false)
 }
 
 /// The style sheet that drawings on a page need.
@@ -87,91 +70,75 @@ impl Curve<'_> {
 #[derive(Debug)]
 struct Drawing<'a> {
     chart: &'a Chart,
-    kind: ChartKind,
     curves: Vec<Curve<'a>>,
     x_extent: Option<(f64, f64)>,
     y_extent: Option<(f64, f64)>,
     /// Points that no axis can show.
     left_out: usize,
-    medium: Medium,
 }
 
 impl<'a> Drawing<'a> {
-    fn new(chart: &'a Chart, colours: &Colours, medium: Medium) -> Self {
-        let mut drawing = Self {
-            chart,
-            kind: chart.kind,
-            curves: Vec::new(),
-            x_extent: None,
-            y_extent: None,
-            left_out: 0,
-            medium,
-        };
-        if drawing.kind == ChartKind::Bars && chart.series.iter().any(|series| BARS_MAX < series.points.len())
-        {
-            drawing.kind = ChartKind::Steps;
-        }
+    fn new(chart: &'a Chart, colours: &Colours) -> Self {
+        let mut drawing = Self { chart, curves: Vec::new(), x_extent: None, y_extent: None, left_out: 0 };
         for series in &chart.series {
-            let points = drawing.points_of(series);
+            let points = points_of(chart, series);
             drawing.left_out += series.points.len() - points.len();
             for point in &points {
                 widen(&mut drawing.x_extent, point.x);
-                for y in [point.y, point.y - point.half_width, point.y + point.half_width] {
-                    // The end of an interval may be where a logarithmic axis cannot go.
-                    if drawable(&chart.y, y) {
-                        widen(&mut drawing.y_extent, y);
-                    }
-                }
+                // The end of an interval may be where a logarithmic axis cannot go.
+                let ends = [point.y, point.y - point.half_width, point.y + point.half_width];
+                ends.into_iter()
+                    .filter(|y| drawable(&chart.y, *y))
+                    .for_each(|y| widen(&mut drawing.y_extent, y));
             }
-            drawing.curves.push(Curve { series, look: colours.look(series), points });
+            drawing.curves.push(Curve { series, look: colours.look(series), points: thinned(points) });
         }
-        drawing.thin();
         drawing
-    }
-
-    /// Leaves out what cannot be seen.
-    fn thin(&mut self) {
-        if self.kind == ChartKind::Spans {
-            // A pair without its other half is no bar; whoever makes so many joins them.
-            return;
-        }
-        let most = if self.medium == Medium::Narrow { NARROW_POINTS_MAX } else { POINTS_MAX };
-        let scale = |axis, extent| AxisScale::new(axis, extent, 2, Reach::Tight);
-        let (x, y) = (scale(&self.chart.x, self.x_extent), scale(&self.chart.y, self.y_extent));
-        for curve in &mut self.curves {
-            let places: Vec<(f64, f64)> =
-                curve.points.iter().map(|point| (x.place(point.x), y.place(point.y))).collect();
-            curve.points = thin(&places, most).into_iter().map(|index| curve.points[index]).collect();
-        }
-    }
-
-    fn points_of(&self, series: &Series) -> Vec<Point> {
-        let with_width = |(index, &(x, y)): (usize, &(f64, f64))| {
-            let half_width = series.half_widths.get(index).copied().unwrap_or(0.0);
-            let half_width = if drawable(&self.chart.y, half_width) { half_width } else { 0.0 };
-            Point { x, y, half_width }
-        };
-        let points = series.points.iter().enumerate().map(with_width);
-        points.filter(|point| drawable(&self.chart.x, point.x) && drawable(&self.chart.y, point.y)).collect()
     }
 
     /// A remark about what is missing.
     fn remark(&self) -> Option<String> {
-        let left_out = self.left_out;
-        (0 < left_out).then(|| {
-            let points = if left_out == 1 { "point" } else { "points" };
-            format!("{left_out} {points} beyond what the axes can show")
-        })
+        let points = if self.left_out == 1 { "point" } else { "points" };
+        (0 < self.left_out).then(|| format!("{} {points} beyond what the axes can show", self.left_out))
     }
 
-    /// What a person hears who cannot see it.
+    /// A description for those who cannot see the drawing.
     fn description(&self) -> String {
         let chart = self.chart;
         let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
-        let across = if chart.x.label.is_empty() { "no label" } else { &chart.x.label };
-        let up = if chart.y.label.is_empty() { "no label" } else { &chart.y.label };
+        let [across, up] = [&chart.x.label, &chart.y.label]
+            .map(|label| if label.is_empty() { "no label" } else { label.as_str() });
         format!("{}. Across: {across}. Up: {up}. Shown: {}.", chart.caption, names.join(", "))
     }
+}
+
+fn points_of(chart: &Chart, series: &Series) -> Vec<Point> {
+    let with_width = |(index, &(x, y)): (usize, &(f64, f64))| {
+        let half_width = series.half_widths.get(index).copied();
+        Point { x, y, half_width: half_width.filter(|half| drawable(&chart.y, *half)).unwrap_or(0.0) }
+    };
+    let points = series.points.iter().enumerate().map(with_width);
+    points.filter(|point| drawable(&chart.x, point.x) && drawable(&chart.y, point.y)).collect()
+}
+
+/// Of too many points those at the ends of equal ranges, with the lowest and the highest of each.
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let count = points.len();
+    if count <= POINTS_MAX {
+        return points;
+    }
+    let ranges = POINTS_MAX / 4;
+    let mut kept = Vec::new();
+    for range in 0..ranges {
+        let (start, end) = (range * count / ranges, (range + 1) * count / ranges);
+        let by_height = |one: &usize, other: &usize| points[*one].y.total_cmp(&points[*other].y);
+        kept.extend([start, end - 1]);
+        kept.extend((start..end).min_by(by_height));
+        kept.extend((start..end).max_by(by_height));
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    kept.into_iter().map(|place| points[place]).collect()
 }
 
 fn widen(extent: &mut Option<(f64, f64)>, value: f64) {
@@ -179,9 +146,9 @@ fn widen(extent: &mut Option<(f64, f64)>, value: f64) {
     *extent = Some((low.min(value), high.max(value)));
 }
 
-fn draw(chart: &Chart, colours: &Colours, medium: Medium) -> String {
-    let drawing = Drawing::new(chart, colours, medium);
-    let frame = Frame::of(&drawing);
+fn draw(chart: &Chart, colours: &Colours, alone: bool) -> String {
+    let drawing = Drawing::new(chart, colours);
+    let frame = Frame::new(&drawing, alone);
     let mut out = String::new();
     let (width, height) = (px(frame.width), px(frame.height));
     let _ = write!(
@@ -190,7 +157,7 @@ fn draw(chart: &Chart, colours: &Colours, medium: Medium) -> String {
          aria-label=\"{}\"",
         plain(&drawing.description())
     );
-    if medium == Medium::File {
+    if alone {
         let _ = write!(
             out,
             " width=\"{width}\" height=\"{height}\">\n<title>{}</title>\n<style>\n{}</style>\n<rect class=\"paper\" \
@@ -204,12 +171,11 @@ fn draw(chart: &Chart, colours: &Colours, medium: Medium) -> String {
     out.push('\n');
     frame.draw(&drawing, &mut out);
     marks::draw(&drawing, &frame, &mut out);
-    frame.legend.draw(&drawing, &frame, &mut out);
     out.push_str("</svg>\n");
     out
 }
 
-/// A place in the drawing, to a tenth of a pixel. Whatever is no place is at 0.
+/// A place in the drawing, to a tenth of a pixel; 0 for a number that is not finite.
 fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();

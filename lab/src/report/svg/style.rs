@@ -15,7 +15,6 @@ font-variant-numeric:tabular-nums}
 .chart .r1 .line,.chart .r1.bar{stroke-dasharray:1 4}
 .chart .r2 .line,.chart .r2.bar{stroke-dasharray:9 3 1 3}
 .chart .reference .line{stroke-dasharray:6 4;stroke-width:1.5}
-.chart .band{fill:currentColor;fill-opacity:.15;stroke:none}
 .chart .whisker{fill:none;stroke:currentColor;stroke-width:1.25}
 .chart .mark{fill:currentColor;stroke-width:1}
 .chart .reference .mark{stroke:currentColor;stroke-width:1.5}
@@ -24,9 +23,6 @@ font-variant-numeric:tabular-nums}
 .chart .r2 .bar{fill-opacity:.35}
 .chart .reference .bar{fill-opacity:.12;stroke:currentColor;stroke-width:1.25;stroke-dasharray:4 3}
 .chart .bars .whisker{stroke-width:1.5}
-.chart .leader{fill:none;stroke:currentColor;stroke-width:.75}
-.chart .hit{fill:#000;fill-opacity:0;stroke:none}
-.chart .hit:hover{fill:currentColor;fill-opacity:.3}
 ";
 
 struct Theme {

@@ -1,8 +1,8 @@
 //! Tests of drawings: what stands where, on made-up and on random charts.
 
 use super::*;
-use crate::report::Axis;
 use crate::report::testing::{bars, check_markup, lines, points, steps};
+use crate::report::{Axis, ChartKind};
 use proptest::prelude::*;
 
 /// All numbers in the places of marks, as pairs of x and y: the vertices of paths with absolute commands, circles and
@@ -58,11 +58,11 @@ fn vertices(path: &str) -> Vec<(f64, f64)> {
     found
 }
 
-/// Draws for every medium, and fails unless the markup is sound and everything lies within the drawing.
+/// Draws for a page and for a file, and fails unless the markup is sound and everything lies within the drawing.
 fn check(chart: &Chart) -> String {
     let colours = Colours::of_charts([chart]);
-    for medium in [Medium::Page, Medium::Narrow, Medium::File] {
-        let svg = draw(chart, &colours, medium);
+    for alone in [false, true] {
+        let svg = draw(chart, &colours, alone);
         let (_, attributes) = &check_markup(&svg)[0];
         let (_, view) = attributes.iter().find(|(name, _)| name == "viewBox").unwrap();
         let view: Vec<f64> = view.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -83,26 +83,14 @@ fn every_kind_of_chart_is_sound() {
 }
 
 #[test]
-fn lines_are_named_at_their_ends_where_they_fit_and_in_a_legend_where_not() {
-    let direct = |chart: &Chart, medium| {
-        let drawing = Drawing::new(chart, &Colours::default(), medium);
-        matches!(Frame::of(&drawing).legend, legend::Legend::Direct { .. })
-    };
-    assert!(direct(&lines(), Medium::Page));
-    assert!(!direct(&lines(), Medium::Narrow), "a phone has no room for them");
-    assert!(!direct(&steps(), Medium::Page), "both distributions end at 1");
-    assert!(!direct(&bars(), Medium::Page));
-}
-
-#[test]
 fn points_lie_where_the_axes_say() {
     let mut chart = lines();
     chart.series.truncate(1);
     chart.series[0].half_widths.clear();
     chart.series[0].points = vec![(0.0, 0.0), (5.0, 50.0), (10.0, 100.0)];
     chart.kind = ChartKind::Points;
-    let drawing = Drawing::new(&chart, &Colours::default(), Medium::Page);
-    let frame = Frame::of(&drawing);
+    let drawing = Drawing::new(&chart, &Colours::default());
+    let frame = Frame::new(&drawing, false);
     assert!((frame.up(0.0) - frame.bottom).abs() < 1e-9 && (frame.up(100.0) - frame.top).abs() < 1e-9);
     assert!((frame.across(5.0) - (frame.left + frame.right) / 2.0).abs() < 1e-9);
 }
