@@ -1,19 +1,19 @@
-//! Whether an endpoint that a peer registers for others to connect to is its own: the address of its connection.
+//! Check that an endpoint registered by a peer is its own, that is, at the address of its connection.
 //!
-//! Without this a worker that lies could have all others call any address that they reach. What is called proves itself
-//! before it is told anything (`http::Plaintext`, `http` on proofs); not here.
+//! Without this check a malicious worker could have all others call any address that they reach. A called endpoint must
+//! also prove itself before it receives anything (`http::Plaintext`, `http` on proofs); that is not checked here.
 
 use gristmill_worker::http::{Endpoint, Plaintext};
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-/// Longest look-up of a name that a peer goes by.
+/// Timeout of a look-up of a peer's host name.
 const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The endpoint of a peer whose connection came from this address; without a host it is that address.
+/// Endpoint of a peer whose connection came from this address. An endpoint without a host gets that address.
 ///
 /// # Errors
-/// What to tell a peer whose endpoint is elsewhere, or speaks plain HTTP over a network where that is not allowed.
+/// Message to a peer whose endpoint is elsewhere, or uses plain HTTP over a network where that is not allowed.
 pub(super) async fn of_peer(
     mut endpoint: Endpoint,
     peer: IpAddr,
@@ -54,7 +54,7 @@ async fn is_at(endpoint: &Endpoint, peer: IpAddr) -> bool {
     }
 }
 
-/// Whether it is one of this machine's addresses: no other can be bound to.
+/// True if it is one of this machine's addresses: no other can be bound to.
 fn is_local(address: IpAddr) -> bool {
     !address.is_unspecified() && UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,8 +1,9 @@
-//! Jobs that have ended, each with what its trace, report, explanations and logs are made of, in files that outlive the master.
+//! Archive of ended jobs: the data of each job's trace, report, explanations and logs, in files that outlive the
+//! master.
 //!
-//! One file for each job, written off the event loop when the job has ended. There are only so many, of so many bytes
-//! together: the oldest go. A job that cannot be written is told of in the log, and is a pity. The master of a `run`
-//! has no archive. Not here: how jobs ended in a line (`register`).
+//! There is one file for each job, written off the event loop when the job has ended. Their number and total size are
+//! limited: the oldest are deleted. A job that cannot be written causes a warning in the log only. The master of a
+//! `run` has no archive. The outcomes of jobs are kept separately (`register`).
 
 use super::kept_job::KeptJob;
 use gristmill_scheduler::ids::JobId;
@@ -14,19 +15,20 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Jobs that are kept.
+/// Number of jobs kept.
 const JOBS_MAX: usize = 1000;
 
-/// Bytes of all of them together.
+/// Bytes of all files together.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes of one; of a job with more, how it ended is kept without its attempts and transfers.
+/// Bytes of one file. A larger job is kept with its outcome but without attempts and transfers.
 const JOB_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of a file that is read. One that is written is shorter: what is not attempts or transfers takes much less.
+/// Bytes of the largest file that is read. Written files are smaller: everything but attempts and transfers takes much
+/// less.
 const FILE_BYTES_MAX: u64 = 2 * JOB_BYTES_MAX as u64;
 
-/// Why nothing can be told of a job whose file is there.
+/// Error of an archived job whose file exists.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveError {
     /// It cannot be read.
@@ -37,10 +39,10 @@ pub(crate) enum ArchiveError {
         #[source]
         source: ReadError,
     },
-    /// It is of another job.
+    /// It belongs to another job.
     #[error("could not read {}, where the history of {job} is kept: it is that of {found}", path.display())]
     Other { job: JobId, path: PathBuf, found: JobId },
-    /// It is not what was written.
+    /// Its content is damaged.
     #[error("could not read {}, where the history of {job} is kept: it is damaged", path.display())]
     Damaged {
         job: JobId,
@@ -50,26 +52,26 @@ pub(crate) enum ArchiveError {
     },
 }
 
-/// The newest job whose history is in a folder; `None` if there is none, or no folder.
+/// The newest archived job in a directory; `None` if there is none, or no directory.
 pub(crate) fn newest_in(folder: &Path) -> Option<JobId> {
     let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
     names.filter_map(|name| name.to_str().and_then(job_of)).max()
 }
 
-/// A folder of ended jobs.
+/// A directory of ended jobs.
 pub(crate) struct Archive {
     folder: PathBuf,
-    /// The jobs that are there, with the bytes of their files.
+    /// Archived jobs, with the bytes of their files.
     kept: Mutex<BTreeMap<JobId, u64>>,
     jobs_max: usize,
     bytes_max: u64,
 }
 
 impl Archive {
-    /// Opens a folder, or makes it.
+    /// Opens a directory, or creates it.
     ///
     /// # Errors
-    /// A folder that can be neither made nor read.
+    /// A directory that can be neither created nor read.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         match fs::DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -81,7 +83,7 @@ impl Archive {
             let entry = entry?;
             let Some(job) = entry.file_name().to_str().and_then(job_of) else { continue };
             match entry.metadata()?.len() {
-                // No history is so large, and it shall not push out those that are.
+                // No archived job is this large, and the file must not push out those that are.
                 bytes if FILE_BYTES_MAX < bytes => {
                     let path = entry.path();
                     tracing::warn!(path = %path.display(), bytes, "this is no history of a job: it is left alone");
@@ -100,11 +102,11 @@ impl Archive {
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<JobId, u64>> {
-        // Nothing that happens under the lock leaves it half changed.
+        // No panic can leave the map half changed.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a job. Blocking.
+    /// Archives a job. Blocking.
     pub(crate) fn keep(&self, mut kept: KeptJob) {
         let job = kept.trace.status.job;
         let encoded = kept.to_text().and_then(|text| match text.len() <= JOB_BYTES_MAX {
@@ -117,7 +119,7 @@ impl Archive {
             }
         });
         let result = encoded.map_err(io::Error::from).and_then(|text| {
-            // Power may take the last few: the disk has jobs that run to serve.
+            // A power failure may take the last few: the disk must serve running jobs.
             whole_file::replace(&self.path(job), Promise::Private, |file| file.write_all(&text))?;
             Ok(text.len() as u64)
         });
@@ -130,10 +132,10 @@ impl Archive {
         }
     }
 
-    /// What is kept of a job; `None` if nothing is. Blocking.
+    /// Reads an archived job; `None` if there is none. Blocking.
     ///
     /// # Errors
-    /// What is there cannot be read, or is not what was written.
+    /// A file that cannot be read, or is damaged.
     pub(crate) fn find(&self, job: JobId) -> Result<Option<KeptJob>, ArchiveError> {
         if !self.kept().contains_key(&job) {
             return Ok(None);
@@ -155,7 +157,7 @@ impl Archive {
         found.map(Some).inspect_err(|error| tracing::warn!(error = crate::chain(error), "no history"))
     }
 
-    /// Lets the oldest go until the rest is few and small enough.
+    /// Deletes the oldest files until the rest is within the limits.
     fn make_room(&self) {
         let mut kept = self.kept();
         let mut bytes: u64 = kept.values().sum();

@@ -1,6 +1,6 @@
-//! Which role each of the master's routes needs.
+//! Roles required by the master's routes.
 //!
-//! A route that is not named here needs the role that may do everything.
+//! A route that is not listed here requires the admin role.
 
 use super::page;
 use super::routes::{METRICS_PATH, probes, route};
@@ -11,7 +11,7 @@ use gristmill_worker::protocol::{CONNECT_PATH, PROGRAMS_PATH};
 use hyper::Method;
 use std::sync::Arc;
 
-/// Which role the routes of a master need.
+/// Access check of a master's routes.
 pub(super) struct MasterAuth(pub(super) Arc<Tokens>);
 
 impl RouteAuth for MasterAuth {
@@ -26,7 +26,7 @@ impl RouteAuth for MasterAuth {
     }
 }
 
-/// The role for which a route is made; `None` if the master has no such routes.
+/// Role for which a route is made; `None` if the master has no such route.
 fn role_for(method: &Method, path: &str) -> Option<Role> {
     if path == CONNECT_PATH || path.starts_with(PROGRAMS_PATH) {
         return Some(Role::Work);

@@ -1,4 +1,4 @@
-//! How a master begins: with nothing, or where an earlier one ended that had no time to end in order.
+//! Start of a master: empty, or from the recovery file of an earlier master that did not end in order.
 
 use super::HEARTBEAT;
 use super::archive::newest_in;
@@ -15,24 +15,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A master that can be run.
+/// A master that is ready to run.
 pub(super) struct Begun {
     pub(super) state: MasterState,
     pub(super) history: Option<HistoryFile>,
-    /// Its clock starts here.
+    /// Start of its clock.
     pub(super) base: Time,
 }
 
-/// What an earlier master has left.
+/// Data left by an earlier master.
 struct Left {
     state: MasterState,
     now: Time,
     generation: u64,
-    /// Bytes of its journal that are whole.
+    /// Bytes of the intact part of its journal.
     length: u64,
 }
 
-/// Begins, or goes on.
+/// Starts or recovers.
 ///
 /// # Errors
 /// As [`super::PreparedMaster::new`].
@@ -108,7 +108,7 @@ fn begin_anew(
     Ok(Begun { state, history, base: Time::ZERO })
 }
 
-/// Reads what an earlier master has left; without it, the generation of that master, 0 if there was none.
+/// Reads the data left by an earlier master. Without it, returns the generation of that master, 0 if there was none.
 fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, u64), RecallError> {
     let Some(mut journal) = recovery::recall(path)? else { return Ok((None, 0)) };
     if journal.header.build != config.build {
@@ -130,15 +130,15 @@ fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, 
     Ok((left, generation))
 }
 
-/// How long nothing was written, by the clock on the wall: jobs get no younger while no master runs, and deadlines do not
-/// wait. Nothing if that clock was set back, or cannot be told.
+/// Time for which nothing was written, by the wall clock: jobs age while no master runs, and deadlines do not wait.
+/// Zero if that clock was set back, or is unknown.
 fn since_last_written(path: &Path) -> Span {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
     let since = modified.ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
     Span(since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
 }
 
-/// A state like the one that the journal began with.
+/// Creates a state equal to the one with which the journal started.
 fn state_like(header: &JournalHeader, config: &MasterConfig) -> Result<MasterState, RecallError> {
     let wrong = |reason| RecallError::Line { offset: 0, reason };
     let names = DeciderNames {
@@ -179,7 +179,7 @@ fn go_on(
     let journal = journal.map_err(|source| MasterError::RecoveryBegin { path, source })?;
     state.go_on(now, generation + 1, register, journal);
     let MadeDeciders { names, mut estimator, .. } = config.deciders;
-    // The file is that of this estimator; what it knows is what the journal says.
+    // The file belongs to this estimator, but its memory comes from the journal.
     let same = names.estimator == state.deciders().estimator;
     let history = config.history.filter(|_| same);
     let history = history.and_then(|path| HistoryFile::recall(path, &mut *estimator));
@@ -191,7 +191,7 @@ fn go_on(
     Ok(Begun { state, history, base: now })
 }
 
-/// What every journal holds, from one that holds more.
+/// Copies the records that every journal holds from a journal that holds more.
 fn copy_facts(from: &Path, to: &Path) -> std::io::Result<Journal> {
     let unreadable = |error: RecallError| std::io::Error::other(crate::chain(&error));
     let recalled: Option<Recalled> = recovery::recall(from).map_err(unreadable)?;

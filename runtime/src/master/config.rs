@@ -1,4 +1,4 @@
-//! How a master runs, and why it cannot begin.
+//! Configuration of a master, and the errors that prevent its start.
 
 use super::programs::ProgramLimits;
 use super::recovery::RecallError;
@@ -11,53 +11,53 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How a master runs.
+/// Configuration of a master.
 pub struct MasterConfig {
-    /// Where it listens.
+    /// Listening address.
     pub bind: Bind,
-    /// Further host names under which it is reached.
+    /// Further host names under which it can be reached.
     pub host_names: Vec<String>,
-    /// What may reach which of its routes.
+    /// Access tokens of its routes.
     pub tokens: Arc<Tokens>,
     /// Identifies the executable.
     pub build: String,
-    /// Who decides.
+    /// The policy and its companions that decide.
     pub deciders: MadeDeciders,
-    /// What makes other policies and placements when somebody asks for them.
+    /// Creates other policies and placements on request.
     pub registry: Registry,
-    /// The pools that there are, with their weights; when empty, every name is a pool of the policy's usual weight.
+    /// The defined pools with their weights. If empty, every name is a pool of the policy's default weight.
     pub pools: BTreeMap<String, f64>,
-    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    /// True if workers have separate slots for maps and reduces. A worker that offers shared slots is then refused.
     pub divided_slots: bool,
-    /// Slow tasks get a second attempt. A master that goes on where another ended does as that one did.
+    /// True to enable speculative attempts. A recovered master keeps the setting of its predecessor.
     pub backups: bool,
-    /// A file to be made, into which every fact and every order is written.
+    /// New file to which every fact and every order is written.
     pub journal: Option<PathBuf>,
-    /// Where what the estimator has learned is kept between runs.
+    /// File in which the estimator's memory is kept between runs.
     pub history: Option<PathBuf>,
-    /// Where is written down what the next master in its place goes on from; `None`: its jobs end with it.
+    /// Recovery file for the next master; `None` if its jobs end with it.
     pub recovery: Option<PathBuf>,
-    /// Where the numbers and ends of jobs are kept, so that none comes twice; `None`: numbers begin at 1.
+    /// File of the numbers and outcomes of jobs, so that no number is used twice. `None` if numbers start at 1.
     pub register: Option<PathBuf>,
-    /// Folder of what is kept of each job that has ended, beside a register; `None`: it goes with the master.
+    /// Directory of archived jobs, used together with a register; `None` if they are dropped with the master.
     pub archive: Option<PathBuf>,
-    /// Folder of the programs that jobs are shipped with, and how many it may hold; `None`: jobs are of this program alone.
+    /// Directory of shipped programs and its limits; `None` if all jobs use this executable.
     pub programs: Option<(PathBuf, ProgramLimits)>,
 }
 
-/// Why a master cannot begin.
+/// Error that prevents the start of a master.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum MasterError {
-    /// The journal's file could not be made; one that exists is not touched.
+    /// The journal's file could not be created. An existing file is never overwritten.
     #[error("could not begin the journal {path}")]
     Journal {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// An earlier master ended without notice, and what it has written down cannot be gone on from.
+    /// An earlier master ended without notice, and its recovery file cannot be used.
     #[error(
         "could not go on where the last master ended, from {path}; move that file away to begin anew, and the jobs that \
          master had are lost"
@@ -67,28 +67,28 @@ pub enum MasterError {
         #[source]
         source: RecallError,
     },
-    /// What a later master would go on from could not be begun.
+    /// The recovery file for a later master could not be started.
     #[error("could not begin the journal to come back from, {path}")]
     RecoveryBegin {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The folder of ended jobs could not be opened.
+    /// The directory of archived jobs could not be opened.
     #[error("could not open the folder of ended jobs {path}")]
     Archive {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The folder of shipped programs could not be opened.
+    /// The directory of shipped programs could not be opened.
     #[error("could not open the folder of shipped programs {path}")]
     Programs {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The register of jobs could not be read or written: numbers of jobs might come twice.
+    /// The register of jobs could not be read or written, so that numbers of jobs might be used twice.
     #[error("could not open the register of jobs {path}")]
     Register {
         path: PathBuf,

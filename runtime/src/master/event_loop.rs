@@ -1,5 +1,4 @@
-//! The master's loop: it gathers everything that has happened, enters it as the facts of one instant, and sends out what
-//! the core orders.
+//! The master's loop: it gathers all events, enters them as the facts of one instant, and sends the orders of the core.
 
 use super::archive::Archive;
 use super::history::HistoryFile;
@@ -20,58 +19,57 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// A worker silent for this long is lost.
+/// Silence after which a worker is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// A worker silent for this long gets nothing new until it is heard of; four of its signs of life are missing.
+/// Silence after which a worker gets no new work until its next sign of life: four signs are missing.
 const SILENCE_SUSPECT: Duration = Duration::from_secs(2);
 
-/// How long a client of an attached job is waited for after its connection has gone, by a master that others come in the
-/// place of.
+/// Time for which a recoverable master waits for the client of an attached job after its connection has broken.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The same for a client that has reached this master without a network: if it lives it is back at once.
+/// The same for a client that reached this master without a network. If it lives, it is back at once.
 const LOCAL_CLIENT_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How long the loss of a worker waits for the word of whoever started its process.
+/// Time for which the loss of a worker waits for the report of the process that started it.
 const END_PATIENCE: Duration = Duration::from_millis(300);
 
-/// Outputs that are closed at once: each takes a few descriptors, of those that are not for connections.
+/// Number of outputs closed at once. Each takes a few file descriptors out of those not reserved for connections.
 const CLOSERS_MAX: usize = 6;
 
-/// Files in which a master keeps what outlives it.
+/// Files of a master that outlive it.
 pub(super) struct KeptFiles {
     pub(super) history: Option<HistoryFile>,
     pub(super) archive: Option<Arc<Archive>>,
 }
 
-/// The loop and what it owns.
+/// The loop and its data.
 pub(super) struct Master {
     pub(super) state: MasterState,
     pub(super) kept: KeptFiles,
     fed: UnboundedReceiver<MasterInput>,
     inputs: UnboundedSender<MasterInput>,
-    /// Of the frames that have been entered and not settled.
+    /// Turns of the frames that have been entered and not settled.
     turns: Vec<OwnedSemaphorePermit>,
     start: Instant,
-    /// The time when it started: that of the master before it goes on.
+    /// Time at its start: that of the earlier master continues.
     base: Time,
     silence_max: Duration,
-    /// Workers whose connection is gone but whose end has not been explained yet, and until when to wait.
+    /// Workers whose connection is gone and whose end is not yet explained, with the end of the wait.
     gone: BTreeMap<WorkerId, Instant>,
-    /// The number of each worker's connection.
+    /// Number of each worker's connection.
     connections: BTreeMap<WorkerId, u64>,
-    /// The number of the lease of each attached job.
+    /// Number of the lease of each attached job.
     leases: BTreeMap<JobId, u64>,
-    /// Answers to submissions that go out once they are written down.
+    /// Responses to submissions that are sent once these are written down.
     acknowledgements: Vec<(Promised, Submitted, oneshot::Sender<Submitted>)>,
-    /// Connections and leases given so far.
+    /// Number of connections and leases so far.
     given: u64,
-    /// Attached jobs whose client is away, and until when it is waited for.
+    /// Attached jobs whose client is disconnected, with the end of the wait.
     clients_away: BTreeMap<JobId, Time>,
     /// Processes that ended before their connection did.
     ended: BTreeMap<WorkerId, WorkerEnded>,
-    /// Turns of those that close outputs.
+    /// Permits to close outputs.
     closers: Arc<Semaphore>,
 }
 
@@ -83,7 +81,7 @@ impl Master {
         inputs: UnboundedSender<MasterInput>,
         base: Time,
     ) -> Self {
-        // Those that a master before this one had.
+        // Clients of an earlier master.
         let patience = span_of(fault::span("master.client", CLIENT_PATIENCE));
         let attended = state.attended();
         let clients_away =
@@ -112,7 +110,7 @@ impl Master {
         self.base + Span(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Runs until nobody can feed it any more.
+    /// Runs until all handles are dropped.
     pub(super) async fn drive(&mut self) {
         let mut check = tokio::time::interval(HEARTBEAT);
         loop {
@@ -136,8 +134,8 @@ impl Master {
                 () = sleep => {}
                 due = check.tick() => {
                     let now = self.now();
-                    // After a stall of our own, such as a suspended laptop, the workers' signs of life are still
-                    // unread: they are no worse off than we.
+                    // After a stall of this process, such as a suspended laptop, the workers' signs of life are still
+                    // unread: they are no worse off than the master.
                     if 2 * HEARTBEAT < due.elapsed() {
                         self.state.reset_silence(now);
                     }
@@ -167,7 +165,8 @@ impl Master {
         }
     }
 
-    /// Answers submissions that are written down, and has synced what others wait for, off this loop.
+    /// Sends the responses to submissions that are written down, and starts the sync for which others wait on another
+    /// thread.
     fn keep_promises(&mut self) {
         for (promised, submitted, reply) in std::mem::take(&mut self.acknowledgements) {
             if submitted.is_err() || self.state.stands(promised) {
@@ -184,7 +183,7 @@ impl Master {
         }
     }
 
-    /// Outputs are finished and abandoned off this loop: disks may be slow.
+    /// Finishes and abandons outputs off this loop, because disks may be slow.
     fn close_outputs(&mut self) {
         for closing in self.state.pending.closings.drain(..) {
             let (inputs, closers) = (self.inputs.clone(), self.closers.clone());
@@ -200,7 +199,7 @@ impl Master {
         }
     }
 
-    /// Jobs that have ended are written down, off this loop likewise.
+    /// Archives ended jobs, also off this loop.
     fn keep_ended(&mut self) {
         for job in self.state.pending.archived.drain(..) {
             if let Some(archive) = self.kept.archive.clone() {
@@ -217,7 +216,7 @@ impl Master {
         state.chain(self.gone.values().copied()).min()
     }
 
-    /// What the estimator has learned from jobs that have ended is kept, off this loop.
+    /// Saves the estimator's memory off this loop.
     fn keep_history(&mut self, now: Time) {
         let learned = std::mem::take(&mut self.state.pending.learned);
         if let Some(history) = &mut self.kept.history {
@@ -238,7 +237,7 @@ impl Master {
         }
     }
 
-    /// The master ends for good: outputs of jobs that have succeeded and whose client is away are completed here.
+    /// Ends the jobs for good. Outputs of successful jobs whose client is disconnected are completed here.
     pub(super) fn abandon_jobs(&mut self) {
         let now = self.now();
         for job in std::mem::take(&mut self.clients_away).into_keys() {
@@ -251,7 +250,7 @@ impl Master {
         tracing::info!("ends for good: {jobs} abandoned");
     }
 
-    /// Clients that do not come back: their jobs end.
+    /// Ends the jobs of clients that did not come back.
     fn give_up_clients(&mut self, now: Time) {
         let late: Vec<JobId> =
             self.clients_away.iter().filter(|(_, until)| **until <= now).map(|(job, _)| *job).collect();
@@ -261,7 +260,7 @@ impl Master {
         }
     }
 
-    /// A connection of a client is gone.
+    /// Handles the loss of a client's connection.
     fn client_away(&mut self, now: Time, job: JobId, lease: u64) {
         if self.leases.get(&job) != Some(&lease) {
             return;
@@ -282,7 +281,7 @@ impl Master {
     }
 
     fn join(&mut self, now: Time, hello: Hello, frames: UnboundedSender<Vec<u8>>) -> Joined {
-        // It has found another connection before it was given up, perhaps before its old one was seen to be gone.
+        // It reconnected before it was lost, perhaps before the end of its old connection was noticed.
         if let Some(before) = hello.rejoin
             && self.state.is_known(&hello, before)
         {
@@ -295,7 +294,7 @@ impl Master {
         Ok((worker, self.given))
     }
 
-    /// The client of a job follows it again.
+    /// Handles a client that follows its job again.
     fn attend(&mut self, key: &Secret) -> Submitted {
         let (job, changes, attached) = self.state.attend(key)?;
         self.clients_away.remove(&job);
@@ -304,7 +303,7 @@ impl Master {
 
     fn submit(&mut self, now: Time, submission: Submission, reply: oneshot::Sender<Submitted>) {
         let (attached, sync) = (submission.attached, submission.sync);
-        // Its client asks again because it has had no answer.
+        // Its client repeats the request because it received no response.
         if let Ok(key) = submission.permit_key.parse()
             && let Ok(known) = self.attend(&key)
         {
@@ -312,7 +311,7 @@ impl Master {
             return self.acknowledgements.push((promised, Ok(known), reply));
         }
         let submitted = self.state.submit(now, submission).map(|(job, changes)| {
-            // Made here, so that an answer that reaches nobody ends the job too.
+            // The lease is created here, so that an undeliverable response ends the job too.
             (job, changes, attached.then(|| self.lease(job)))
         });
         let promised = self.state.promise(sync);
@@ -379,7 +378,7 @@ impl Master {
                 self.state.settle(now);
                 let _ = reply.send(self.state.turns());
             }
-            // What came before it in this batch must show in the answer.
+            // Earlier inputs of this batch must be visible in the result.
             MasterInput::Query(look) => {
                 self.state.settle(now);
                 look(&self.state, now);
@@ -387,8 +386,8 @@ impl Master {
         }
     }
 
-    /// A connection is gone. Whoever started the process says how it ended, and that is worth waiting for: it
-    /// tells whether user code is to blame.
+    /// Handles the loss of a worker's connection. The process that started the worker reports how it ended. That report
+    /// is worth a wait: it shows if user code is to blame.
     fn gone(&mut self, now: Time, worker: WorkerId, goodbye: bool) {
         match self.ended.remove(&worker) {
             Some(end) => self.state.lost(now, worker, Some(&end)),
@@ -399,7 +398,7 @@ impl Master {
         }
     }
 
-    /// Answers whether there is such a process, and whoever tells of its end has started it.
+    /// Handles the report of a process's end. Returns true if the process exists and the reporter has its key.
     fn process_ended(&mut self, now: Time, end: WorkerEnded, key: &Secret) -> bool {
         let Some(worker) = self.state.worker_of_process(&end.host, end.pid, key) else {
             return self.state.given_up_has_ended(&end.host, end.pid, key);
@@ -407,7 +406,8 @@ impl Master {
         if self.gone.remove(&worker).is_some() {
             self.state.lost(now, worker, Some(&end));
         } else {
-            // Frames that the worker wrote before it died may still be on their way; its connection tells.
+            // Frames that the worker sent before it died may still be in flight; the end of its connection follows
+            // them.
             self.ended.insert(worker, end);
         }
         true
@@ -418,7 +418,7 @@ fn span_of(duration: Duration) -> Span {
     Span(duration.as_nanos() as u64)
 }
 
-/// Finishes or abandons an output. `Err` says why it is not complete.
+/// Finishes or abandons an output. `Err` describes why it is not complete.
 pub(super) fn close_output(closing: &Closing) -> Result<(), String> {
     let Closing { submission, success, built, left, .. } = closing;
     let closed = match (ClaimedOutput::adopt(submission, None), success) {

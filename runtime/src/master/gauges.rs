@@ -1,26 +1,26 @@
-//! What a running master measures of itself and its workers, for Prometheus and for probes. Each gauge is declared once,
-//! with its unit and meaning; `GET /metrics` gives all of them.
+//! Gauges of a running master and its workers, for Prometheus and for probes. Each gauge is declared once, with its
+//! unit and meaning; `GET /metrics` returns all of them.
 //!
-//! Not here: what `sim` and `compare` measure of jobs (the scheduler's metrics).
+//! Metrics of jobs, as used by `sim` and `compare`, are in the scheduler.
 
 use super::state::MasterState;
 use crate::api::{JobState, WorkerStatus};
 use gristmill_scheduler::units::Time;
 use std::fmt::Write as _;
 
-/// What the text is called in HTTP.
+/// Content type of the text in HTTP.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// One measure: its name with its unit, what it says, and its values with their labels.
+/// One gauge: its name with its unit, its meaning, and its values with their labels.
 pub struct Gauge {
-    /// As Prometheus knows it.
+    /// Name in Prometheus.
     pub name: &'static str,
-    /// What it says.
+    /// Meaning.
     pub help: &'static str,
     values: fn(&Facts<'_>, &mut Values),
 }
 
-/// What gauges are computed from.
+/// Data from which gauges are computed.
 struct Facts<'a> {
     state: &'a MasterState,
     now: Time,
@@ -119,12 +119,12 @@ fn of_workers(facts: &Facts<'_>, values: &mut Values, value: fn(&WorkerStatus) -
     }
 }
 
-/// A label, whose value is a word of ours.
+/// Formats a label. Its value is a fixed word and needs no escaping.
 fn label(name: &str, value: &str) -> String {
     format!("{{{name}=\"{value}\"}}")
 }
 
-/// All gauges as Prometheus reads them.
+/// All gauges in the text format of Prometheus.
 pub(super) fn text(state: &MasterState, now: Time) -> String {
     let facts = Facts { state, now, workers: state.workers() };
     let mut text = String::new();
@@ -143,7 +143,7 @@ pub(super) fn text(state: &MasterState, now: Time) -> String {
 mod tests {
     use super::*;
 
-    /// Set, the test writes the table instead of comparing it, as that of the scheduler's metrics does.
+    /// If this is set, the test writes the table instead of comparing it, as the test of the scheduler's metrics does.
     const WRITE: &str = "GRISTMILL_WRITE_TABLES";
     const BEGIN: &str = "<!-- Measures of the master, from their declarations -->\n";
     const END: &str = "<!-- End of measures -->\n";

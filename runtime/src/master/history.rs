@@ -1,6 +1,6 @@
-//! What the estimator has learned, kept in a file between one master and the next.
+//! The estimator's memory, kept in a file between one master and the next.
 //!
-//! A damaged file is moved aside, one of another estimator left alone. What is learned is the estimator's affair.
+//! A damaged file is moved aside; a file of another estimator is left alone. The content is defined by the estimator.
 
 use gristmill_scheduler::estimate::Estimator;
 use gristmill_scheduler::units::{Span, Time};
@@ -18,18 +18,18 @@ const SCHEMA: u32 = 1;
 /// Longest file that is read, bytes. A thousand names take a fifth of a megabyte.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The file is written at most this often while the master runs.
+/// Minimum pause between two writes of the file while the master runs.
 const PAUSE: Span = Span::whole_seconds(3);
 
-/// The file's contents.
+/// Contents of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedHistory {
     /// [`SCHEMA`].
     schema: u32,
-    /// Whose memory it is.
+    /// Name of the estimator.
     estimator: String,
-    /// As the estimator says it.
+    /// Memory in the estimator's own form.
     memory: Value,
 }
 
@@ -37,16 +37,16 @@ struct SavedHistory {
 pub(super) struct HistoryFile {
     path: PathBuf,
     estimator: &'static str,
-    /// When the next writing is due.
+    /// Time of the next write.
     due: Option<Time>,
-    /// Not before this time.
+    /// Earliest time of the next write.
     not_before: Time,
     writing: Option<JoinHandle<()>>,
 }
 
 impl HistoryFile {
-    /// Tells the estimator what its predecessor had learned. `None` if there is nothing to keep, or the file is not
-    /// this estimator's.
+    /// Restores the estimator's memory from the file. `None` if there is nothing to keep, or if the file belongs to
+    /// another estimator.
     pub(super) fn recall(path: PathBuf, estimator: &mut dyn Estimator) -> Option<Self> {
         if estimator.memory().is_null() {
             return None;
@@ -68,12 +68,12 @@ impl HistoryFile {
         Some(Self { path, estimator: estimator.name(), due: None, not_before: Time::ZERO, writing: None })
     }
 
-    /// When [`HistoryFile::keep`] has something to do.
+    /// Time at which [`HistoryFile::keep`] has work to do.
     pub(super) fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// Writes what is known now if something was learned, or was a while ago and could not be written yet.
+    /// Writes the memory if the estimator has learned something, or had and the file could not be written yet.
     pub(super) fn keep(&mut self, now: Time, learned: bool, memory: impl FnOnce() -> Value) {
         if learned && self.due.is_none() {
             self.due = Some(self.not_before.max(now));
@@ -84,7 +84,7 @@ impl HistoryFile {
         }
         self.not_before = now + PAUSE;
         if busy {
-            // A disk that takes so long gets another pause.
+            // A disk that is still busy gets another pause.
             self.due = Some(self.not_before);
             return;
         }
@@ -93,7 +93,7 @@ impl HistoryFile {
         self.writing = Some(tokio::task::spawn_blocking(move || save(&path, &kept)));
     }
 
-    /// Writes what is known at the end of the master.
+    /// Writes the memory at the end of the master.
     pub(super) async fn keep_at_end(&mut self, memory: Value) {
         if let Some(writing) = self.writing.take() {
             let _ = writing.await;
@@ -106,7 +106,7 @@ impl HistoryFile {
     }
 }
 
-/// What the file says; `None` if there is none. `Err` says in words what is wrong with it.
+/// Contents of the file; `None` if it does not exist. `Err` describes in words why it is invalid.
 fn read(path: &Path) -> Result<Option<SavedHistory>, String> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<Option<SavedHistory>, String> {
     Ok(Some(kept))
 }
 
-/// Moves a file that cannot be used out of the way, so that nothing of it is lost.
+/// Moves an unusable file aside, so that its content is kept.
 fn set_aside(path: &Path, reason: &str) {
     let aside = beside(path, "damaged");
     let moved = fs::rename(path, &aside);
@@ -140,7 +140,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A history that cannot be written is a pity, and no reason to stop.
+/// Writes the file. A failure is logged and does not stop the master.
 fn save(path: &Path, kept: &SavedHistory) {
     if let Err(error) = write(path, kept) {
         tracing::warn!(path = %path.display(), %error, "the history could not be written");

@@ -1,4 +1,4 @@
-//! What the master's loop is fed with, and the handle that feeds it.
+//! Inputs of the master's loop, and the handle that sends them.
 
 use super::archive::Archive;
 use super::page::PageCodes;
@@ -14,23 +14,23 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
-/// How a master ends.
+/// Outcome of a master's jobs when it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// The next master of the state folder goes on with its jobs, and its workers wait for that one.
+    /// Keeps its jobs for the next master of the state directory. Its workers wait for that master.
     Keeps,
-    /// With its jobs and workers.
+    /// Ends its jobs and workers.
     Abandons,
 }
 
-/// What the loop is fed with.
+/// Inputs of the loop.
 pub(super) enum MasterInput {
     Join {
         hello: Hello,
         frames: UnboundedSender<Vec<u8>>,
         reply: oneshot::Sender<Joined>,
     },
-    /// `turn` is given back once what follows from the frames has been settled.
+    /// `turn` is released once the consequences of the frames have been settled.
     Frames {
         worker: WorkerId,
         connection: u64,
@@ -55,7 +55,7 @@ pub(super) enum MasterInput {
         job: JobId,
         lease: u64,
     },
-    /// The client of a job has found the master again, and has the key of the job's permits.
+    /// The client of a job has reconnected, and has the key of the job's permits.
     Attend {
         key: Secret,
         reply: oneshot::Sender<Submitted>,
@@ -97,21 +97,21 @@ pub(super) enum MasterInput {
     Query(StateQuery),
 }
 
-/// A look at the state.
+/// A read of the state.
 pub(super) type StateQuery = Box<dyn FnOnce(&MasterState, Time) + Send>;
 
-/// A worker and the number of its connection: what comes over an earlier one does not count any more.
+/// A worker and the number of its connection. Frames of an earlier connection are ignored.
 pub(super) type Joined = Result<(WorkerId, u64), String>;
 
-/// A job, where its changes are announced, and what keeps it if its client follows it.
+/// A job, the channel on which its changes are announced, and the lease on it if its client follows it.
 pub(super) type Submitted = Result<(JobId, watch::Receiver<bool>, Option<Lease>), ApiError>;
 
-/// Held by the answer to whoever follows an attached job: dropped before the job has ended, it ends the job, unless the
-/// client comes back in time.
+/// Lease held by the response to the client that follows an attached job. If it is dropped before the job has ended,
+/// the job ends, unless the client comes back in time.
 pub(super) struct Lease {
     pub(super) inputs: UnboundedSender<MasterInput>,
     pub(super) job: Option<JobId>,
-    /// An earlier one of the same job says nothing any more.
+    /// Number of the lease. An earlier lease on the same job has no effect.
     pub(super) number: u64,
 }
 
@@ -123,26 +123,26 @@ impl Drop for Lease {
     }
 }
 
-/// A way to the loop; cloning shares it.
+/// A handle of the loop; clones share it.
 #[derive(Clone)]
 pub(super) struct MasterHandle {
     pub(super) inputs: UnboundedSender<MasterInput>,
     pub(super) shutdown: Arc<watch::Sender<Option<Ending>>>,
-    /// Dropped with the last connection of a worker: tells when all have been told to end.
+    /// Dropped with the last connection of a worker, which shows that all workers were ordered to exit.
     pub(super) _attended: mpsc::Sender<()>,
     pub(super) build: String,
-    /// Which endpoints of others may speak plain HTTP.
+    /// Rule for which endpoints of peers may use plain HTTP.
     pub(super) plaintext: Plaintext,
     pub(super) tokens: Arc<Tokens>,
     pub(super) page_codes: Arc<PageCodes>,
-    /// Jobs that have ended.
+    /// Archive of ended jobs.
     pub(super) archive: Option<Arc<Archive>>,
-    /// Programs that jobs are shipped with, if any may be.
+    /// Shipped programs, if they are allowed.
     pub(super) programs: Option<Arc<Programs>>,
 }
 
 impl MasterHandle {
-    /// What a look at the state gives; `None` if the master is ending.
+    /// Result of a read of the state; `None` if the master is ending.
     pub(super) async fn query<T: Send + 'static>(
         &self,
         look: impl FnOnce(&MasterState, Time) -> T + Send + 'static,

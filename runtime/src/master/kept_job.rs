@@ -1,29 +1,29 @@
-//! A job that has ended, as a master keeps it for later ones: what its trace, its explanations and its logs are made of.
+//! An ended job in the form that is kept for later masters: the data of its trace, explanations and logs.
 //!
-//! Not here: where it is kept (`archive`), and what is said of it (`state/explain.rs`).
+//! The storage is in `archive`, and the explanations in `state/explain.rs`.
 
 use crate::api::{JobTrace, LogEntry};
 use serde::Deserialize;
 
-/// Bytes of what the code of one job wrote that are kept: a master has four times as much in memory while it lives, but
-/// keeps a thousand jobs on disk.
+/// Bytes kept of the output of one job's code. A running master has four times as much in memory, but a thousand jobs
+/// are kept on disk.
 pub(super) const LOG_BYTES_MAX: usize = 1 << 20;
 
-/// A job that has ended.
+/// An ended job.
 #[derive(Debug)]
 pub(crate) struct KeptJob {
     pub(crate) trace: JobTrace,
-    /// What its code wrote; `None` if that was not kept, as by masters of before.
+    /// Output of its code; `None` if it was not kept, as in files of old versions.
     pub(crate) logs: Option<Vec<LogEntry>>,
 }
 
 impl KeptJob {
-    /// With as much of the logs as is kept.
+    /// Creates it with as much of the logs as is kept.
     pub(crate) fn new(trace: JobTrace, logs: Vec<LogEntry>) -> Self {
         Self { trace, logs: Some(bounded(logs, LOG_BYTES_MAX)) }
     }
 
-    /// Two JSON texts, a line each: the trace, and then the logs.
+    /// Encodes it as two lines of JSON: the trace, and then the logs.
     pub(crate) fn to_text(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(&self.trace)?;
         if let Some(logs) = &self.logs {
@@ -33,7 +33,7 @@ impl KeptJob {
         Ok(text)
     }
 
-    /// Reads them; of an older file the trace alone.
+    /// Decodes it. An old file has the trace only.
     pub(crate) fn of_text(text: &[u8]) -> serde_json::Result<Self> {
         let mut texts = serde_json::Deserializer::from_slice(text);
         let trace = JobTrace::deserialize(&mut texts)?;
@@ -46,7 +46,7 @@ impl KeptJob {
     }
 }
 
-/// The first words, at most so many bytes of them; what is left out is counted where it was.
+/// Cuts the logs to their first `bytes_max` bytes. Dropped bytes are counted in their entries.
 fn bounded(mut logs: Vec<LogEntry>, bytes_max: usize) -> Vec<LogEntry> {
     let mut room = bytes_max;
     for entry in &mut logs {

@@ -1,7 +1,7 @@
 //! The master process: one loop that owns the state, fed by worker connections, client requests and timers.
 //!
-//! The loop gathers everything that has happened, enters it as the facts of one instant, and sends out what the
-//! core orders. Decisions are the scheduler's, and bytes of jobs never come here.
+//! The loop gathers all events, enters them as the facts of one instant, and sends the orders of the core. Decisions
+//! are taken by the scheduler, and job data never passes through the master.
 
 mod address;
 mod archive;
@@ -52,27 +52,27 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, unbounded_channel};
 use tokio::sync::watch;
 
-/// Heartbeats are this far apart.
+/// Interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
-/// How long a master that has jobs goes on after the first signal, for a second one to come.
+/// Time for which a master with jobs continues after the first signal, waiting for a second one.
 const SECOND_SIGNAL_MAX: Duration = Duration::from_secs(1);
 
-/// How long workers and clients may take to hear that the master ends, and to confirm it.
+/// Time for workers and clients to receive the master's end, and to confirm it.
 const END_PATIENCE_ALL: Duration = Duration::from_secs(5);
 
-/// How long a client may take nothing of what it is told and keep its attached job: it may be stopped, or its machine
-/// asleep. About as long as the system itself tries to reach a machine that is silent. A client whose process ends is
+/// Time for which a client may stop reading and keep its attached job: it may be suspended, or its machine asleep. It
+/// is about as long as the operating system itself tries to reach a silent machine. A client whose process ends is
 /// noticed at once.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// Descriptors that are not for connections: files, the listener, what the runtime needs.
+/// File descriptors reserved for everything but connections: files, the listener and the async runtime.
 const DESCRIPTORS_KEPT: usize = 48;
 
-/// Facts entered in one go, so that a flood of them cannot keep orders back.
+/// Maximum number of facts entered at once, so that a flood of facts cannot delay orders.
 const BATCH_MAX: usize = 1024;
 
-/// A master that is ready to run: all that could be refused has been.
+/// A master that is ready to run: everything that can fail has been checked.
 pub struct PreparedMaster {
     bind: Bind,
     host_names: Vec<String>,
@@ -82,16 +82,17 @@ pub struct PreparedMaster {
     history: Option<HistoryFile>,
     archive: Option<Arc<Archive>>,
     programs: Option<Arc<Programs>>,
-    /// The time of the last master, which goes on.
+    /// The time of the last master, which continues.
     base: Time,
 }
 
 impl PreparedMaster {
-    /// Recalls what an earlier master has learned and goes on where it ended, if it ended without notice; begins the
-    /// journals.
+    /// Restores the estimator's memory, recovers the state of an earlier master that did not end in order, and starts
+    /// the journals.
     ///
     /// # Errors
-    /// A journal that cannot be begun or gone on from, a register that cannot be opened. A history that cannot be read is no error: it is moved aside with a warning.
+    /// A journal that cannot be started or continued, or a register that cannot be opened. An unreadable history is no
+    /// error: it is moved aside with a warning.
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
         let host_names = config.host_names.clone();
         let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
@@ -108,8 +109,9 @@ impl PreparedMaster {
         Ok(Self { bind, host_names, tokens, build, state, history, archive, programs, base })
     }
 
-    /// Runs on an open listener until it is asked to end. Asked to leave, it keeps its jobs for the next master of its state
-    /// folder; asked to end by a second signal or a client, it abandons them. Returns whether it has kept them.
+    /// Runs on an open listener until a signal or a client requests the end. A first signal keeps the jobs for the next
+    /// master of its state directory; a second signal or a client's request abandons them. Returns true if they were
+    /// kept.
     pub async fn run(self, listener: TcpListener, requests: EndRequests) -> bool {
         let (inputs, fed) = unbounded_channel();
         let (shutdown, asked_to_end) = watch::channel(None);
@@ -157,7 +159,7 @@ impl PreparedMaster {
         if let Some(history) = &mut master.kept.history {
             history.keep_at_end(master.state.memory()).await;
         }
-        // Workers are told through their own writers, which end when the state is dropped.
+        // Workers are notified by their own writers, which end when the state is dropped.
         drop(master);
         drop(handle);
         let left = async {
@@ -165,7 +167,7 @@ impl PreparedMaster {
             let _ = all_left.recv().await;
         };
         let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
-        // Now nobody writes there any more. A client that lives does the same for its own job; twice does no harm.
+        // No task writes there any more. A live client abandons the output of its own job too; twice does no harm.
         for output in unfinished {
             output.abandon();
         }
@@ -173,7 +175,7 @@ impl PreparedMaster {
     }
 }
 
-/// Waits until a master is asked to end, and how.
+/// Waits until a master is asked to end. Returns how.
 async fn ending_asked(
     mut requests: EndRequests,
     mut asked: watch::Receiver<Option<Ending>>,
@@ -200,7 +202,7 @@ async fn ending_asked(
     }
 }
 
-/// As many connections of those who know the secret as this process can have descriptors for.
+/// Number of authenticated connections for which this process has file descriptors.
 fn connections_max() -> usize {
     descriptors::allowed().saturating_sub(DESCRIPTORS_KEPT + strangers_max()).max(1)
 }

@@ -1,10 +1,9 @@
-//! Programs that jobs are shipped with, by their checksums, in a folder of the state folder.
+//! Programs that jobs are shipped with, by their checksums, in a subdirectory of the state directory.
 //!
-//! They come from submitters and go to workers, off the event loop; the master never runs one. There are only so many, of
-//! so many bytes together: those go first that no live job is of and that were used longest ago.
+//! They come from submitters and are sent to workers, off the event loop; the master never runs one. Their number and
+//! total size are limited: programs without a live job are deleted, the least recently used first.
 //!
-//! Invariant: a file under the name of a checksum has that checksum, was synced, and is none of a program that is on its
-//! way.
+//! Invariant: a file named by a checksum has that checksum, was synced, and belongs to no program in transfer.
 
 use crate::api::JobOwner;
 use bytes::Bytes;
@@ -25,56 +24,56 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Bytes of a program that are read at once to be sent.
+/// Bytes of a program read at once to be sent.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// Such chunks that wait for the socket, or for the disk.
+/// Number of such chunks that wait for the socket, or for the disk.
 const CHUNKS_AHEAD: usize = 4;
 
-/// What drafts begin with; no checksum does.
+/// Prefix of drafts; no checksum starts with it.
 const DRAFT: &str = "draft-";
 
-/// How many programs a master keeps, and of how many bytes together.
+/// Limits on the number of programs that a master keeps, and on their total bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProgramLimits {
-    /// Programs.
+    /// Maximum number of programs.
     pub count_max: u32,
-    /// Their bytes.
+    /// Maximum total bytes.
     pub bytes_max: ByteCount,
 }
 
 impl ProgramLimits {
-    /// As many as a class of thirty has, twice over.
+    /// The default: twice as many as a class of thirty students uses.
     pub const USUAL: Self = Self { count_max: 64, bytes_max: ByteCount::gib(4) };
 }
 
-/// Why a program is not taken.
+/// Reason for which a program is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
-    /// It is larger than all may be together, or those of live jobs leave no room.
+    /// It is larger than the total limit, or the programs of live jobs leave no room.
     #[error(
         "there is no room for a program of {bytes} bytes: {kept} are kept, of {kept_bytes} bytes together; at most {count_max} of {bytes_max} bytes are, and those of live jobs do not go"
     )]
     NoRoom { bytes: u64, kept: usize, kept_bytes: u64, count_max: u32, bytes_max: u64 },
-    /// What came is not what was said to come.
+    /// The received content differs from the announced one.
     #[error(
         "the program that came has {bytes} bytes and checksum {sum}, and not the {said_bytes} bytes and checksum {said}"
     )]
     Other { bytes: u64, sum: ProgramSum, said_bytes: u64, said: ProgramSum },
-    /// Its token sends as many programs as it may.
+    /// Its token is sending as many programs as it may.
     #[error(
         "{most} programs are on their way with the token {token}, and no more may be: wait for one of them"
     )]
     Uploads { token: String, most: usize },
-    /// Its token sends as many bytes as it may.
+    /// Its token is sending as many bytes as it may.
     #[error(
         "programs of {bytes} bytes would be on their way with the token {token}, and {most} may be: wait for those that are"
     )]
     UploadBytes { token: String, bytes: u64, most: u64 },
-    /// It did not come to its end.
+    /// The upload broke off.
     #[error("the program did not come to its end: {why}")]
     Broken { why: String },
-    /// The disk.
+    /// The disk failed.
     #[error("the program could not be written")]
     Disk {
         #[from]
@@ -89,11 +88,11 @@ pub(super) struct Programs {
     shelf: Mutex<Shelf>,
 }
 
-/// What is kept, and what is on its way.
+/// Programs kept and in transfer.
 #[derive(Default)]
 struct Shelf {
     kept: BTreeMap<ProgramSum, KeptProgram>,
-    /// By the number of its draft, the bytes that a program is said to have, and the token that sends it.
+    /// Programs in transfer by the number of their draft: the announced bytes, and the token that sends them.
     arriving: BTreeMap<u64, (u64, String)>,
     drafts: u64,
 }
@@ -105,10 +104,10 @@ struct KeptProgram {
 }
 
 impl Programs {
-    /// Opens a folder, or makes it; what has come half goes.
+    /// Opens a directory, or creates it, and deletes half-received programs.
     ///
     /// # Errors
-    /// A folder that can be neither made nor read, or that others can change.
+    /// A directory that can be neither created nor read, or that others can change.
     pub(super) fn open(path: &Path, limits: ProgramLimits) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -138,12 +137,12 @@ impl Programs {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them.
+    /// All programs.
     pub(super) fn list(&self) -> Vec<ShippedProgram> {
         self.shelf().kept.iter().map(|(sum, kept)| ShippedProgram { sum: *sum, bytes: kept.bytes }).collect()
     }
 
-    /// Notes that a program is used. Answers whether it is here.
+    /// Notes that a program is used. Returns true if it exists here.
     pub(super) fn touch(&self, program: &ShippedProgram) -> bool {
         let now = SystemTime::now();
         let is_here = {
@@ -152,13 +151,13 @@ impl Programs {
             found.map(|kept| kept.used = now).is_some()
         };
         if is_here {
-            // For the next master; it does without if need be.
+            // For the next master, which can do without it.
             let _ = self.folder.open_own(program.sum.to_string()).and_then(|file| file.set_modified(now));
         }
         is_here
     }
 
-    /// Takes a program in. `live` are those that must not go for it.
+    /// Receives a program. Those in `live` are not deleted to make room.
     pub(super) async fn receive(
         self: &std::sync::Arc<Self>,
         said: ShippedProgram,
@@ -175,7 +174,7 @@ impl Programs {
         let heard = loop {
             match body.next().await {
                 Ok(Some(chunk)) => {
-                    // A writer that is gone says why.
+                    // A writer that is gone reports the reason.
                     if sender.send(Ok(chunk)).await.is_err() {
                         break Ok(());
                     }
@@ -229,7 +228,7 @@ impl Programs {
         if (bytes, sum) != (said.bytes, said.sum) {
             return Err(ProgramError::Other { bytes, sum, said_bytes: said.bytes, said: said.sum });
         }
-        // A job that was acknowledged finds it after a power cut.
+        // After a power failure, an acknowledged job still finds it.
         file.sync_all()?;
         self.folder.rename(draft, &self.folder, sum.to_string())?;
         self.folder.sync()?;
@@ -244,7 +243,7 @@ impl Programs {
         sent.fold(0, u64::saturating_add)
     }
 
-    /// Whether there can be room for a program: before it is sent, as who sends a long body hears no word meanwhile.
+    /// Checks for room before a program is sent, because the sender of a long body receives no response meanwhile.
     pub(super) fn fits(&self, bytes: u64, live: &BTreeSet<ProgramSum>) -> Result<(), ProgramError> {
         let ProgramLimits { count_max, bytes_max } = self.limits;
         let bytes_max = bytes_max.get();
@@ -258,8 +257,8 @@ impl Programs {
         }
     }
 
-    /// Lets those go that no live job is of, used longest ago first, until there is room for one of so many bytes. Answers
-    /// the number of its draft.
+    /// Deletes programs without a live job, the least recently used first, until there is room for one of this many
+    /// bytes. Returns the number of its draft.
     fn make_room(
         &self,
         bytes: u64,
@@ -269,7 +268,8 @@ impl Programs {
         let ProgramLimits { count_max, bytes_max } = self.limits;
         let (bytes_max, JobOwner { token, quota }) = (bytes_max.get(), owner);
         let Shelf { kept, arriving, drafts } = &mut *self.shelf();
-        // Half of all places, so that some are left to others, and no more than the jobs that the programs are for.
+        // Half of all places, so that some remain for others, and at most as many as the jobs that the programs are
+        // for.
         let most =
             (count_max as usize / 2).max(1).min(quota.jobs_max.map_or(usize::MAX, |jobs| jobs as usize));
         if most <= arriving.values().filter(|(_, sender)| sender == token).count() {
@@ -304,7 +304,7 @@ impl Programs {
         }
     }
 
-    /// A program as the body of an answer; `None` if it is not here.
+    /// A program as the body of a response; `None` if it does not exist here.
     pub(super) async fn body(self: &std::sync::Arc<Self>, sum: ProgramSum) -> io::Result<Option<Body>> {
         if !self.shelf().kept.contains_key(&sum) {
             return Ok(None);
@@ -355,7 +355,7 @@ mod tests {
         ShippedProgram { sum, bytes }
     }
 
-    /// Hands in bytes as a submitter would that says they are this program.
+    /// Sends bytes like a submitter that announces them as this program.
     fn hand_in(programs: &Programs, said: ShippedProgram, text: &str) -> Result<(), ProgramError> {
         let number = programs.make_room(said.bytes, &BTreeSet::new(), &owner("submit-ada"))?;
         let (sender, chunks) = channel(text.len() + 1);

@@ -1,10 +1,10 @@
-//! The register of jobs: a file in the state folder by which the numbers of jobs and workers go on from one master to
-//! the next, and by which a master can say what became of jobs that an earlier one had.
+//! Register of jobs: a file in the state directory. It continues the numbers of jobs and workers from one master to the
+//! next, and keeps the outcomes of jobs of earlier masters.
 //!
-//! One line of JSON for each thing noted behind its checksum, appended; written again as a whole when it has grown. Lines
-//! of masters of before have no checksum and are read all the same. Numbers are reserved in blocks
-//! that are synced to disk before the first of them is given out, so that no end of a master, however sudden, makes a
-//! number come twice. The master of a `run` keeps no register.
+//! It has one line of JSON behind its checksum for each note, appended. The file is rewritten when it has grown. Lines
+//! of old versions have no checksum and are read as well. Numbers are reserved in blocks that are synced to disk before
+//! the first of them is used, so that no number is used twice, however suddenly a master ends. The master of a `run`
+//! keeps no register.
 
 use crate::api::{FailureCode, JobFailure, JobState, JobStatus};
 use crate::plural::counted;
@@ -17,10 +17,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Numbers reserved at once; after a sudden end so many at most are left out.
+/// Number of numbers reserved at once. At most this many are skipped after a sudden end.
 const BLOCK: u32 = 100;
 
-/// Lines after which the file is written anew with what is still needed.
+/// Number of lines after which the file is rewritten.
 const LINES_MAX: usize = 10_000;
 
 /// Bytes of a checksum and the space behind it.
@@ -30,13 +30,13 @@ const SUM_BYTES: usize = 9;
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum RegisterNote<'a> {
-    /// Numbers below this one may have been given out.
+    /// Numbers below this one may have been used.
     Reserved(u32),
     /// The master has ended in order, and this is the next number.
     Rest(u32),
-    /// Numbers of workers below this one may have been given out.
+    /// Numbers of workers below this one may have been used.
     Workers(u32),
-    /// A job has come.
+    /// A job has arrived.
     Came(&'a JobStatus),
     /// A job has ended.
     Ended(&'a JobStatus),
@@ -60,23 +60,23 @@ pub(crate) struct Register {
     reserved: u32,
     next_worker: u32,
     workers_reserved: u32,
-    /// Jobs of earlier masters, as they ended.
+    /// Jobs of earlier masters, with their outcomes.
     past: BTreeMap<JobId, JobStatus>,
-    /// The last line of each job that is remembered, for writing the file anew.
+    /// Last line of each remembered job, from which the file is rewritten.
     lines: BTreeMap<JobId, Vec<u8>>,
     written: usize,
-    /// [`LINES_MAX`], but for tests.
+    /// [`LINES_MAX`], except in tests.
     lines_max: usize,
-    /// A failure has been told of.
+    /// True if a failure has been reported.
     failing: bool,
-    /// There was no file.
+    /// True if the file did not exist.
     is_new: bool,
-    /// Why it does not know of all jobs of earlier masters, in words.
+    /// Reason, in words, why it does not contain all jobs of earlier masters.
     gap: Option<String>,
 }
 
 impl Register {
-    /// Numbers from 1, written nowhere: for a master that goes with its jobs.
+    /// Creates a register in memory, with numbers from 1, for a master that keeps nothing after its end.
     pub(crate) fn in_memory() -> Self {
         Self {
             file: None,
@@ -94,8 +94,8 @@ impl Register {
         }
     }
 
-    /// Goes on where the last master with this file stopped. Jobs that it did not bring to an end are lost. At most
-    /// `jobs_max` jobs are remembered.
+    /// Continues from the file of the last master. Jobs that it did not complete are lost. At most `jobs_max` jobs are
+    /// remembered.
     ///
     /// # Errors
     /// A file that can be neither read nor written.
@@ -125,7 +125,7 @@ impl Register {
         Ok(register)
     }
 
-    /// Takes in what the file says.
+    /// Enters the content of the file.
     fn recall(&mut self, text: &[u8], path: &Path) {
         let mut damaged = 0_u32;
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -134,7 +134,7 @@ impl Register {
                 Some(RegisterLine::Rest(next)) => self.next = next,
                 Some(RegisterLine::Workers(next)) => self.next_worker = next,
                 Some(RegisterLine::Came(status)) => drop(self.past.insert(status.job, lost(*status))),
-                // Its output was open: only its own master knew how it would end.
+                // Its output was open, and only its own master knew the outcome.
                 Some(RegisterLine::Ended(status)) if !status.state.ended() => {
                     drop(self.past.insert(status.job, lost(*status)));
                 }
@@ -143,7 +143,7 @@ impl Register {
             }
         }
         if 0 < damaged {
-            // What cannot be read may have reserved numbers.
+            // An unreadable line may have reserved numbers.
             self.next = self.next.saturating_add(BLOCK);
             self.next_worker = self.next_worker.saturating_add(BLOCK);
             tracing::warn!(path = %path.display(), damaged, "lines of the register of jobs cannot be read");
@@ -157,7 +157,7 @@ impl Register {
         self.next = self.next.max(after);
     }
 
-    /// A number that no job has had.
+    /// Returns a number that no job has had.
     ///
     /// # Errors
     /// A reservation that cannot be written, or no number that is left.
@@ -170,8 +170,8 @@ impl Register {
         Ok(job)
     }
 
-    /// A number that no worker has had: inputs name workers by their numbers. If none can be reserved, the worker is
-    /// taken all the same.
+    /// Returns a number that no worker has had, because inputs name workers by their numbers. If none can be reserved,
+    /// the worker is accepted anyway.
     pub(crate) fn next_worker(&mut self) -> WorkerId {
         if self.workers_reserved <= self.next_worker {
             let below = self.next_worker.saturating_add(BLOCK);
@@ -189,8 +189,8 @@ impl Register {
         worker
     }
 
-    /// A master has been here before: where there was no file, it is gone. The history goes up to `newest`, whose number and
-    /// those before it are not given out again.
+    /// Notes that an earlier master existed, so that a missing file was lost. The archive goes up to `newest`; this
+    /// number and those before it are not used again.
     pub(crate) fn expect_earlier(&mut self, newest: Option<JobId>) {
         self.next = self.next.max(newest.map_or(0, |job| job.0.saturating_add(1)));
         self.reserved = self.reserved.max(self.next);
@@ -200,38 +200,38 @@ impl Register {
         }
     }
 
-    /// Why jobs of earlier masters may be missing here, in words; `None` if all are known.
+    /// Reason, in words, why jobs of earlier masters may be missing; `None` if all are known.
     pub(crate) fn gap(&self) -> Option<&str> {
         self.gap.as_deref()
     }
 
-    /// Whether what becomes of jobs outlives this master.
+    /// True if the register outlives this master.
     pub(crate) fn is_kept(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Whether this number was given out at some time.
+    /// True if this number has been used.
     pub(crate) fn was_given_out(&self, job: JobId) -> bool {
         0 < job.0 && job.0 < self.next
     }
 
-    /// How a job of an earlier master ended.
+    /// Outcome of a job of an earlier master.
     pub(crate) fn past(&self, job: JobId) -> Option<&JobStatus> {
         self.past.get(&job)
     }
 
-    /// All of them, oldest first.
+    /// All jobs of earlier masters, oldest first.
     pub(crate) fn past_jobs(&self) -> impl ExactSizeIterator<Item = &JobStatus> {
         self.past.values()
     }
 
-    /// A job that an earlier master had is one of this one's: it is not told of as lost.
+    /// Takes over a job of an earlier master, so that it is not reported as lost.
     pub(crate) fn came_back(&mut self, job: JobId) {
         self.past.remove(&job);
         self.next = self.next.max(job.0.saturating_add(1));
     }
 
-    /// A job has come.
+    /// Enters that a job has arrived.
     pub(crate) fn job_arrived(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
         if self.file.is_some()
             && let Some(status) = status()
@@ -240,7 +240,7 @@ impl Register {
         }
     }
 
-    /// A job has ended.
+    /// Enters that a job has ended.
     pub(crate) fn ended(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
         if self.file.is_some()
             && let Some(status) = status()
@@ -249,20 +249,20 @@ impl Register {
         }
     }
 
-    /// A job need not be remembered any more.
+    /// Forgets a job.
     pub(crate) fn forget(&mut self, job: JobId) {
         self.past.remove(&job);
         self.lines.remove(&job);
     }
 
-    /// The oldest job of an earlier master need not be remembered any more.
+    /// Forgets the oldest job of an earlier master.
     pub(crate) fn forget_oldest(&mut self) {
         if let Some((job, _)) = self.past.pop_first() {
             self.lines.remove(&job);
         }
     }
 
-    /// The master ends in order: its successor goes on with the very next number.
+    /// Closes the register as the master ends in order. The next master continues with the very next number.
     pub(crate) fn close(&mut self) {
         for note in [RegisterNote::Rest(self.next), RegisterNote::Workers(self.next_worker)] {
             let result = line(&note).and_then(|line| self.append(&line));
@@ -283,7 +283,7 @@ impl Register {
         }
     }
 
-    /// A register that cannot be written costs memories, no job.
+    /// Reports a write error. It loses history, but no job.
     fn report(&mut self, result: io::Result<()>) {
         let failed = result.err();
         if let Some(error) = failed.as_ref().filter(|_| !self.failing) {
@@ -295,7 +295,7 @@ impl Register {
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let Some((_, file)) = &mut self.file else { return Ok(()) };
         if self.failing {
-            // What was written last may lack its end.
+            // The last line may be incomplete.
             file.write_all(b"\n")?;
         }
         file.write_all(line)?;
@@ -307,7 +307,7 @@ impl Register {
         self.file.as_ref().map_or(Ok(()), |(_, file)| file.sync_data())
     }
 
-    /// Reserves a block of numbers, and begins the file anew with it.
+    /// Reserves a block of numbers, and rewrites the file with it.
     fn reserve(&mut self) -> io::Result<()> {
         let none_left = || io::Error::other("all numbers for jobs have been given out");
         let below = self.next.checked_add(BLOCK).ok_or_else(none_left)?;
@@ -325,7 +325,7 @@ impl Register {
         result
     }
 
-    /// Writes the file anew with what is needed.
+    /// Rewrites the file with the remembered lines.
     fn rewrite(&mut self) -> io::Result<()> {
         let Some((path, _)) = &self.file else { return Ok(()) };
         let path = path.clone();
@@ -342,7 +342,7 @@ impl Register {
     }
 }
 
-/// A line: the CRC-32C of the JSON as eight hexadecimal digits, a space, the JSON.
+/// Encodes a line: the CRC-32C of the JSON as eight hexadecimal digits, a space, the JSON.
 fn line(note: &RegisterNote<'_>) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(note)?;
     Ok([sum_of(&json).as_bytes(), &json, b"\n"].concat())
@@ -352,7 +352,7 @@ fn sum_of(json: &[u8]) -> String {
     format!("{:08x} ", crc32c::crc32c(json))
 }
 
-/// `None` if the line is not as it was written.
+/// Decodes a line; `None` if its checksum is wrong.
 fn read_line(line: &[u8]) -> Option<RegisterLine> {
     let json = if line.starts_with(b"{") {
         line
@@ -363,7 +363,7 @@ fn read_line(line: &[u8]) -> Option<RegisterLine> {
     serde_json::from_slice(json).ok()
 }
 
-/// What is said of a job whose master ended before it.
+/// Status of a job whose master ended before it.
 fn lost(mut status: JobStatus) -> JobStatus {
     status.state = JobState::Failed;
     status.ended_ns = None;
@@ -398,7 +398,7 @@ mod tests {
             if in_order {
                 register.close();
                 assert_eq!(Register::open(&path, 10).unwrap().next, last + 1);
-                // What was opened to look has ended suddenly.
+                // The register opened here counts as one that ended suddenly.
                 last = last.max(Register::open(&path, 10).unwrap().next - 1);
             }
         }
@@ -421,7 +421,7 @@ mod tests {
             if in_order {
                 register.close();
                 assert_eq!(Register::open(&path, 10).unwrap().next_worker, last + 1);
-                // What was opened to look has ended suddenly.
+                // The register opened here counts as one that ended suddenly.
                 last = last.max(Register::open(&path, 10).unwrap().next_worker - 1);
             }
         }
@@ -438,7 +438,7 @@ mod tests {
         }
         register.ended(|| Some(status(second, JobState::Succeeded)));
         register.forget(third);
-        // A line that was cut off by the end of power.
+        // A line cut off by a power failure.
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(b"{\"ended\":{\"sche").unwrap();
         let register = Register::open(&path, 2).unwrap();

@@ -1,4 +1,5 @@
-//! Between the wire and the core: the only file that imports both the frames and the scheduler's facts.
+//! Conversions between the wire and the core. This is the only file that imports both the frames and the scheduler's
+//! facts.
 
 use crate::api::{FailureCode, JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
@@ -12,7 +13,7 @@ use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, FetchRate, LaneOrder, LaneShare, SlotCounts};
 use gristmill_worker::segment::OutputPrint;
 
-/// The slots of a worker for the core.
+/// Converts the slots of a worker.
 pub(crate) fn slots(counts: SlotCounts) -> Slots {
     match counts {
         SlotCounts::Unified(slots) => Slots::Unified(slots),
@@ -20,28 +21,28 @@ pub(crate) fn slots(counts: SlotCounts) -> Slots {
     }
 }
 
-/// The fact behind a failure on the wire.
+/// Converts a failure.
 pub(crate) fn failure(class: FailureClass) -> Failure {
     match class {
         FailureClass::User | FailureClass::Hang => Failure::User,
-        // Whoever tries again with the same ones is refused again.
+        // A retry with the same credentials fails again.
         FailureClass::Input | FailureClass::Credentials => Failure::Input,
         FailureClass::Config => Failure::Config,
-        // A full output directory also ends the job; see `MasterState::attempt_failed`.
-        // What the engine does wrong it may do right elsewhere.
+        // A full output directory also ends the job; see `MasterState::attempt_failed`. An error of the engine may not
+        // occur elsewhere.
         FailureClass::Worker | FailureClass::Output | FailureClass::OutputGone | FailureClass::Engine => {
             Failure::Worker
         }
         FailureClass::Fetch => Failure::Fetch,
         FailureClass::Unreachable => Failure::Unreachable,
-        // Both are of no use whoever asks, and came over a way that is well.
+        // Both are unusable for every reader, and came over a working route.
         FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
         FailureClass::Lost => Failure::Lost,
     }
 }
 
-/// How fast a home gets bytes from others.
+/// Converts the rates at which a home receives bytes from others.
 pub(crate) fn rates(rates: &[FetchRate]) -> Vec<event::FetchRate> {
     let rate = |rate: &FetchRate| event::FetchRate {
         from: rate.from,
@@ -51,13 +52,13 @@ pub(crate) fn rates(rates: &[FetchRate]) -> Vec<event::FetchRate> {
     rates.iter().map(rate).collect()
 }
 
-/// The fingerprint of a map output.
+/// Converts the fingerprint of a map output.
 pub(crate) fn print(print: OutputPrint) -> Fingerprint {
     let OutputPrint { pairs, keys, frames, places } = print;
     Fingerprint { pairs, keys, frames, places }
 }
 
-/// What the core must know of a split. A split that names a worker's own file is read there and nowhere else.
+/// Converts a split. A split that names a worker's own file is read only there.
 pub(crate) fn map_spec(split: &Split) -> MapSpec {
     let mut preferred: Vec<WorkerId> = split
         .pieces
@@ -69,12 +70,12 @@ pub(crate) fn map_spec(split: &Split) -> MapSpec {
         .collect();
     preferred.sort_unstable();
     preferred.dedup();
-    // Pieces on two different workers cannot all be local; then any worker reads them over HTTP.
+    // Pieces on two different workers cannot all be local, so any worker reads them over HTTP.
     let pinned = preferred.len() == 1;
     MapSpec { bytes: Bytes(split.bytes()), preferred, pinned }
 }
 
-/// The job for the core, but for its pool, whose number only the master knows.
+/// Converts a job, without its pool, whose number only the master knows.
 pub(crate) fn job_spec(submission: &Submission, now: Time) -> JobSpec {
     let maps = submission.splits.iter().map(map_spec).collect();
     let exact = submission.exact.as_ref().map(|work| Exact {
@@ -93,7 +94,7 @@ pub(crate) fn job_spec(submission: &Submission, now: Time) -> JobSpec {
     }
 }
 
-/// The order of lanes for workers.
+/// Converts the order of lanes.
 pub(crate) fn lane_order(order: &ShuffleOrder) -> LaneOrder {
     let share = |share: Share| match share {
         Share::All => LaneShare::All,
@@ -108,7 +109,7 @@ pub(crate) fn lane_order(order: &ShuffleOrder) -> LaneOrder {
     }
 }
 
-/// The failure that clients see, without its detail; `None` for an outcome that is none.
+/// Converts an outcome to the failure that clients see, without its detail; `None` for a success.
 pub(crate) fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId>)> {
     let Outcome::Failed { cause } = outcome else { return None };
     let (code, task) = match cause {
@@ -132,8 +133,8 @@ pub(crate) fn job_failure(outcome: Outcome) -> Option<(JobFailure, Option<TaskId
     Some((JobFailure { code, message: outcome.to_string(), detail: None }, task))
 }
 
-/// Says what the core does not know, which has fewer classes: what it was that failed again and again. `stored` is true if
-/// its input is in a store.
+/// Adds the repeated cause of a failure, because the core has fewer classes. `stored` is true if the job's input is in
+/// a store.
 pub(crate) fn refine(failure: &mut JobFailure, class: Option<FailureClass>, stored: bool) {
     let (code, message) = match (&failure.code, class) {
         (FailureCode::Unreachable, _) if stored => {

@@ -1,4 +1,4 @@
-//! The connection of one worker: greeted, heard batch by batch, written to, until it is gone.
+//! The connection of one worker, from its handshake to its end: frames are read batch by batch, and written.
 
 use super::input::{MasterHandle, MasterInput};
 use super::{BATCH_MAX, HEARTBEAT, address};
@@ -17,26 +17,26 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// What a worker that is given up was told last may take so long to go out.
+/// Time limit for sending the last frames to a lost worker.
 const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a worker may take to close its end once the master has closed its own. Until then its host may still have
-/// to be sent what got lost on the way, several times.
+/// Time for a worker to close its end after the master has closed its own. Until then its host may have to receive lost
+/// packets again, several times.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to introduce itself.
+/// Time limit for the handshake of a connection.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Batches of frames of one worker that wait to be entered and settled.
+/// Number of batches of frames of one worker that wait to be entered and settled.
 const BATCHES_AHEAD: usize = 2;
 
-/// Bytes of frames to one worker that are written in one go.
+/// Bytes of frames to one worker written at once.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
 
-/// A worker's token is looked at anew this often, and whenever one is revoked.
+/// Interval at which a worker's token is checked again. It is also checked whenever a token is revoked.
 const TOKEN_CHECK_PAUSE: Duration = Duration::from_secs(1);
 
-/// Greets a worker on a fresh connection and carries its frames until it is gone.
+/// Performs the handshake with a worker on a new connection and carries its frames until it is gone.
 pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let (reader, mut writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
@@ -45,7 +45,7 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
     };
-    // It may have been revoked since the gate let the connection pass.
+    // It may have been revoked since the gate admitted the connection.
     if handle.tokens.find(&key.0).is_none() {
         refuse(&mut writer, "its token holds no more").await;
         return;
@@ -56,9 +56,9 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
     let goodbye = carry_frames(&handle, admitted, &key, &mut reader, &mut writing).await;
     let (worker, connection) = admitted;
     let _ = handle.inputs.send(MasterInput::Gone { worker, connection, goodbye });
-    // Frames that are queued, such as the order to end, still go out, and may be on their way for long; the handle is held
-    // until then. What the worker says meanwhile is read and dropped: over bytes that nobody has read, or that come later, the
-    // system closes with a reset, and throws away what the worker has not got yet.
+    // Queued frames, such as the order to exit, are still sent, and may be in flight for long; the handle is held until
+    // then. Incoming frames are read and dropped meanwhile. If unread bytes were left, or came later, the system would
+    // reset the connection and discard what the worker has not yet received.
     let heard_out = async { while let Ok(Some(_)) = reader.next::<WorkerFrame>().await {} };
     let written = async {
         if !writing.is_finished() {
@@ -68,7 +68,7 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
     tokio::join!(written, async { tokio::time::timeout(CLOSE_PATIENCE, heard_out).await.ok() });
 }
 
-/// Lets a worker join, or tells it why not. Answers its number and that of the connection.
+/// Admits a worker, or sends it the reason for its rejection. Returns its number and that of the connection.
 async fn admit(
     handle: &MasterHandle,
     mut hello: Hello,
@@ -105,8 +105,8 @@ async fn refuse(writer: &mut (impl AsyncWrite + Unpin), reason: &str) {
     let _ = write_frame(writer, &MasterFrame::Refused { reason: clean::message(reason) }).await;
 }
 
-/// Carries the frames of a worker to the master's loop until one of both ends, or its token does. Answers whether the
-/// worker has said goodbye.
+/// Carries the frames of a worker to the master's loop until one side or the token ends. Returns true if the worker has
+/// said goodbye.
 async fn carry_frames(
     handle: &MasterHandle,
     (worker, connection): (WorkerId, u64),
@@ -118,22 +118,22 @@ async fn carry_frames(
     let mut goodbye = false;
     let mut shutdown = handle.shutdown.subscribe();
     let mut changed = handle.tokens.changes();
-    // It may have ceased to hold since the gate let it pass.
+    // It may have been revoked since the gate admitted it.
     changed.mark_changed();
     let mut check = tokio::time::interval(TOKEN_CHECK_PAUSE);
     loop {
         let next = async {
-            // Nothing more is read of a worker that speaks faster than it can be heard. The turn comes first: what has been
-            // read would be lost if this were dropped while it waits.
+            // A worker that sends faster than the loop enters is not read further. The turn is acquired first: data
+            // already read would be lost if this future were dropped while it waits.
             let turn = Arc::clone(&turns).acquire_owned().await;
             (reader.next().await, turn)
         };
         let (first, turn) = tokio::select! {
             next = next => next,
-            // The worker is lost, or takes nothing: it may never close its end.
+            // The worker is lost, or reads nothing: it may never close its end.
             _ = &mut *writing => return goodbye,
             _ = shutdown.wait_for(Option::is_some) => return goodbye,
-            // It was revoked, or the time of grace for tokens of its generation is over.
+            // It was revoked, or the grace period of its generation is over.
             () = token_to_be_checked(&mut changed, &mut check) => match handle.tokens.find(&key.0) {
                 Some(_) => continue,
                 None => {
@@ -164,7 +164,7 @@ async fn carry_frames(
     }
 }
 
-/// Waits until a token is to be looked at anew.
+/// Waits until a token is to be checked again.
 async fn token_to_be_checked(changed: &mut watch::Receiver<()>, check: &mut tokio::time::Interval) {
     tokio::select! {
         _ = changed.changed() => {}
@@ -172,8 +172,8 @@ async fn token_to_be_checked(changed: &mut watch::Receiver<()>, check: &mut toki
     }
 }
 
-/// Writes frames until the master has dropped the worker, several at once when they queue up; then the connection
-/// ends, so that the worker notices. One that takes nothing any more cannot keep it open.
+/// Writes frames until the master has dropped the worker, several at once if they queue up. Then the connection is
+/// closed, so that the worker notices. A worker that reads nothing cannot keep it open.
 async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut UnboundedReceiver<Vec<u8>>) {
     while let Some(mut batch) = frames.recv().await {
         while batch.len() < WRITE_BATCH_BYTES

@@ -1,4 +1,4 @@
-//! The connection of a worker, between a stream in memory and a loop that does not hear.
+//! Tests of a worker's connection, between a stream in memory and a loop that does not receive.
 
 use super::*;
 use crate::master::input::Ending;
@@ -27,7 +27,7 @@ fn hello() -> WorkerFrame {
     })
 }
 
-/// A worker that has joined, and what its master's loop has of it.
+/// A worker that has joined, and the frames its master's loop has received.
 struct Joined {
     worker: DuplexStream,
     fed: UnboundedReceiver<MasterInput>,
@@ -78,7 +78,7 @@ async fn join() -> Joined {
     Joined { worker, fed, frames, shutdown, attended, _all_left }
 }
 
-// Time stands still until nobody has anything to do: then the worker waits to be heard.
+// Time advances only when all tasks are idle: then the worker waits to be read.
 #[tokio::test(start_paused = true)]
 async fn worker_that_says_more_than_is_heard_has_to_wait() {
     let Joined { mut worker, mut fed, frames: _frames, .. } = join().await;
@@ -120,7 +120,7 @@ async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_i
         shutdown.send_replace(Some(Ending::Abandons));
         drop(frames);
         let begun = tokio::time::Instant::now();
-        // What it goes on to say is no reason to hang up, and nothing that is left unread.
+        // Neither further frames of the worker nor unread bytes must break the connection.
         for _ in 0..10_000 {
             let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };
             write_frame(&mut worker, &WorkerFrame::CommitRequest { attempt }).await.unwrap();
@@ -149,7 +149,7 @@ async fn connection_stays_until_the_worker_closes_its_end_though_the_last_word_w
     worker.read_to_end(&mut heard).await.unwrap();
     assert!(heard == last_word, "it heard {heard:?}");
     shutdown.send_replace(Some(Ending::Abandons));
-    // On a real way the word may still be sent again now, and must not be thrown away for what is left unread.
+    // On a real network the frame may be resent now, and must not be discarded because of unread bytes.
     for _ in 0..10_000 {
         let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };
         write_frame(&mut worker, &WorkerFrame::CommitRequest { attempt }).await.unwrap();

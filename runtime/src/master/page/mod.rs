@@ -1,16 +1,17 @@
-//! The live page: its files, which hold no data and are open to everybody, and the codes with which a browser is let in.
+//! The live page: its files, which hold no data and are public, and the codes that admit a browser.
 //!
-//! What the page shows it asks for like any client, with a token of the role `view`. A browser gets that token for a
-//! code that works once: the link with the code may stay in a terminal or a history without opening anything. The
-//! token is kept by the page's script alone. It is no cookie: browsers show those to every port of a machine, also to
-//! another user's, and send them along with requests of other pages.
+//! The page requests its data like any client, with a token of the role `view`. A browser gets that token for a code
+//! that works once, so a link with a used code can stay in a terminal or a history without opening anything. The token
+//! is kept only in the page's script. It is not a cookie: browsers send cookies to every port of a machine, including
+//! those of other users, and with requests of other pages.
 //!
-//! The one thing that the page can change is that a job is cancelled, and only if its code was asked for, by somebody
-//! with a token of the role `submit`, for such a token. The page never asks for more than its code gives.
+//! The only change that the page can make is to cancel a job. That requires a code that was requested for a token of
+//! the role `submit`, by the holder of a token of that role. The page never requests more than its code grants.
 //!
-//! Before each request with the token the page lets the server prove that it knows it, as our other clients do
-//! (`/prove`): whoever takes the port of a master that has ended learns nothing. Browsers give a page the means for it on
-//! loopback and over TLS; over plain HTTP between machines, which is refused unless asked for, the token is sent without.
+//! Before each request with the token, the page has the server prove that it knows the token (`/prove`), as other
+//! clients do. A process that takes over the port of an ended master learns nothing. Browsers give a page the means for
+//! the proof on loopback and over TLS. Over plain HTTP between machines, which requires an explicit option, the token
+//! is sent without proof.
 
 use super::tokens::{Tokens, TokensError};
 use crate::role::Role;
@@ -22,29 +23,30 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a code waits to be used.
+/// Lifetime of an unused code.
 const CODE_TIME: Duration = Duration::from_secs(600);
-/// Codes that wait at once; then the oldest of the token that asked for the most gives way.
+/// Maximum number of unused codes. Beyond that, the oldest code of the token with the most codes is dropped.
 const CODES_MAX: usize = 64;
 
-/// The route to which a page sends its code.
+/// Route to which a page sends its code.
 pub(super) const ENTER_PATH: &str = "/page/enter";
 
-/// Scripts, styles and data of ours only, in no frame, and nothing that a name of a job could add.
+/// Allows only scripts, styles and data of this server, forbids frames, and blocks anything injected by the name of a
+/// job.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 const CONTENT_SECURITY_POLICY: HeaderName = HeaderName::from_static("content-security-policy");
 
-/// The files of the page: path, type, content.
+/// Files of the page: path, type, content.
 const FILES: [(&str, HeaderValue, &str); 3] = [
     ("/", HeaderValue::from_static("text/html; charset=utf-8"), include_str!("page.html")),
     ("/page.css", HeaderValue::from_static("text/css; charset=utf-8"), include_str!("page.css")),
     ("/page.js", HeaderValue::from_static("text/javascript; charset=utf-8"), include_str!("page.js")),
 ];
 
-/// Whether everybody may ask for this.
+/// True if the request is public.
 pub(super) fn is_open(method: &Method, path: &str) -> bool {
     match *method {
         Method::GET => FILES.iter().any(|(known, ..)| *known == path),
@@ -53,7 +55,7 @@ pub(super) fn is_open(method: &Method, path: &str) -> bool {
     }
 }
 
-/// The file of this path.
+/// File at this path.
 pub(super) fn file(path: &str) -> Option<Response<Body>> {
     let (_, kind, content) = FILES.into_iter().find(|(known, ..)| *known == path)?;
     let mut response = answer::bytes(StatusCode::OK, content);
@@ -62,31 +64,31 @@ pub(super) fn file(path: &str) -> Option<Response<Body>> {
     Some(response)
 }
 
-/// A code and what it opens.
+/// A code and what it grants.
 struct WaitingCode {
     code: Secret,
-    /// The name of the token that asked for it.
+    /// Name of the token that requested it.
     key: String,
     role: Role,
     until: Instant,
 }
 
-/// Codes that were given out and not used yet.
+/// Unused codes.
 #[derive(Default)]
 pub(super) struct PageCodes(Mutex<Vec<WaitingCode>>);
 
 impl PageCodes {
-    /// A code for whoever shows the token of this name, which may do what this role may: the code, and what it opens, end
-    /// with that token.
+    /// Creates a code for the holder of the token `key`, with the rights of `role`. The code, and the token it gives,
+    /// end with that token.
     ///
     /// # Errors
-    /// A system that gives no random numbers.
+    /// A system that provides no random numbers.
     pub(super) fn give(&self, key: &str, role: Role, now: Instant) -> Result<Secret, SecretError> {
         let code = Secret::generate()?;
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|waiting| now < waiting.until);
         if CODES_MAX <= codes.len() {
-            // So that nobody's codes are pushed out by somebody else who asks again and again.
+            // A token that requests many codes must not push out the codes of others.
             let asked = |at: &WaitingCode| codes.iter().filter(|other| other.key == at.key).count();
             let oldest = (0..codes.len()).rev().max_by_key(|&index| asked(&codes[index]));
             codes.remove(oldest.unwrap_or_default());
@@ -95,7 +97,7 @@ impl PageCodes {
         Ok(code)
     }
 
-    /// The token for a code, which is used up; `None` if there is no such code.
+    /// Returns the token for a code, which is used up; `None` if there is no such code.
     pub(super) fn take(
         &self,
         code: &str,

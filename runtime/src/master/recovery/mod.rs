@@ -1,10 +1,10 @@
-//! The journal of a standing master, from which it comes back: written before anybody is told of what it holds, and read
-//! by the next master of the state folder.
+//! Recovery journal of a running master. Each entry is written before its effects are visible outside, and the next
+//! master of the state directory reads it.
 //!
-//! It holds what every journal does, facts and orders, and beside it what the facts do not hold: submissions, workers,
-//! and what these have said. Keys of jobs are in it: it is for nobody but this user.
-//! When it has grown it is begun anew with what stands then, in one step: there is always the old file or the new one.
-//! Not here: what a line does to the state (`state::relive`), and what stands (`state::compact`).
+//! It holds the content of every journal, facts and orders, and also what the facts do not hold: submissions, workers,
+//! and their frames. It contains keys of jobs and is readable only by this user. When it has grown, it is replaced by
+//! the current state in one step, so that either the old or the new file exists. The effect of each line is in
+//! `state::relive`, and the current state in `state::compact`.
 
 mod read;
 mod record;
@@ -23,50 +23,50 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file is begun anew when it has grown by so many bytes, or by what it had then if that was more.
+/// Growth in bytes after which the file is compacted. A file that was larger at the last compaction must double.
 const COMPACT_AFTER_BYTES: u64 = 64 << 20;
 
-/// Writes it.
+/// Writer of the recovery file.
 pub(super) struct RecoveryJournal {
     path: PathBuf,
     lines: RecoveryLines<File>,
-    /// Bytes that it had when it was begun anew.
+    /// Bytes of the file after the last compaction.
     begun_with: u64,
-    /// [`COMPACT_AFTER_BYTES`], but for tests.
+    /// [`COMPACT_AFTER_BYTES`], except in tests.
     compact_after: u64,
-    /// Durable, but for tests.
+    /// Durable, except in tests.
     promise: Promise,
 }
 
-/// Appends lines of it.
+/// Appends lines to the file.
 pub(super) struct RecoveryLines<W: Write>(CheckedWriter<W>);
 
 impl<W: Write> RecoveryLines<W> {
-    /// Appends what every journal holds.
+    /// Appends a record of the kind that every journal holds.
     pub(super) fn facts(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.0.line(FACTS, line)
     }
 
-    /// Hands it to the system.
+    /// Writes the buffer to the operating system.
     pub(super) fn write_out(&mut self) -> io::Result<()> {
         self.0.write_out()
     }
 
-    /// Appends what only this one holds.
+    /// Appends a note that only this journal holds.
     pub(super) fn beside(&mut self, note: &RecoveryNote<'_>) -> io::Result<()> {
         self.0.line(BESIDE, note)
     }
 }
 
 impl RecoveryJournal {
-    /// Begins anew.
+    /// Creates a new file.
     pub(super) fn begin(path: PathBuf, header: &JournalHeader) -> io::Result<Self> {
         let mut lines = CheckedWriter::create(&path)?;
         lines.line(HEADER, header)?;
         Ok(Self::of(path, lines))
     }
 
-    /// Goes on behind what was recalled.
+    /// Continues behind the recalled lines.
     pub(super) fn go_on(path: PathBuf, length: u64) -> io::Result<Self> {
         let lines = CheckedWriter::go_on(&path, length)?;
         Ok(Self::of(path, lines))
@@ -87,7 +87,7 @@ impl RecoveryJournal {
         &mut self.lines
     }
 
-    /// Bytes that the system does not have.
+    /// Number of bytes not yet written to the operating system.
     pub(super) fn waiting(&self) -> usize {
         self.lines.0.waiting()
     }
@@ -97,20 +97,20 @@ impl RecoveryJournal {
         self.lines.0.file()
     }
 
-    /// Hands what was appended to the system: from now on it outlives this process.
+    /// Writes the appended lines to the operating system, so that they survive this process.
     pub(super) fn write_out(&mut self) -> io::Result<()> {
         self.lines.0.write_out()
     }
 
-    /// Whether it is worth while to begin it anew.
+    /// True if the file has grown enough to be compacted.
     pub(super) fn has_grown(&self) -> bool {
         self.begun_with + self.compact_after.max(self.begun_with) <= self.lines.0.length()
     }
 
-    /// Begins it anew with these lines, whole or not at all.
+    /// Replaces the file by these lines, as a whole or not at all.
     ///
     /// # Errors
-    /// What the file system says; then the old file stands, and is worth while to begin anew when it has grown again.
+    /// An error of the file system. The old file is kept then, and compacted when it has grown again.
     pub(super) fn begin_anew(
         &mut self,
         header: &JournalHeader,
@@ -129,7 +129,7 @@ impl RecoveryJournal {
             io::Result::Ok(())
         });
         let Some((file, length)) = written else { return replaced };
-        // It may stand there although not all went well.
+        // The new file may be in place although an error was returned.
         let stands =
             fs::metadata(&self.path).is_ok_and(|there| file.metadata().is_ok_and(|it| same(&there, &it)));
         if stands {
@@ -139,13 +139,13 @@ impl RecoveryJournal {
         if stands { Ok(()) } else { replaced }
     }
 
-    /// Begun anew when it has grown by so many bytes; what power takes is lost then.
+    /// Compacts after growth by this many bytes, without protection against a power failure.
     #[cfg(test)]
     pub(super) fn compact_after(self, bytes: u64) -> Self {
         Self { compact_after: bytes, promise: Promise::Plain, ..self }
     }
 
-    /// It lacks something: nobody must come back from it.
+    /// Deletes the file because it is incomplete: no master may recover from it.
     pub(super) fn give_up(self) {
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::error!(path = %self.path.display(), %error, "remove this file before a master is started here");
@@ -166,7 +166,7 @@ fn same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// One line of it.
+/// A line of the file.
 pub(super) enum RecoveryLine {
     Facts(JournalRecord),
     Beside(RecoveryRecord),

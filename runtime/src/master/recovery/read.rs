@@ -1,4 +1,4 @@
-//! Reads what an earlier master of the state folder has written down.
+//! Reader of the recovery file of an earlier master of the state directory.
 
 use super::RecoveryLine;
 use super::record::{BESIDE, FACTS, HEADER};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// Why a master cannot come back from its journal.
+/// Error for which a master cannot recover from its journal.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
@@ -19,25 +19,25 @@ pub enum RecallError {
         #[source]
         source: io::Error,
     },
-    /// A line that is not as it was written.
+    /// A damaged line.
     #[error(transparent)]
     Read { source: CheckedReadError },
-    /// A line that means nothing to this program.
+    /// A line that is invalid for this program.
     #[error("the line that ends at byte {offset} cannot be understood: {reason}")]
     Line {
-        /// Where it ends.
+        /// Offset of its end.
         offset: u64,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
-    /// The orders that follow from the facts are others than those that were given.
+    /// The facts lead to other orders than those recorded.
     #[error(
         "the facts that end at byte {offset} now lead to other orders than those that were given: {what}"
     )]
     Differs {
-        /// Where the line ends.
+        /// Offset of the end of the line.
         offset: u64,
-        /// The first that differs.
+        /// The first order that differs.
         what: String,
     },
 }
@@ -48,7 +48,7 @@ pub(in crate::master) struct Recalled {
     pub(in crate::master) header: JournalHeader,
 }
 
-/// Opens a journal and reads its header. `None` if there is none, or nothing but the beginning of its first line.
+/// Opens a journal and reads its header. `None` if the file does not exist, or ends within its first line.
 pub(in crate::master) fn recall(path: &Path) -> Result<Option<Recalled>, RecallError> {
     let mut lines = match CheckedReader::open(path) {
         Ok(lines) => lines,
@@ -90,7 +90,7 @@ impl Recalled {
         self.lines.offset()
     }
 
-    /// Bytes of a last line without its end; known after the end.
+    /// Bytes of an incomplete last line; known after the end.
     pub(in crate::master) fn torn(&self) -> u64 {
         self.lines.torn()
     }

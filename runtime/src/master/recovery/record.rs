@@ -1,6 +1,6 @@
-//! What a master writes down beside facts and orders, to come back from: what the facts do not hold.
+//! Notes that a master writes in addition to facts and orders, for recovery.
 //!
-//! Frames and introductions of workers stand in the encoding of the wire: only a master of the same build reads them.
+//! Frames and handshakes of workers are in the encoding of the wire, so only a master of the same build reads them.
 
 use crate::api::Submission;
 use crate::journal::Encoded;
@@ -8,21 +8,21 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use serde::{Deserialize, Serialize};
 
-/// The letters of lines: the header, what every journal holds, and what only this one does.
+/// Letters of the kinds of lines: the header, records of every journal, and notes of this one.
 pub(super) const HEADER: u8 = b'h';
 pub(super) const FACTS: u8 = b'j';
 pub(super) const BESIDE: u8 = b'r';
 
-/// A line, as it is written.
+/// A note, as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::master) enum RecoveryNote<'a> {
-    /// A master of this generation begins here.
+    /// A master of this generation starts here.
     Began {
         generation: u64,
         at: Time,
     },
-    /// A job has been taken; its arrival is a fact of the next instant.
+    /// A job has been accepted; its arrival is a fact of the next instant.
     Submitted {
         at: Time,
         job: JobId,
@@ -34,13 +34,13 @@ pub(in crate::master) enum RecoveryNote<'a> {
         worker: WorkerId,
         hello: Encoded,
     },
-    /// A worker has said something that counts.
+    /// A worker has sent a numbered frame.
     Said {
         at: Time,
         worker: WorkerId,
         frame: Encoded,
     },
-    /// Facts of one moment and the orders that followed.
+    /// Facts of one instant and the orders that followed.
     Instant {
         at: Time,
         facts: Encoded,
@@ -62,13 +62,12 @@ pub(in crate::master) enum RecoveryNote<'a> {
     ClientLost {
         job: JobId,
     },
-    /// The client of a job is away since then, or is back.
+    /// The client of a job is disconnected since then, or is back.
     ClientAway {
         job: JobId,
         since: Option<Time>,
     },
-    /// What stands when the file is begun anew, beside the core: what is known of all workers together, of one of
-    /// them, and of a job.
+    /// State at a compaction apart from the core: common to all workers, of one worker, or of a job.
     Standing {
         at: Time,
         state: Encoded,
@@ -83,7 +82,7 @@ pub(in crate::master) enum RecoveryNote<'a> {
     },
 }
 
-/// A line, as it is read.
+/// A note, as it is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::master) enum RecoveryRecord {

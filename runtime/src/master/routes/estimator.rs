@@ -1,6 +1,6 @@
-//! What the estimator has learned: told, and put back, so that experiments on one master can begin alike.
+//! Routes that read and replace the estimator's memory, so that experiments on one master can start alike.
 //!
-//! Not here: keeping it over restarts (`master::history`).
+//! Its storage over restarts is in `master::history`.
 
 use super::{Answered, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::EstimatorMemory;
@@ -8,7 +8,7 @@ use crate::master::input::{MasterHandle, MasterInput};
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 
-/// Longest memory that is taken, bytes: a thousand names of ordinary length take a fifth of it.
+/// Longest memory accepted, bytes. A thousand names of ordinary length take a fifth of it.
 const MEMORY_BYTES_MAX: usize = 1 << 20;
 
 pub(super) async fn memory(handle: &MasterHandle) -> Answered {

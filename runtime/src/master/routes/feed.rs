@@ -1,4 +1,4 @@
-//! What changes, told to whoever looks on: a line several times a second.
+//! Feed of changes for viewers: a line several times a second.
 
 use super::super::input::MasterHandle;
 use super::super::state::FeedCursor;
@@ -8,15 +8,15 @@ use gristmill_worker::http::{Body, ShownKey, stream};
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
-/// Lines are this far apart.
+/// Interval of lines.
 const LINE_PAUSE: Duration = Duration::from_millis(250);
 
-/// Somebody who takes nothing for so long has gone.
+/// A reader that takes nothing for this long is gone.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An endless answer. It breaks off when the token that opened it holds no more, or the master ends.
+/// Streams changes without end. The stream breaks off when its token becomes invalid, or the master ends.
 pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
-    // A reader that is slower than the lines gets fewer, with all that has changed.
+    // A reader that is slower than the lines gets fewer, which together contain all changes.
     let (sender, body) = stream(1);
     tokio::spawn(async move {
         let mut cursor = FeedCursor::default();

@@ -1,4 +1,4 @@
-//! Jobs are submitted and followed: answers of one line of status for each change.
+//! Submission and following of jobs. The response has one line of status for each change.
 
 use super::super::address;
 use super::super::input::{Ending, Lease, MasterHandle, MasterInput};
@@ -17,16 +17,16 @@ use hyper::{Request, Response, StatusCode};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// Status lines of a job are at least this far apart, unless it has ended.
+/// Minimum interval of the status lines of a job, unless it has ended.
 const LINE_PAUSE: Duration = Duration::from_millis(50);
 
-/// A line goes out at least this often.
+/// Maximum interval of lines.
 const KEEPALIVE: Duration = Duration::from_millis(500);
 
-/// Lines of status are sent together up to about this size, bytes.
+/// Approximate size up to which lines of status are sent together, bytes.
 const LINES_BYTES: usize = 64 << 10;
 
-/// Submissions from this length on are read on another thread.
+/// Length from which on submissions are parsed on another thread.
 const PARSED_INLINE_BYTES_MAX: usize = 256 << 10;
 
 pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> Answered {
@@ -51,13 +51,13 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     Ok(lines(handle, job, changes, lease, key))
 }
 
-/// The output of a detached job is this master's to close, so a claim in a store gets its name, which also shows that it can
-/// reach the store. Off the thread that drives the workers: a store may be slow.
+/// Writes this master's name to the claim in a store: the master closes the output of a detached job. This also shows
+/// that it can reach the store. Runs off the thread that drives the workers, because a store may be slow.
 async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Submission, RouteRefusal> {
     if submission.attached || !is_url(&submission.output.to_text()) {
         return Ok(submission);
     }
-    // Of a job that is here already it may be closed by now.
+    // The output of a job that exists here already may be closed by now.
     let key = submission.permit_key.parse().ok();
     if handle.query(move |state, _| key.is_some_and(|key| state.has_key(&key))).await == Some(true) {
         return Ok(submission);
@@ -74,7 +74,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
     })
 }
 
-/// Whoever submitted a job has lost the way to this master, or to the one before it, and follows the job again.
+/// Handles a submitter that lost its connection to this master, or to its predecessor, and follows its job again.
 pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> Answered {
     let key = key_of(&request);
     let attended: JobAttended = parsed(&body(&handle, shown(request), BODY_BYTES_MAX).await?)?;
@@ -89,7 +89,7 @@ pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> 
     Ok(lines(handle, job, changes, lease, key))
 }
 
-/// Reads a submission, off the thread that drives the workers if it is long.
+/// Parses a submission, off the thread that drives the workers if it is long.
 async fn parse(body: Bytes) -> Result<Submission, RouteRefusal> {
     let short = body.len() < PARSED_INLINE_BYTES_MAX;
     let read = move || codec::decode_json(&body, SUBMISSION_BYTES_MAX);
@@ -108,8 +108,8 @@ pub(super) async fn watch_job(handle: MasterHandle, job: &str, key: ShownKey) ->
     Ok(lines(handle, job, changes, None, key))
 }
 
-/// An endless answer: a line of status for each change, the last one with the ended state, or for whoever closes the
-/// output with the state `publishing`. It breaks off when the token that opened it holds no more.
+/// Streams a line of status for each change. The last one has the ended state, or the state `publishing` for the client
+/// that closes the output. The stream breaks off when its token becomes invalid.
 fn lines(
     handle: MasterHandle,
     job: JobId,
@@ -118,7 +118,7 @@ fn lines(
     key: ShownKey,
 ) -> Response<Body> {
     let (sender, body) = stream(1);
-    // Whoever submitted the job attached closes its output.
+    // The client that submitted the job attached closes its output.
     let closes = lease.is_some();
     tokio::spawn(async move {
         while handle.tokens.find(&key.0).is_some() {
@@ -126,7 +126,8 @@ fn lines(
             let status =
                 handle.query(move |state, now| state.followed_status(now, job, closes)).await.flatten();
             let Some(status) = status else {
-                // The answer of a master that another comes in the place of has no end, and its client looks for that one.
+                // If another master follows this one, the stream has no regular end, and its client looks for that
+                // master.
                 if *handle.shutdown.borrow() != Some(Ending::Keeps) {
                     let _ = sender.finish().await;
                 }
@@ -134,7 +135,7 @@ fn lines(
             };
             let publishes = closes && status.state == JobState::Publishing;
             let ended = status.state.ended();
-            // Short lines go together: whoever follows wakes once for them.
+            // Short lines are sent together, so that the reader wakes once for them.
             let mut lines = Vec::new();
             for line in WatchLine::of(status) {
                 if serde_json::to_writer(&mut lines, &line).is_err() {
@@ -151,7 +152,7 @@ fn lines(
             }
             if ended || publishes {
                 if closes && !await_closed(&handle, job, &key, &sender).await {
-                    // The lease goes, and tells.
+                    // Dropping the lease notifies the loop.
                     return;
                 }
                 if let Some(lease) = &mut lease {
@@ -161,22 +162,22 @@ fn lines(
                 return;
             }
             let due = tokio::time::Instant::now() + LINE_PAUSE;
-            // A change is told after a pause, except for the end, which must not wait.
+            // A change is sent after a pause, but the end is sent at once.
             let notified = async {
                 if changes.changed().await.is_err() || *changes.borrow_and_update() {
                     return;
                 }
                 let _ = tokio::time::timeout_at(due, changes.wait_for(|ended| *ended)).await;
             };
-            // Writing even without a change is how a client that is gone shows.
+            // A write without a change detects a client that is gone.
             let _ = tokio::time::timeout(KEEPALIVE, notified).await;
         }
     });
     answer::with_body(StatusCode::OK, body)
 }
 
-/// Waits until the client that follows a job has closed its output; `false` if it is gone before, or its token holds no
-/// more.
+/// Waits until the client that follows a job has closed its output. Returns false if it is gone before, or its token
+/// becomes invalid.
 async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender: &BodySender) -> bool {
     let closed = handle.query(move |state, _| state.output_closed(job)).await.flatten();
     let Some(mut closed) = closed else { return false };
@@ -185,7 +186,7 @@ async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender:
         if let Ok(done) = done.map(|done| done.is_ok()) {
             return done;
         }
-        // An empty line, which shows whether somebody is there.
+        // An empty line detects a client that is gone.
         if sender.send(Bytes::from_static(b"\n")).await.is_err() {
             return false;
         }

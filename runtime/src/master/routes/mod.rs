@@ -1,42 +1,42 @@
-//! The master's routes: `/api/v1` for clients, one upgrade for workers. The gate in front has already checked
-//! who asks.
+//! The master's routes: `/api/v1` for clients, and one upgrade for workers. The gate in front has already authenticated
+//! the caller.
 //!
-//! | route | what |
+//! | route | description |
 //! |---|---|
 //! | `GET /api/v1/status` | the master and its workers |
-//! | `POST /api/v1/jobs` | submit; answers lines of status until the job ends |
-//! | `POST /api/v1/attend` | the client that submitted a job has found the master again; answers likewise |
+//! | `POST /api/v1/jobs` | submit a job; streams lines of status until the job ends |
+//! | `POST /api/v1/attend` | reconnect as the client that submitted a job; streams lines of status |
 //! | `GET /api/v1/programs` | programs that jobs were shipped with |
-//! | `GET /api/v1/programs/SUM/BYTES` | whether one is here, or may be sent |
-//! | `PUT /api/v1/programs/SUM/BYTES` | take one |
-//! | `GET /worker/programs/SUM` | one, for a worker |
-//! | `GET /api/v1/cluster` | the master and its workers, with what lists their files |
+//! | `GET /api/v1/programs/SUM/BYTES` | report if a program exists, or may be sent |
+//! | `PUT /api/v1/programs/SUM/BYTES` | upload a program |
+//! | `GET /worker/programs/SUM` | download a program, for a worker |
+//! | `GET /api/v1/cluster` | the master and its workers, with the keys that list their files |
 //! | `GET /api/v1/jobs` | all jobs |
 //! | `GET /api/v1/jobs/JOB` | one job |
 //! | `GET /api/v1/jobs/JOB/watch` | lines of status until the job ends |
 //! | `GET /api/v1/jobs/JOB/trace` | attempts and transfers |
-//! | `GET /api/v1/jobs/JOB/logs` | what user code wrote |
-//! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that ran where and when it did |
-//! | `GET /api/v1/turns` | who would get slots next by the policy, and why |
-//! | `POST /api/v1/jobs/JOB/cancel` | stop it: the token that submitted it, or an admin's |
-//! | `POST /api/v1/jobs/JOB/closed` | the client that follows it has closed its output |
-//! | `POST /api/v1/workers/ended` | a worker process has ended |
-//! | `POST /api/v1/workers/WORKER/drain` | it leaves once it has ended what it runs and others have what they lack of it |
-//! | `PUT /api/v1/policy` | others decide from now on; answers the status |
-//! | `GET /api/v1/estimator` | what the estimator has learned |
-//! | `PUT /api/v1/estimator` | it knows that from now on and nothing else; answers it |
-//! | `GET /api/v1/tokens` | tokens that were made, used or revoked |
-//! | `POST /api/v1/tokens` | make a token |
-//! | `POST /api/v1/tokens/revoke` | let a token open nothing any more |
-//! | `POST /api/v1/tokens/rotate` | make all tokens new |
+//! | `GET /api/v1/jobs/JOB/logs` | output of user code |
+//! | `GET /api/v1/jobs/JOB/explain` | why it waits, or with `?task=map-3` why that task ran where and when it did |
+//! | `GET /api/v1/turns` | the queue of the policy: jobs that would get the next slots, with reasons |
+//! | `POST /api/v1/jobs/JOB/cancel` | cancel a job: for the token that submitted it, or an admin's |
+//! | `POST /api/v1/jobs/JOB/closed` | report of the client that follows a job that it has closed the output |
+//! | `POST /api/v1/workers/ended` | report that a worker process has ended |
+//! | `POST /api/v1/workers/WORKER/drain` | drain: the worker leaves after its attempts, once none needs its data |
+//! | `PUT /api/v1/policy` | replace the deciders; returns the status |
+//! | `GET /api/v1/estimator` | the estimator's memory |
+//! | `PUT /api/v1/estimator` | replace the estimator's memory; returns it |
+//! | `GET /api/v1/tokens` | tokens that were created, used or revoked |
+//! | `POST /api/v1/tokens` | create a token |
+//! | `POST /api/v1/tokens/revoke` | revoke a token |
+//! | `POST /api/v1/tokens/rotate` | replace all tokens |
 //! | `POST /api/v1/shutdown` | end the master, its jobs and its workers |
-//! | `POST /api/v1/page` | a code that opens the live page once, to look |
-//! | `POST /api/v1/page/submit` | a code that opens it once, to look and to cancel jobs |
-//! | `GET /api/v1/feed` | what changes, a line each |
-//! | `GET /metrics` | measures for Prometheus |
-//! | `GET /healthz`, `/readyz` | whether the process lives, whether the master answers: open, no data |
-//! | `GET /`, `/page.js`, `/page.css` | the page, which holds no data: open |
-//! | `POST /page/enter` | what the page may look with, for such a code: open |
+//! | `POST /api/v1/page` | create a code that opens the live page once, read-only |
+//! | `POST /api/v1/page/submit` | create a code that opens it once, with the right to cancel jobs |
+//! | `GET /api/v1/feed` | changes, a line each |
+//! | `GET /metrics` | metrics for Prometheus |
+//! | `GET /healthz`, `/readyz` | probes that the process runs, that the master responds: public, no data |
+//! | `GET /`, `/page.js`, `/page.css` | the page, which holds no data: public |
+//! | `POST /page/enter` | exchange such a code for the page's token: public |
 
 mod estimator;
 mod feed;
@@ -71,16 +71,16 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-/// Longest body but for submissions, bytes.
+/// Longest body except for submissions, bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// The parts of a path below the root of all routes; `None` beside it.
+/// Parts of a path below the root of all routes; `None` for other paths.
 pub(super) fn route(path: &str) -> Option<Vec<&str>> {
     let below = path.strip_prefix(ROOT)?;
     (below.is_empty() || below.starts_with('/')).then(|| below.split('/').skip(1).collect())
 }
 
-/// Answers one request.
+/// Responds to one request.
 pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>) -> Response<Body> {
     handle.tokens.note_seen(&key_of(&request).0);
     let path = request.uri().path().to_owned();
@@ -149,7 +149,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     answered.unwrap_or_else(RouteRefusal::answer)
 }
 
-/// An answer that is no success.
+/// An error response.
 struct RouteRefusal {
     status: StatusCode,
     error: ApiError,
@@ -161,7 +161,7 @@ impl RouteRefusal {
     }
 
     fn answer(self) -> Response<Body> {
-        // It may repeat what was sent.
+        // The message may repeat request data.
         answer::json(self.status, &ApiError { message: clean::message(&self.error.message), ..self.error })
     }
 
@@ -192,7 +192,7 @@ fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Bo
     response
 }
 
-/// Reads a job's name and asks the master about it.
+/// Parses a job's name and queries the master about the job.
 async fn find<T: Send + 'static>(
     handle: &MasterHandle,
     job: &str,
@@ -226,7 +226,7 @@ async fn about_job<T: Serialize + Send + 'static>(
     ok(&find(handle, job, look).await?)
 }
 
-/// What happened to a job: from memory, or, if it has ended long ago or under an earlier master, from the archive.
+/// Trace of a job, from memory, or from the archive if it ended long ago or under an earlier master.
 async fn trace(handle: &MasterHandle, job: &str) -> Answered {
     let found = find(handle, job, |state, now, job| state.trace(now, job)).await;
     let forgotten = found.as_ref().is_ok_and(|trace| trace.attempts.is_empty() && 0 < trace.omitted);
@@ -238,7 +238,8 @@ async fn trace(handle: &MasterHandle, job: &str) -> Answered {
     ok(&with_path(found?))
 }
 
-/// Whether a job is in memory as the journal of an earlier master tells of it, which leaves out what the archive has.
+/// True if a job is in memory only as recovered from the journal of an earlier master, which lacks details that the
+/// archive has.
 async fn ended_before(handle: &MasterHandle, job: &str) -> bool {
     find(handle, job, |state, _, job| Some(state.ended_before(job))).await.unwrap_or(false)
 }
@@ -247,7 +248,7 @@ fn with_path(trace: JobTrace) -> JobTrace {
     JobTrace { path: critical_path(&trace), ..trace }
 }
 
-/// What the archive has of a job; `None` if there is no archive, or nothing in it.
+/// Archived data of a job; `None` if there is no archive, or no such job in it.
 async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, RouteRefusal> {
     let (Some(archive), Ok(id)) = (handle.archive.clone(), job.parse::<JobId>()) else { return Ok(None) };
     let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
@@ -257,7 +258,7 @@ async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, Route
     })
 }
 
-/// What the code of a job wrote, from memory or the archive.
+/// Output of a job's code, from memory or the archive.
 async fn logs(handle: &MasterHandle, job: &str) -> Answered {
     if ended_before(handle, job).await
         && let Some(KeptJob { logs: Some(logs), .. }) = kept(handle, job).await?
@@ -282,7 +283,7 @@ async fn master_status(handle: &MasterHandle) -> Answered {
     ok(&status_of_master(handle).await?)
 }
 
-/// As the status, for those who may submit jobs.
+/// As the status, for callers that may submit jobs.
 async fn cluster(handle: &MasterHandle) -> Answered {
     let master = status_of_master(handle).await?;
     let list_secret = handle.tokens.list_secret();
@@ -396,14 +397,14 @@ async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answe
     ok(&Explanation { schema: SCHEMA, sentences })
 }
 
-/// Who comes next by the policy.
+/// Queue of the policy.
 async fn turns(handle: &MasterHandle) -> Answered {
     let (reply, answer) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Turns { reply });
     ok(&answer.await.map_err(|_| RouteRefusal::ending())?)
 }
 
-/// Reads `map-3`.
+/// Parses `map-3`.
 fn task_name(text: &str) -> Option<TaskName> {
     let (kind, index) = text.split_once('-')?;
     let kind = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|known| known.to_string() == kind)?;
@@ -426,7 +427,7 @@ async fn change_policy(handle: &MasterHandle, sent: ShownBody) -> Answered {
     master_status(handle).await
 }
 
-/// The body of a request, and the key with which its head passed the gate.
+/// Body of a request, and the key with which its head passed the gate.
 struct ShownBody {
     incoming: Incoming,
     key: ShownKey,
@@ -436,7 +437,8 @@ fn shown(request: Request<Incoming>) -> ShownBody {
     ShownBody { key: key_of(&request), incoming: request.into_body() }
 }
 
-/// Reads a body whole. The key is looked up again behind its last byte: a body can be held back until the key was revoked.
+/// Reads a whole body. The key is checked again after its last byte, because the body can be delayed until the key has
+/// been revoked.
 async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
     let body = read_limited(sent.incoming, bytes_max).await.map_err(|wrong| {
         RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
@@ -466,7 +468,7 @@ async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
     }
 }
 
-/// The name of the key that let a request pass.
+/// Name of the key that admitted a request.
 fn key_of<B>(request: &Request<B>) -> ShownKey {
     request.extensions().get().cloned().unwrap_or_else(|| ShownKey(String::new()))
 }

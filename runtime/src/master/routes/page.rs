@@ -1,4 +1,4 @@
-//! A browser is let in: the code for the link, and the token for the code.
+//! Admission of a browser: the code for the link, and the token for the code.
 
 use super::super::input::MasterHandle;
 use super::super::page::ENTER_PATH;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 /// Longest body with a code, bytes.
 const ENTER_BYTES_MAX: usize = 1 << 10;
 
-/// A code for a page with a token of this role, which whoever asks has at least: the gate has seen to that.
+/// Responds with a code for a page with a token of this role. The gate has checked that the caller has at least this
+/// role.
 pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answered {
     let code = handle.page_codes.give(&key.0, role, Instant::now()).map_err(|wrong| {
         RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, crate::chain(&wrong))
@@ -22,7 +23,7 @@ pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answere
     ok(&PageCode { code: code.to_text().to_string() })
 }
 
-/// Answers what is asked for outside the routes of clients.
+/// Responds to requests outside the routes of clients.
 pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -> Response<Body> {
     if (request.method(), request.uri().path()) != (&Method::POST, ENTER_PATH) {
         return answer::status(StatusCode::NOT_FOUND);

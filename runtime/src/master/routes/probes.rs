@@ -1,4 +1,4 @@
-//! Whether the master lives and answers, for whoever watches over it, and its measures.
+//! Liveness and readiness probes of the master, and its metrics.
 
 use super::super::gauges;
 use super::super::input::MasterHandle;
@@ -8,21 +8,21 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use std::time::Duration;
 
-/// Measures for Prometheus.
+/// Metrics for Prometheus.
 pub(in crate::master) const METRICS_PATH: &str = "/metrics";
-/// The process lives.
+/// Succeeds if the process runs.
 const HEALTH_PATH: &str = "/healthz";
-/// The master answers.
+/// Succeeds if the master responds.
 const READY_PATH: &str = "/readyz";
-/// A master that takes longer to look at its state is not ready.
+/// A master that takes longer to read its state is not ready.
 const READY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether everybody may ask: the answer holds no data.
+/// True if the request is public: the response holds no data.
 pub(in crate::master) fn is_open(method: &Method, path: &str) -> bool {
     *method == Method::GET && (path == HEALTH_PATH || path == READY_PATH)
 }
 
-/// Answers a probe or gives the measures; `None` if it is neither.
+/// Responds to a probe or with the metrics; `None` if the request is neither.
 pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) -> Option<Response<Body>> {
     match (method, path) {
         (&Method::GET, HEALTH_PATH) => Some(answer::status(StatusCode::NO_CONTENT)),

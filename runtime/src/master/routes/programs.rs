@@ -1,4 +1,4 @@
-//! Programs come in from submitters and go out to workers.
+//! Upload of programs by submitters, and download by workers.
 
 use super::super::input::MasterHandle;
 use super::super::programs::{ProgramError, Programs};
@@ -14,16 +14,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes in a second that an upload has on average, but for [`UPLOAD_TIME_LEAST`].
+/// Minimum average rate of an upload in bytes per second, after [`UPLOAD_TIME_LEAST`].
 const UPLOAD_RATE_MIN: u64 = 64 << 10;
 
-/// Time that every upload may take.
+/// Minimum time limit of every upload.
 const UPLOAD_TIME_LEAST: Duration = Duration::from_secs(60);
 
-/// Between two looks whether the token of an upload still holds.
+/// Interval at which the token of an upload is checked.
 const TOKEN_LOOK_PAUSE: Duration = Duration::from_millis(500);
 
-/// The programs of a master that takes any.
+/// The programs of a master that accepts any.
 fn programs(handle: &MasterHandle) -> Result<&Arc<Programs>, RouteRefusal> {
     handle.programs.as_ref().ok_or_else(|| {
         let words = "this master runs its own program alone: whoever started it did not --allow-ship";
@@ -36,7 +36,7 @@ pub(super) fn list(handle: &MasterHandle) -> Answered {
     ok(&programs(handle)?.list())
 }
 
-/// The program that a path names.
+/// Parses the program named by a path.
 fn named((sum, bytes): (&str, &str)) -> Result<ShippedProgram, RouteRefusal> {
     let wrong = |words: String| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Program, words);
     let sum = sum.parse().map_err(|error| wrong(format!("{error}")))?;
@@ -44,7 +44,7 @@ fn named((sum, bytes): (&str, &str)) -> Result<ShippedProgram, RouteRefusal> {
     Ok(ShippedProgram { sum, bytes })
 }
 
-/// The programs of jobs that have not ended, if the quota of the token with this key has room for this one.
+/// Programs of jobs that have not ended. An error if the quota of the token with this key has no room for this one.
 async fn live(
     handle: &MasterHandle,
     programs: &Programs,
@@ -75,7 +75,7 @@ fn refused(error: &ProgramError) -> RouteRefusal {
     RouteRefusal::new(status, code, crate::chain(error))
 }
 
-/// `GET /api/v1/programs/SUM/BYTES`: whether it is here; refused if it may not be sent.
+/// `GET /api/v1/programs/SUM/BYTES`: reports if it exists; refused if it may not be sent.
 pub(super) async fn look(handle: &MasterHandle, named_by: (&str, &str), key: &ShownKey) -> Answered {
     let (programs, program) = (programs(handle)?, named(named_by)?);
     let is_here = programs.list().contains(&program);
@@ -104,7 +104,7 @@ pub(super) async fn put(
         }
     };
     let refusal = |status, why| Err(RouteRefusal::new(status, ErrorCode::Program, why));
-    // What is dropped here leaves no draft.
+    // A dropped upload leaves no draft.
     tokio::select! {
         taken = programs.receive(program, body, &live, &owner) => taken.map_err(|error| refused(&error))?,
         () = tokio::time::sleep(time) => {
@@ -116,7 +116,7 @@ pub(super) async fn put(
     Ok(answer::status(StatusCode::NO_CONTENT))
 }
 
-/// Refuses a job whose program is not here.
+/// Rejects a job whose program does not exist here.
 pub(super) fn check(handle: &MasterHandle, submission: &Submission) -> Result<(), RouteRefusal> {
     let Some(program) = &submission.program else { return Ok(()) };
     if programs(handle)?.touch(program) {

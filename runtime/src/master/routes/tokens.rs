@@ -1,4 +1,4 @@
-//! Tokens are made, revoked and rotated.
+//! Routes that create, revoke and rotate tokens.
 
 use super::super::input::MasterHandle;
 use super::super::tokens::{Tokens, TokensError};
@@ -18,7 +18,7 @@ pub(super) async fn new_token(handle: &MasterHandle, sent: ShownBody) -> Answere
         change_tokens(handle, move |tokens| tokens.set_quota(role, label.as_deref(), quota)).await?;
     }
     let name = token.name().to_owned();
-    // A list that lacks a name is no reason to refuse the token.
+    // A name missing from the list is no reason to refuse the token.
     if change_tokens(handle, move |tokens| tokens.note_made(&name)).await.is_err() {
         tracing::warn!(
             "the state directory cannot be written: `token list` will not show the token that was just made"
@@ -37,7 +37,7 @@ pub(super) async fn rotate_tokens(handle: &MasterHandle, sent: ShownBody) -> Ans
     change_tokens(handle, move |tokens| tokens.rotate(Duration::from_secs(rotate.grace_seconds))).await
 }
 
-/// Changes the tokens on another thread, as the change is on disk before it holds.
+/// Changes the tokens on another thread, because a change must be on disk before it is effective.
 async fn change_tokens(
     handle: &MasterHandle,
     change: impl FnOnce(&Tokens) -> Result<(), TokensError> + Send + 'static,

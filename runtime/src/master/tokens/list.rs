@@ -1,18 +1,18 @@
-//! Tokens that are known to exist: those that were made, used or revoked.
+//! List of known tokens: those that were created, used or revoked.
 
 use super::{Tokens, TokensError, owner_name, since_1970};
 use crate::api::{KnownToken, TokenList};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
-/// Names of tokens that are remembered.
+/// Maximum number of remembered token names.
 const NAMES_MAX: usize = 10_000;
 
 impl Tokens {
-    /// Remembers that a token was made.
+    /// Remembers that a token was created.
     ///
     /// # Errors
-    /// A file that cannot be written: then nothing has changed.
+    /// A file that cannot be written. Nothing has changed then.
     pub(in crate::master) fn note_made(&self, name: &str) -> Result<(), TokensError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
@@ -23,7 +23,7 @@ impl Tokens {
         }
     }
 
-    /// Remembers that a request came with the token of this name.
+    /// Remembers that a request used the token of this name.
     pub(in crate::master) fn note_seen(&self, name: &str) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = seen.get_mut(name) {
@@ -33,7 +33,7 @@ impl Tokens {
         }
     }
 
-    /// All tokens of which this master knows; one whose file was copied before it was remembered is not among them.
+    /// All tokens known to this master. A token whose file was copied before it was remembered is missing.
     pub(in crate::master) fn list(&self) -> TokenList {
         let (kept, now) = (self.kept(), since_1970());
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,9 +1,8 @@
-//! The tokens of a cluster: what each may do, which are revoked, and of which generation they are.
+//! Access tokens of a cluster: their rights, their generation, and which are revoked.
 //!
-//! All are derived from the cluster's secret and their names, `ROLE[-LABEL]@GENERATION`, or `ROLE@NAME` of a page that the
-//! token NAME asked for, so none is kept. What is kept,
-//! in the state folder, is the generation and the names that were revoked.
-//! Which role a route needs stands in `auth`.
+//! All tokens are derived from the cluster's secret and their names, so none is stored. A name has the form
+//! `ROLE[-LABEL]@GENERATION`, or `ROLE@NAME` for a page that the token NAME requested. The state directory holds the
+//! generation and the names that were revoked. The roles required by the routes are in `auth`.
 
 mod error;
 mod list;
@@ -32,29 +31,29 @@ const SCHEMA: u32 = 1;
 /// Longest file that is read, bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Names that can be revoked in one generation; more call for the next one.
+/// Number of names that can be revoked in one generation; more require the next one.
 const REVOKED_MAX: usize = 1000;
 
-/// Tokens that can have a quota.
+/// Number of tokens that can have a quota.
 const QUOTAS_MAX: usize = 10_000;
 
-/// Label of the token of workers that are started with the state folder's own join line.
+/// Label of the token of workers that are started with the state directory's own join line.
 const OWN_WORKERS: &str = "own";
 
-/// What the file holds.
+/// Contents of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokensFile {
     /// [`SCHEMA`].
     schema: u32,
     generation: u32,
-    /// Until when tokens of the generation before are taken too, seconds since 1970.
+    /// Time until which tokens of the previous generation are also accepted, seconds since 1970.
     earlier_until: u64,
     revoked: BTreeSet<String>,
-    /// Of tokens by role and label, whatever their generation.
+    /// Quotas of tokens by role and label, for all generations.
     #[serde(default)]
     quotas: BTreeMap<String, Quota>,
-    /// Names of tokens that were made, for `token list`, of the present generation and the one before.
+    /// Names of created tokens, for `token list`, of the current generation and the previous one.
     #[serde(default)]
     made: BTreeSet<String>,
 }
@@ -78,35 +77,35 @@ pub struct Tokens {
     /// `None` for a cluster that does not outlive its master.
     path: Option<PathBuf>,
     kept: RwLock<TokensFile>,
-    /// Where the join line of the person who started the master lies, and what is in it besides the token.
+    /// File of the join line of the user who started the master, and its content besides the token.
     join: Mutex<Option<(PathBuf, Endpoint)>>,
-    /// Held while something is changed and written, so that no change is lost to another.
+    /// Held while something is changed and written, so that no change overwrites another.
     changing: Mutex<()>,
-    /// When a request last came with each token, seconds since 1970; since this master started.
+    /// Time of the last request with each token since this master started, seconds since 1970.
     seen: Mutex<BTreeMap<String, u64>>,
-    /// Changes whenever a token may have ceased to hold.
+    /// Changes whenever a token may have become invalid.
     changed: watch::Sender<()>,
 }
 
 impl Tokens {
-    /// Those of a cluster with this secret that does not outlive its master.
+    /// Creates the tokens of a cluster with this secret that does not outlive its master.
     #[must_use]
     pub fn of_secret(secret: Secret) -> Self {
         Self::new(secret, None, TokensFile::default())
     }
 
-    /// Those of a state folder, as its last master left them; a folder without a secret gets one. Nobody else may do so
-    /// meanwhile.
+    /// Loads the tokens of a state directory as its last master left them. A directory without a secret gets one. No
+    /// other process may do so meanwhile.
     ///
     /// # Errors
-    /// A file that cannot be used, or a secret without its file of tokens: what was revoked must stay so.
+    /// A file that cannot be used, or a secret without its file of tokens, because revoked tokens must stay revoked.
     pub fn of_state(folder: &Path) -> Result<Self, TokensError> {
         let (path, secret_path) = (folder.join(TOKENS_FILE), folder.join(SECRET_FILE));
         let secret = match Secret::load(&secret_path)? {
             Some(secret) => secret,
             None => {
-                // First this: tokens of another secret open nothing here, whatever the file said, and no secret is
-                // ever without it.
+                // The file comes first: tokens of another secret open nothing here, whatever the file contains, and no
+                // secret ever exists without the file.
                 write(&path, &TokensFile::default())?;
                 Secret::load_or_create(&secret_path)?
             }
@@ -127,7 +126,7 @@ impl Tokens {
         }
     }
 
-    /// The token of this role and label, of the present generation.
+    /// Token of this role and label, of the current generation.
     ///
     /// # Errors
     /// [`TokensError::Label`].
@@ -144,11 +143,11 @@ impl Tokens {
         Ok(Token::of(&self.secret, &name)?)
     }
 
-    /// The token of a page with this role, for which the token called `asker` has asked: the page's ends with that one, which
-    /// it is itself where it has that role.
+    /// Token of a page with this role, requested with the token called `asker`. The page's token ends with that token,
+    /// and is that token itself if it has the role.
     ///
     /// # Errors
-    /// [`TokensError::Ended`] if `asker` does not hold any more.
+    /// [`TokensError::Ended`] if `asker` is not valid any more.
     pub(super) fn page_token(&self, asker: &str, role: Role) -> Result<Token, TokensError> {
         let asked: TokenName = asker.parse()?;
         if self.find(asker).is_none() {
@@ -156,7 +155,7 @@ impl Tokens {
         }
         let name = match asked.role == role {
             true => asked,
-            // The name would not say that this page asked, so that the token would outlive it.
+            // The name would not show that this page requested it, so the token would outlive the page.
             false if asked.asker.is_some() => return Err(TokensError::Page { name: asker.to_owned() }),
             false => TokenName { role, asker: Some(asked.role), ..asked },
         };
@@ -166,10 +165,10 @@ impl Tokens {
         Ok(Token::of(&self.secret, &name.to_string())?)
     }
 
-    /// From now on, jobs that the token of this role and label submits may take this together; nothing limited is no quota.
+    /// Sets the quota of all jobs submitted with the token of this role and label. A quota without limits is removed.
     ///
     /// # Errors
-    /// A token that does not submit, too many, or a file that cannot be written: then nothing has changed.
+    /// A token that does not submit, too many quotas, or a file that cannot be written. Nothing has changed then.
     pub(super) fn set_quota(&self, role: Role, label: Option<&str>, quota: Quota) -> Result<(), TokensError> {
         check_label(label)?;
         if role != Role::Submit {
@@ -188,7 +187,7 @@ impl Tokens {
         self.keep(kept)
     }
 
-    /// Owner of the jobs that the token of this name submits: of a page, the token that asked for it.
+    /// Owner of the jobs submitted with the token of this name. For a page, this is the token that requested it.
     pub(super) fn owner(&self, name: &str) -> Option<JobOwner> {
         let TokenName { role, asker, label, .. } = name.parse().ok()?;
         let token = owner_name(asker.unwrap_or(role), label.as_deref());
@@ -197,12 +196,12 @@ impl Tokens {
         Some(JobOwner { token, quota })
     }
 
-    /// True if the token of this name, or the one that asked for its page, is of the role that may do everything.
+    /// True if the token of this name, or the one that requested its page, has the admin role.
     pub(super) fn is_admin(name: &str) -> bool {
         name.parse().is_ok_and(|name: TokenName| name.asker.unwrap_or(name.role) == Role::Admin)
     }
 
-    /// What the token of this name may do, and its secret; `None` if no token that holds is called so.
+    /// Role and secret of the token of this name; `None` if no valid token has this name.
     pub(super) fn find(&self, name: &str) -> Option<(Role, Secret)> {
         let parsed: TokenName = name.parse().ok()?;
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -218,15 +217,15 @@ impl Tokens {
         Some((parsed.role, Token::of(&self.secret, name).ok()?.secret().clone()))
     }
 
-    /// What the keys of workers' listings are derived from ([`list_key`]).
+    /// Secret from which the keys of workers' listings are derived ([`list_key`]).
     pub(super) fn list_secret(&self) -> Secret {
         self.secret.derive("list files")
     }
 
-    /// Lets the token of this name open nothing any more.
+    /// Revokes the token of this name.
     ///
     /// # Errors
-    /// A name that no token has, too many, or a file that cannot be written: then nothing has changed.
+    /// A name that no token has, too many revoked tokens, or a file that cannot be written. Nothing has changed then.
     pub(super) fn revoke(&self, name: &str) -> Result<(), TokensError> {
         let parsed: TokenName = name.parse()?;
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,11 +244,11 @@ impl Tokens {
         self.keep(kept)
     }
 
-    /// Makes all tokens new; those of before are taken for this long. The join line of whoever started the master
-    /// follows.
+    /// Replaces all tokens. Earlier tokens are accepted for this long. The join line of the user who started the master
+    /// is updated.
     ///
     /// # Errors
-    /// A file that cannot be written: then nothing has changed, or it is [`TokensError::Rotated`].
+    /// A file that cannot be written. Nothing has changed then, except for [`TokensError::Rotated`].
     pub(super) fn rotate(&self, grace: Duration) -> Result<(), TokensError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
@@ -265,7 +264,7 @@ impl Tokens {
         })
     }
 
-    /// Leaves the join line of the person who started the master in this file, now and whenever it changes.
+    /// Writes the join line of the user who started the master to this file, now and whenever it changes.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -276,7 +275,7 @@ impl Tokens {
         Ok(JoinLine { endpoint, token: self.token(Role::Admin, None)?, plaintext: Plaintext::default() })
     }
 
-    /// Tells of each change.
+    /// Channel that is notified of each change.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -298,7 +297,7 @@ impl Tokens {
         self.kept.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes a change over once it is on disk: a master that dies must not bring a revoked token back.
+    /// Applies a change once it is on disk: a master that dies must not make a revoked token valid again.
     fn keep(&self, kept: TokensFile) -> Result<(), TokensError> {
         if let Some(path) = &self.path {
             write(path, &kept)?;
@@ -309,13 +308,13 @@ impl Tokens {
     }
 }
 
-/// The token for the workers of whoever has the state folder, if this is the admin's token of its cluster; needs no
-/// master.
+/// Token for the workers started by the owner of the state directory, if `token` is the admin's token of its cluster.
+/// Needs no master.
 ///
 /// # Errors
 /// A secret that cannot be used.
 pub fn work_token_of(folder: &Path, token: &Token) -> Result<Option<Token>, TokensError> {
-    // One with a label can be revoked alone, and with it the workers that it starts.
+    // A token with a label can be revoked alone, and with it the workers that it starts.
     let Ok(TokenName { role: Role::Admin, asker: None, label: None, generation }) = token.name().parse()
     else {
         return Ok(None);
@@ -335,7 +334,7 @@ fn owner_name(role: Role, label: Option<&str>) -> String {
     label.map_or_else(|| role.to_owned(), |label| format!("{role}-{label}"))
 }
 
-/// What opens a worker's listings and samples of its files.
+/// Key of a worker's listings and samples of its files.
 pub(super) fn list_key(list_secret: &Secret, worker: WorkerId) -> Secret {
     list_secret.derive(&worker.to_string())
 }
@@ -393,7 +392,7 @@ mod tests {
             work_token_of(folder.path(), &admin).unwrap().map(|token| token.name().to_owned())
         };
         assert_eq!(of(None).as_deref(), Some("work-own@0"));
-        // Whoever revokes it ends the workers that joined with it.
+        // Revoking it ends the workers that joined with it.
         assert_eq!(of(Some("laptop")), None);
         assert!(matches!(tokens.token(Role::Work, Some("own")), Err(TokensError::Reserved { .. })));
     }
@@ -472,7 +471,7 @@ mod tests {
         symlink(&other, &path).unwrap();
         assert!(matches!(refused(), TokensError::File(PrivateFileError::Io { action: "open", .. })));
         fs::remove_file(&path).unwrap();
-        // It is not waited for.
+        // Opening it must not block.
         mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
         assert!(matches!(refused(), TokensError::File(PrivateFileError::Content { .. })));
         fs::remove_file(&path).unwrap();

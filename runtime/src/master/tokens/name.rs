@@ -1,4 +1,4 @@
-//! Names of tokens: `ROLE[-LABEL]@GENERATION`, and `ROLE@NAME` of a page that the token NAME has asked for.
+//! Names of tokens: `ROLE[-LABEL]@GENERATION`, and `ROLE@NAME` of a page that the token NAME has requested.
 
 use super::TokensError;
 use crate::role::Role;
@@ -8,11 +8,11 @@ use std::str::FromStr;
 /// Longest label, bytes.
 pub(super) const LABEL_BYTES_MAX: usize = 32;
 
-/// The name of a token; label and generation are those of its asker if it has one.
+/// Name of a token. Label and generation are those of its asker if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName {
     pub(super) role: Role,
-    /// Role of the token that asked for a page with this one, which ends with it.
+    /// Role of the token that requested a page with this one. This token ends with it.
     pub(super) asker: Option<Role>,
     pub(super) label: Option<String>,
     pub(super) generation: u32,
@@ -50,13 +50,13 @@ impl FromStr for TokenName {
             None => (own, None),
         };
         let name = TokenName { role, asker, label, generation: generation.parse().map_err(|_| wrong())? };
-        // One way of writing each: a revoked name has no second spelling.
+        // Each name has one spelling, so that a revoked name cannot be written differently.
         if name.to_string() == text { Ok(name) } else { Err(wrong()) }
     }
 }
 
 impl TokenName {
-    /// The token that asked for the page that has this one.
+    /// The token that requested the page that has this one.
     pub(super) fn asker(&self) -> Option<TokenName> {
         Some(TokenName { role: self.asker?, asker: None, ..self.clone() })
     }
