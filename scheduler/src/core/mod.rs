@@ -1,10 +1,10 @@
-//! The whole master as a pure state machine: facts in, orders out.
+//! The scheduler of the master as a pure state machine: events in, commands out.
 //!
-//! One call takes all facts of one instant: they are entered into the ledger, the policy observes what
-//! changed, plans once, and its plan is executed against the ledger as it is written.
+//! One call takes all events of one instant. They are entered into the ledger, the policy observes the changes and
+//! plans once, and its plan is executed against the ledger as it is written.
 //!
-//! Not here: clocks, sockets, threads; and no cost per call that grows with all jobs or tasks, only with what
-//! changed.
+//! The core has no clocks, sockets or threads. The cost of a call depends only on what changed, not on the number of
+//! jobs or tasks.
 
 mod backup;
 mod enter;
@@ -48,50 +48,50 @@ use execute::Executor;
 use guarded::Guarded;
 use onlookers::Watch;
 
-/// Most entries of the standing shuffle order: workers choose locally among the first few, so more would
-/// only make the order long.
+/// Maximum number of entries in the standing shuffle order. Workers choose locally among the first few entries, so more
+/// would only make the order long.
 pub const SHUFFLE_ORDER_MAX: usize = 64;
 
-/// Which jobs' segments go first, as the policy's last plan has it.
+/// Priorities of jobs in the shuffle, according to the policy's last plan.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct ShuffleOrder {
-    /// Most urgent first, at most [`SHUFFLE_ORDER_MAX`]; jobs that are not named come after, by age.
+    /// Most urgent first, at most [`SHUFFLE_ORDER_MAX`]. Other jobs come after, by age.
     pub grants: Vec<(JobId, Share)>,
-    /// Fractions of the lanes by line; empty when the policy draws no lines.
+    /// Fractions of the lanes by line; empty when the policy uses no lines.
     pub lines: Vec<f64>,
-    /// Jobs that are not named get nothing at all.
+    /// True if jobs that are not named get no lane.
     pub only: bool,
 }
 
-/// The brain.
+/// The scheduler of a master.
 pub struct Core {
     ledger: Ledger,
     policy: Guarded,
     watch: Option<Watch>,
     placement: Box<dyn Placement>,
     estimator: Option<Box<dyn Estimator>>,
-    /// By handle.
+    /// Rows by handle.
     rows: Vec<Row>,
-    /// By handle, when the running maps of its job began.
+    /// Start times of the running maps of each job, by handle.
     runs: Vec<Vec<Time>>,
-    /// The job of each handle.
+    /// Job of each handle.
     handles: Vec<Option<JobId>>,
-    /// Handles that are free.
+    /// Free handles.
     spare: Vec<u32>,
     next_seq: u64,
-    /// The tick that was asked for last.
+    /// Last requested tick.
     wake: Option<Time>,
     shuffle: ShuffleOrder,
-    /// The order before, kept for its memory.
+    /// Previous order, kept to reuse its memory.
     shuffle_before: ShuffleOrder,
     shuffle_revision: u64,
 }
 
 impl Core {
-    /// An empty core: no workers, no jobs.
+    /// Creates a core without workers or jobs.
     ///
     /// # Panics
-    /// If the policy suspends maps, which no worker can.
+    /// If the policy suspends maps, which no worker supports.
     #[must_use]
     pub fn new(config: CoreConfig, policy: Box<dyn Policy>, placement: Box<dyn Placement>) -> Self {
         let mut ledger = Ledger::new(config);
@@ -114,13 +114,12 @@ impl Core {
         }
     }
 
-    /// From now on another policy and another placement decide. The policy sees all live jobs as if they arrived now,
-    /// in the order of their arrival; the placement assigns anew what has not begun. Attempts go on, the standing
-    /// order of the shuffle, lines and a wake that was asked for are dropped, and the next call of [`Core::handle`]
-    /// plans.
+    /// Replaces the policy and the placement. The policy sees all live jobs as if they arrived now, in the order of
+    /// their arrival. The placement assigns again all maps that have not started. Attempts continue. The standing order
+    /// of the shuffle, lines and a requested wake are dropped. The next call of [`Core::handle`] plans.
     ///
     /// # Panics
-    /// If the policy suspends maps, which no worker can.
+    /// If the policy suspends maps, which no worker supports.
     pub fn decide_by(&mut self, policy: Box<dyn Policy>, placement: Box<dyn Placement>) {
         self.ledger.preempts = preempts(&*policy);
         self.policy = Guarded::new(policy);
@@ -132,18 +131,18 @@ impl Core {
         self.introduce_all();
     }
 
-    /// With sizes of jobs by this estimator; without one, the policy sees numbers of tasks and segments instead.
+    /// Uses this estimator for sizes of jobs. Without one, the policy sees numbers of tasks and segments instead.
     #[must_use]
     pub fn with_estimator(mut self, estimator: Box<dyn Estimator>) -> Self {
         self.estimator = Some(estimator);
         self
     }
 
-    /// From now on the estimator knows what [`Core::memory`] said then, and nothing else. Sizes that it told of live jobs
-    /// stay until something of these changes.
+    /// Sets the state of the estimator to an earlier result of [`Core::memory`]. Sizes already reported for live jobs
+    /// stay until these jobs change.
     ///
     /// # Errors
-    /// No such memory, in words, or a core without an estimator; then nothing has changed.
+    /// If the memory is invalid, or the core has no estimator; then nothing has changed.
     pub fn restore_memory(&mut self, memory: &serde_json::Value) -> Result<(), String> {
         match &mut self.estimator {
             Some(estimator) => estimator.restore(memory),
@@ -151,11 +150,11 @@ impl Core {
         }
     }
 
-    /// Enters all facts of one instant, plans once and appends the orders that follow, to be carried out in
-    /// their order. Time never goes back: an earlier `now` counts as the last one.
+    /// Enters all events of one instant, plans once and appends the resulting commands, to be carried out in order.
+    /// Time never decreases: an earlier `now` counts as the last one.
     ///
     /// # Panics
-    /// On facts that only a bug of the driver can produce: an id that is used twice, a job that fails
+    /// On events that only a bug of the driver can produce: an id that is used twice, a job that fails
     /// [`JobSpec::check`](crate::job::JobSpec::check), a worker without slots, a map reported as a reduce.
     pub fn handle(&mut self, now: Time, events: &[Event], commands: &mut Vec<Command>) {
         let now = now.max(self.ledger.now);
@@ -165,7 +164,7 @@ impl Core {
             lines.pass(span, capacity);
         }
         let before = std::mem::replace(&mut self.ledger.now, now);
-        // Another fact may overtake the tick, and its plan replace the wake: then this call is the tick.
+        // Another event may overtake the tick, and its plan may replace the wake. Then this call acts as the tick.
         let mut ticked = self.wake.take_if(|wake| *wake <= now).is_some();
         for event in events {
             ticked |= *event == Event::Tick;
@@ -187,7 +186,7 @@ impl Core {
         self.ask_for_wake([taken, wish, moved, rehomed, again, backups], commands);
     }
 
-    /// Lets the policy plan and executes its plan.
+    /// Lets the policy plan, and executes its plan.
     fn plan(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         std::mem::swap(&mut self.shuffle, &mut self.shuffle_before);
         self.shuffle.grants.clear();
@@ -214,8 +213,8 @@ impl Core {
         wish
     }
 
-    /// One standing wake: the earliest of these wishes, the end of a pause, the end of the grace without
-    /// workers, of any or of those that maps are pinned to, and the next try of a way that is cut.
+    /// Requests one standing wake: the earliest of these wishes, the end of a pause, the end of a grace period (without
+    /// workers, or without those that maps are pinned to), and the next try of a cut route.
     fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
@@ -228,28 +227,28 @@ impl Core {
         }
     }
 
-    /// Checks every invariant of the ledger from scratch. Cost: all of the ledger; meant for tests.
+    /// Checks every invariant of the ledger from scratch. Cost: linear in the ledger; meant for tests.
     ///
     /// # Errors
-    /// What does not hold; a bug of this crate.
+    /// If an invariant is violated, which is a bug of this crate.
     pub fn audit(&self) -> Result<(), Vec<Violation>> {
         self.ledger.audit()
     }
 
-    /// Whether the partition's home does not have its segment of this map.
+    /// True if the partition's home lacks its segment of this map.
     pub(crate) fn lacks(&self, job: JobId, partition: u32, map: u32) -> bool {
         let reduce = self.ledger.jobs.get(&job).and_then(|job| job.reduces.get(partition as usize));
         reduce.is_some_and(|reduce| !reduce.gathered.get(map))
     }
 
-    /// Capacity by station, as policies see it.
+    /// Returns the capacity by station, as policies see it.
     fn capacity(ledger: &Ledger) -> PerStation<f64> {
         let slots = |kind: TaskKind| f64::from(ledger.workers.slots_of(kind));
         PerStation::new(slots(TaskKind::Map), 1.0, slots(TaskKind::Reduce))
     }
 }
 
-/// Whether the policy takes slots back from reduces.
+/// True if the policy preempts reduces.
 fn preempts(policy: &dyn Policy) -> bool {
     assert!(!policy.suspends_maps(), "policy {} suspends maps, which no worker can", policy.name());
     policy.preempts()

@@ -1,8 +1,8 @@
-//! Policies that look on: they observe what the deciding policy observes, and say whom they would have served.
+//! Observing policies: they see what the deciding policy sees, and report which jobs they would have served.
 //!
-//! They order nothing, so what they see is the world as the deciding policy has made it: each answer holds for its
-//! instant, and what would have become of the jobs under another policy all along is a simulation's to say. They have no
-//! ticks of their own, and see slots of reduces as taken or to be given anew just as the deciding policy does.
+//! They issue no commands, so they see the state that the deciding policy created. Each result is valid for its instant
+//! only; the long-term effect of another policy has to be simulated. They have no ticks of their own. They see slots of
+//! reduces as held or as preemptible in the same way as the deciding policy.
 
 use crate::core::Core;
 use crate::core::guarded::Guarded;
@@ -13,60 +13,61 @@ use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::station::{PerStation, Station};
 
-/// Onlookers, and what was seen last.
+/// Observing policies and their last results.
 pub(super) struct Watch {
     pub(super) onlookers: Vec<Guarded>,
     seen: Sight,
 }
 
-/// What policies saw in one instant before its plan, and what each of them wanted.
+/// State that policies saw in one instant before its plan, and the wish of each policy.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sight {
-    /// Whether maps and reduces draw on the same slots.
+    /// True if maps and reduces share the same slots.
     pub unified: bool,
-    /// Free slots for maps and for reduces; the same number twice where both draw on the same slots.
+    /// Free slots for maps and for reduces; the same number twice if they share the same slots.
     pub free: PerStation<u32>,
-    /// The live jobs, in the order of arrival.
+    /// Live jobs in the order of arrival.
     pub jobs: Vec<SeenJob>,
-    /// The deciding policy's wish, then those of the onlookers.
+    /// Wish of the deciding policy, then those of the observers.
     pub wishes: Vec<Wish>,
 }
 
-/// A job as policies saw it.
+/// Job as policies saw it.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct SeenJob {
     pub job: JobId,
-    /// Slots that it held.
+    /// Slots held by the job.
     pub held: PerStation<u32>,
     /// Tasks that could start ([`Row::can`](crate::view::Row::can)).
     pub can: PerStation<u32>,
 }
 
-/// Whom a policy would have served, one after the other, were there slots enough.
+/// Order in which a policy would have served the jobs, given enough slots.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wish {
-    /// Its name.
+    /// Name of the policy.
     pub policy: String,
-    /// Most urgent first.
+    /// Turns, most urgent first.
     pub turns: Vec<Turn>,
 }
 
 impl Core {
-    /// From now on these policies look on, and [`Core::sight`] says what was seen. Meant for a core that has not seen a
-    /// job yet: of others that live already the onlookers know nothing.
+    /// Adds observing policies, whose results are returned by [`Core::sight`]. Meant for a core without jobs: observers
+    /// do not know jobs that arrived earlier.
     pub fn look_on(&mut self, policies: Vec<Box<dyn Policy>>) {
         let onlookers = policies.into_iter().map(Guarded::new).collect();
         self.watch = Some(Watch { onlookers, seen: Sight::default() });
     }
 
-    /// What was seen in the last call of [`Core::handle`]; `None` unless [`Core::look_on`] was called before.
+    /// Returns what was observed in the last call of [`Core::handle`]; `None` without an earlier call of
+    /// [`Core::look_on`].
     #[must_use]
     pub fn sight(&self) -> Option<&Sight> {
         self.watch.as_ref().map(|watch| &watch.seen)
     }
 
-    /// Asks all policies. Cost: all live jobs; nothing if nobody looks on.
+    /// Asks all policies for their wishes. Cost: linear in live jobs; zero without observers.
     pub(super) fn look(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let free = |kind| self.ledger.workers.free_of(kind);

@@ -1,9 +1,9 @@
-//! Partitions whose reduces have not begun move away from homes that would hold them up: from those that are slow, and
-//! ready ones from those that are busy while other workers stay idle.
+//! Moves partitions whose reduces have not started away from slow homes, and ready ones away from busy homes while
+//! other workers are idle.
 //!
-//! Moving costs the transfer of what was gathered, so it is done once for each reduce, where these are small and no map
-//! would have to run again; from busy homes when slots have stood idle for a while, from slow ones as long as the new home
-//! would be through with all of its partitions sooner.
+//! A move costs the transfer of what was gathered. So each reduce moves only once, and only where reduces are small and
+//! no map would have to run again. It leaves a busy home when slots have been idle for a while, and a slow one if the
+//! new home would finish all of its partitions sooner.
 
 use crate::command::{Command, Outcome};
 use crate::core::Core;
@@ -14,11 +14,11 @@ use crate::placement::pull::homes_load;
 use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A partition that moves, and where to.
+/// Partition to move, with its new home.
 type Move = (JobId, u32, WorkerId);
 
 impl Core {
-    /// Moves what is due. Answers when to look again.
+    /// Moves partitions that should move now. Returns the time of the next check.
     pub(super) fn rehome(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         if ledger.workers.holding_up.is_empty() || ledger.workers.free_of(TaskKind::Reduce) == 0 {
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// What moves away from slow homes, and where to.
+    /// Returns the moves away from slow homes.
     fn moves_from_slow(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         for job in self.jobs.values().filter(|job| self.moves_cheaply(job)) {
@@ -108,7 +108,7 @@ impl Ledger {
         }
     }
 
-    /// What moves from busy homes to where: at most one for each idle slot.
+    /// Returns the moves from busy homes: at most one for each idle slot.
     fn moves(&self) -> Vec<Move> {
         let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
         let mut idle: BTreeMap<WorkerId, u32> =
@@ -119,7 +119,7 @@ impl Ledger {
                 if self.workers.get(home).is_none_or(|worker| 0 < free(worker)) {
                     continue;
                 }
-                // The home goes on with the first.
+                // The home continues with the first.
                 for (place, &partition) in line.iter().enumerate().rev() {
                     let reduce = &job.reduces[partition as usize];
                     let fits = |worker: WorkerId| {
@@ -140,15 +140,15 @@ impl Ledger {
         moves
     }
 
-    /// Whether a worker with an idle slot, should it be slow, is through with a reduce before a home where so many stand
-    /// before it, and where at least one runs.
+    /// True if a worker with an idle slot, which may be slow, would finish a reduce before a home where this many tasks
+    /// come before it and at least one runs.
     fn is_sooner(&self, idle: WorkerId, home: WorkerId, before: u32) -> bool {
         let slots = self.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
         let (here, there) = (self.workers.delay(home), self.workers.delay(idle));
         there <= 1.0 || homes_load(1, 1, there) < homes_load(before + 2, slots, here)
     }
 
-    /// Whether a partition of the job is small so far, and all of its segments that were made are still to be had.
+    /// True if a partition of the job is small so far, and all of its existing segments are still available.
     pub(super) fn moves_cheaply(&self, job: &Job) -> bool {
         let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
         let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);

@@ -1,7 +1,7 @@
-//! A core written down whole, and another that goes on from that.
+//! Saves a core as a whole, and restores it.
 //!
-//! The ledger alone is kept. Who decides begins anew and sees the live jobs as if they arrived now, as after
-//! [`Core::decide_by`]; what the estimator has learned is kept by whoever keeps [`Core::memory`].
+//! Only the ledger is saved. Policy and placement start again and see the live jobs as if they arrived now, as after
+//! [`Core::decide_by`]. The caller saves [`Core::memory`] of the estimator separately.
 
 use crate::core::Core;
 use crate::core::CoreConfig;
@@ -11,14 +11,14 @@ use crate::placement::Placement;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-/// A core to be written down. Fields of bounded size are written by their place, so a reader must be of the same build.
+/// Core to be saved. Fields of fixed size are written by position, so the reader must be the same build.
 #[derive(Serialize)]
 pub struct CoreToSave<'a> {
     ledger: &'a Ledger,
     shuffle_revision: u64,
 }
 
-/// A core that was written down.
+/// Core that was saved.
 #[derive(Debug, Deserialize)]
 pub struct SavedCore {
     ledger: Ledger,
@@ -26,25 +26,25 @@ pub struct SavedCore {
 }
 
 impl Core {
-    /// All that another core needs to go on from here, between two calls of [`Core::handle`]; `None` while the policy has
-    /// not seen yet that a job is over.
+    /// Returns all that another core needs to continue from here, between two calls of [`Core::handle`]; `None` while
+    /// the policy has not yet seen the end of a job.
     #[must_use]
     pub fn to_save(&self) -> Option<CoreToSave<'_>> {
         let seen = self.ledger.unseen.left.is_empty();
         seen.then_some(CoreToSave { ledger: &self.ledger, shuffle_revision: self.shuffle_revision })
     }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     #[must_use]
     pub fn config(&self) -> &CoreConfig {
         &self.ledger.config
     }
 
-    /// A core that goes on from one that was written down, with the limits in force then. The next call of
-    /// [`Core::handle`] plans, and asks for a wake.
+    /// Restores a core from a saved one, with the limits in force then. The next call of [`Core::handle`] plans, and
+    /// requests a wake.
     ///
     /// # Panics
-    /// If the policy suspends maps, which no worker can.
+    /// If the policy suspends maps, which no worker supports.
     #[must_use]
     pub fn go_on_from(
         saved: SavedCore,

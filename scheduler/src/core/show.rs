@@ -1,4 +1,4 @@
-//! Keeps the rows that policies see and informs the policy of what changed.
+//! Keeps the rows that policies see, and notifies the policy of changes.
 
 use crate::core::Core;
 use crate::estimate::{Facts, ReduceFacts, Sizes};
@@ -10,13 +10,13 @@ use crate::station::{PerStation, Station};
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, View};
 
-/// Workers to which tasks of more jobs than this are bound stay idle in the eyes of the rows: looking at all those
-/// jobs whenever a slot is taken costs more than walking over some that cannot use it.
+/// Workers with bound tasks of more jobs than this always count as idle in the rows. Updating all those jobs whenever a
+/// slot is taken costs more than visiting some that cannot use it.
 const FLIPS_MAX: usize = 16;
 
 impl Core {
-    /// Counts the rows of what changed and lets the policy look: first who left, then who is new, then all
-    /// other changes, then the tick. A handle is used again only after the policy saw its job leave.
+    /// Recounts the rows of changed jobs and notifies the policy: first of jobs that left, then of new jobs, then of
+    /// other changes, then of the tick. A handle is reused only after the policy saw its job leave.
     pub(super) fn observe(&mut self, ticked: bool) {
         self.flip_workers();
         self.ledger.touch_owners();
@@ -40,7 +40,7 @@ impl Core {
         }
     }
 
-    /// Shows all live jobs to a policy that knows none, with rows counted as it sees them.
+    /// Shows all live jobs to a new policy, with rows counted as it sees them.
     pub(super) fn introduce_all(&mut self) {
         self.ledger.workers.moved = self.ledger.workers.live.keys().copied().collect();
         self.flip_workers();
@@ -52,7 +52,7 @@ impl Core {
         }
     }
 
-    /// Tells the deciding policy and those that look on.
+    /// Notifies the deciding policy and the observers.
     fn tell(&mut self, touched: &[Handle], change: Change) {
         self.tell_decider(touched, change);
         let view = view_of(&self.ledger, (&self.rows, &self.runs), touched);
@@ -65,7 +65,7 @@ impl Core {
         self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 
-    /// A job is over: the estimator may learn from it, and the policy sees it leave.
+    /// Ends a job: the estimator may learn from it, and the policy sees it leave.
     fn part_with(&mut self, job: &Job) {
         let handle = job.handle.expect("only jobs that the policy knows leave");
         self.rows[handle.index()].live = false;
@@ -78,7 +78,7 @@ impl Core {
         self.spare.push(handle.0);
     }
 
-    /// Counts the row of a live job anew.
+    /// Recounts the row of a live job.
     fn count(&mut self, id: JobId) -> Handle {
         let job = self.ledger.jobs.get_mut(&id).expect("jobs that ended are not dirty");
         let handle = job.handle.expect("jobs that arrived have a handle by now");
@@ -107,7 +107,7 @@ impl Core {
         handle
     }
 
-    /// Workers that became idle or busy change what jobs bound to them can start.
+    /// Updates jobs bound to workers that became idle or busy.
     fn flip_workers(&mut self) {
         let ledger = &mut self.ledger;
         for id in std::mem::take(&mut ledger.workers.moved) {
@@ -161,7 +161,7 @@ impl Core {
     }
 }
 
-/// What policies see of a ledger and the rows of its jobs.
+/// Builds the policies' view of a ledger and the rows of its jobs.
 pub(super) fn view_of<'a>(
     ledger: &Ledger,
     (rows, runs): (&'a [Row], &'a [Vec<Time>]),
@@ -171,12 +171,12 @@ pub(super) fn view_of<'a>(
     View { now, rows, touched, cap, unified, runs }
 }
 
-/// What estimators see of a job.
+/// Builds the estimators' view of a job.
 pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]) -> Facts<'a> {
     let reduces = job.reduces.len() as u32;
     let made = f64::from(job.counts.maps_done) * f64::from(reduces);
     let output_bytes = job.tally.map_bytes.0 as f64;
-    // The segments of a map are taken to be alike.
+    // The segments of a map are assumed to have equal sizes.
     let fetched = if 0.0 < made { job.counts.segments_fetched as f64 / made } else { 0.0 };
     let network =
         ledger.config.network.map_or(f64::INFINITY, |rate| rate.0 as f64 * ledger.workers.count() as f64);
@@ -202,7 +202,7 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]
     }
 }
 
-/// The job's work as its submitter knows it, less what is done.
+/// Returns the job's work as given by its submitter, minus the finished part.
 fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
     let exact = job.spec.exact.as_ref()?;
     let segments = job.maps.len() as f64 * job.reduces.len() as f64;
@@ -216,9 +216,9 @@ fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
     })
 }
 
-/// What policies see of a job, with its work counted in tasks and segments. Under a policy that preempts a reduce that
-/// could be suspended counts as one that could start, and not as held. No more could start than its owner's quota has room
-/// for.
+/// Builds the policies' view of a job, with its work counted in tasks and segments. Under a preemptive policy, a
+/// suspendable reduce counts as startable and not as held. The number of startable tasks is limited by the owner's
+/// quota.
 pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> Row {
     let maps = job.maps.len() as f64;
     let reduces = job.reduces.len() as f64;

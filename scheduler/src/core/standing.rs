@@ -1,30 +1,30 @@
-//! What a worker should have and do by the ledger: a driver that has lost the way to it, and found it again, compares.
+//! Expected state of a worker according to the ledger, for a driver that compares it after a lost connection.
 
 use crate::core::{AttemptSnapshot, Core};
 use crate::ids::{AttemptId, JobId, WorkerId};
 use crate::ledger::Job;
 use crate::ledger::tasks::{MapState, ReduceState};
 
-/// A partition that a worker should gather.
+/// Partition that a worker should gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandingHome {
-    /// Of this job.
+    /// Job of the partition.
     pub job: JobId,
-    /// Its number.
+    /// Number of the partition.
     pub partition: u32,
-    /// Segments with pairs that have come, by what its worker has reported.
+    /// Non-empty segments that have arrived, according to the worker's reports.
     pub fetched: u32,
-    /// An attempt of its reduce holds them.
+    /// True if an attempt of its reduce holds them.
     pub in_use: bool,
 }
 
 impl Core {
-    /// The attempts of this worker that have not ended, by id. Costs as much as there are attempts on all workers.
+    /// Returns the attempts of this worker that have not ended, by id. Cost: linear in the attempts of all workers.
     pub fn attempts_at(&self, worker: WorkerId) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
         self.attempts().filter(move |(_, attempt)| attempt.worker == worker)
     }
 
-    /// The partitions of live jobs whose home or second home this worker is, and which are not done.
+    /// Returns the unfinished partitions of live jobs whose home or second home is this worker.
     #[must_use]
     pub fn homes_at(&self, worker: WorkerId) -> Vec<StandingHome> {
         let homes = |job: &Job| {
@@ -50,7 +50,7 @@ impl Core {
         self.ledger.jobs.values().flat_map(homes).collect()
     }
 
-    /// The map outputs of which this worker lacks segments as a home, and who has them.
+    /// Returns the map outputs of which this worker lacks segments as a home, with the workers that have them.
     #[must_use]
     pub fn outputs_owed_to(&self, worker: WorkerId) -> Vec<(AttemptId, WorkerId)> {
         let owed = |job: &Job| {
@@ -69,7 +69,7 @@ impl Core {
         self.ledger.jobs.values().filter(gathers).flat_map(owed).collect()
     }
 
-    /// Whether this job has come and not ended.
+    /// True if this job has arrived and not ended.
     #[must_use]
     pub fn is_live(&self, job: JobId) -> bool {
         self.ledger.jobs.contains_key(&job)

@@ -1,5 +1,5 @@
-//! Who would get slots one after the other: the policy plans on slots that are free on paper, and the order of its grants is
-//! the order in which jobs would get slots now. Nothing is changed by that.
+//! Order in which jobs would get slots: the policy plans on hypothetical free slots, and the order of its grants is the
+//! order of the jobs. This changes no state.
 
 use crate::core::Core;
 use crate::ids::JobId;
@@ -8,23 +8,23 @@ use crate::station::Station;
 use crate::view::{Handle, Row, View};
 use std::collections::BTreeMap;
 
-/// Slots given away to find a line; who would come later is not distinguished.
+/// Maximum number of hypothetical slots. Jobs beyond them are not distinguished.
 pub(super) const SLOTS_MAX: u32 = 10_000;
 
-/// Slots for one job, one after the other.
+/// Consecutive slots for one job.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Turn {
     pub job: JobId,
     pub station: Station,
     pub slots: u32,
-    /// The policy's reason for the first of them.
+    /// Policy's reason for the first of them.
     pub reason: Reason,
 }
 
 impl Core {
-    /// Who would get slots one after the other by the policy, were they free: of so many slots at most. Changes nothing.
-    /// Cost: all live jobs, and the slots that are given on paper.
+    /// Returns the order in which jobs would get at most this many slots if they were free. Changes nothing. Cost:
+    /// linear in live jobs and hypothetical slots.
     pub fn turns(&mut self, slots_max: u32) -> Vec<Turn> {
         let rows = self.rows_now();
         let turns = self.turns_among(&rows, slots_max);
@@ -35,8 +35,8 @@ impl Core {
         turns.into_iter().filter_map(told).collect()
     }
 
-    /// The rows of all jobs as slots are held now. What this instant's own plan has launched is not in those that the
-    /// policy saw; slots are counted as held also where the policy could take them back.
+    /// Returns the rows of all jobs with the slots held now. The rows that the policy saw lack the launches of this
+    /// instant's plan. Slots count as held even if the policy could preempt them.
     pub(super) fn rows_now(&self) -> Vec<Row> {
         let mut rows = self.rows.clone();
         let all = self.ledger.preempts;
@@ -51,7 +51,7 @@ impl Core {
         rows
     }
 
-    /// The policy's line of jobs with these rows.
+    /// Returns the policy's order of jobs with these rows.
     pub(super) fn turns_among(&mut self, rows: &[Row], slots_max: u32) -> Vec<Stretch> {
         let unified = !self.ledger.workers.pooled;
         let cap = Self::capacity(&self.ledger);
@@ -64,7 +64,7 @@ impl Core {
     }
 }
 
-/// One stretch of slots that a policy gave a job.
+/// Consecutive slots that a policy gave to a job.
 pub(super) struct Stretch {
     pub(super) job: Handle,
     pub(super) station: Station,
@@ -72,14 +72,14 @@ pub(super) struct Stretch {
     pub(super) reason: Reason,
 }
 
-/// Slots without end, given away on paper.
+/// Unlimited hypothetical slots.
 pub(super) struct UnlimitedSlots<'a> {
     rows: &'a [Row],
     unified: bool,
     given: BTreeMap<(Handle, Station), u32>,
     total: u32,
     slots_max: u32,
-    /// Who got them, one after the other.
+    /// Jobs that got slots, in order.
     pub(super) turns: Vec<Stretch>,
 }
 

@@ -1,9 +1,10 @@
-//! Takes slots back for policies that preempt: which running reduces are suspended, and which suspended ones go on
+//! Preempts slots for preemptive policies: which running reduces are suspended, and which suspended ones continue
 //! elsewhere.
 //!
-//! Before a plan is executed it is asked for as if every reduce that can be suspended had given its slot back. Whoever
-//! gets more in that plan than it holds, and can use the slot where it is, takes it from those that get less; the plan
-//! that is executed then fills what is free by now. Maps are never suspended: they are short and left to finish.
+//! Before the plan is executed, the policy makes a hypothetical plan in which every suspendable reduce has released its
+//! slot. A job that gets more slots in it than it holds, and can use them where they are, takes them from jobs that get
+//! fewer. The executed plan then fills the slots that are free by now. Maps are never suspended: they are short and run
+//! to their end.
 
 mod what_if;
 
@@ -18,7 +19,7 @@ use crate::view::View;
 use what_if::WhatIf;
 
 impl Core {
-    /// Tells reduces to leave slots that the policy would give to others. Answers when to look again.
+    /// Suspends reduces whose slots the policy would give to other jobs. Returns the time of the next check.
     pub(super) fn take_back(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &self.ledger;
         let pool = ledger.workers.pool(TaskKind::Reduce);
@@ -42,8 +43,8 @@ impl Core {
         again
     }
 
-    /// Lets suspended reduces go on elsewhere that have long waited for a slot of their worker while the plan left one
-    /// idle elsewhere. Answers when to look again.
+    /// Hands over suspended reduces that have waited long for a slot of their worker while the plan left a slot idle
+    /// elsewhere. Returns the time of the next check.
     pub(super) fn hand_over(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         if ledger.suspensions.stranded.is_empty() {

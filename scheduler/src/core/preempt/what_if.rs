@@ -1,4 +1,4 @@
-//! The plan as it would be if every reduce that can be suspended gave its slot back.
+//! Hypothetical plan in which every suspendable reduce has released its slot.
 
 use crate::core::CoreConfig;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
@@ -10,34 +10,34 @@ use crate::view::{Handle, Station};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A worker in the plan as it would be.
+/// Worker in the hypothetical plan.
 #[derive(Clone, Copy)]
 struct WorkerRoom {
-    /// Slots that the plan may give, and those that it gave to tasks bound to this worker.
+    /// Slots that the plan may give, and slots given to tasks bound to this worker.
     slots: u32,
     given: u32,
-    /// Those of `given` that went to tasks that do not run here.
+    /// Part of `given` that went to tasks that do not run here.
     new: u32,
 }
 
-/// Where some tasks of a job wait, worker by worker, nearest to a free slot first in the end.
+/// Workers where tasks of a job wait, with their number. After sorting, the worker nearest to a free slot comes first.
 type Waiting = Vec<(WorkerId, u32)>;
 
-/// A job in the plan as it would be.
+/// Job in the hypothetical plan.
 struct JobClaim {
-    /// In the order of the first grants.
+    /// Rank in the order of first grants.
     rank: u32,
     maps: u32,
     reduces: u32,
-    /// Maps that may run anywhere, not taken yet.
+    /// Maps that may run anywhere and have not got a slot.
     unbound: u32,
-    /// The last of its running reduces that was looked at.
+    /// Last of its running reduces that was examined.
     looked_at: Option<AttemptId>,
     assigned: Waiting,
     bound: Waiting,
 }
 
-/// The floor on which everything that can be suspended is free.
+/// Execution of grants with all suspendable slots free.
 pub(super) struct WhatIf<'a> {
     ledger: &'a Ledger,
     handles: &'a [Option<JobId>],
@@ -79,12 +79,12 @@ impl<'a> WhatIf<'a> {
             let waiting = |bounds: &[&crate::ledger::Bound]| {
                 let at = bounds.iter().flat_map(|bound| &bound.at);
                 let mut waiting: Waiting = at.map(|(&id, line)| (id, line.len() as u32)).collect();
-                // Taken from the end.
+                // Entries are taken from the end.
                 waiting.sort_unstable_by_key(|&(id, _)| (free(id), Reverse(id)));
                 waiting
             };
-            // What a retry or a excluded worker would refuse is not worth a suspension. Pinned maps have one worker as
-            // a rule; one that has several counts at each, for one suspension too many at most.
+            // Tasks that a retry or an excluded worker would prevent do not justify a suspension. Pinned maps usually
+            // name one worker. A map that names several counts at each, which causes at most one unneeded suspension.
             let anywhere = unified && job.workers.excluded.is_empty();
             let unbound = if anywhere { job.queue.open.len() + job.queue.preferring.len() } else { 0 };
             JobClaim {
@@ -103,7 +103,7 @@ impl<'a> WhatIf<'a> {
         })
     }
 
-    /// Gives a slot of this worker, if there is one.
+    /// Gives a slot of this worker, if one is free.
     fn give(&mut self, id: WorkerId, new: bool) -> bool {
         let slots = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.yielding(TaskKind::Reduce);
         let slots = self.ledger.workers.get(id).map_or(0, slots);
@@ -117,7 +117,7 @@ impl<'a> WhatIf<'a> {
         true
     }
 
-    /// The job's next running reduce keeps its slot, or one that is leaving has it again.
+    /// Lets the job's next running reduce keep its slot, or gives the slot back to a reduce that is leaving it.
     fn keep(&mut self, job: &Job) -> bool {
         let first = TaskId::reduce(job.id, 0).attempt(0);
         loop {
@@ -135,7 +135,7 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// A task that waits for one worker gets a slot there.
+    /// Gives a slot to a task that waits for one worker.
     fn take_bound(&mut self, job: &Job, kind: TaskKind) -> bool {
         loop {
             let claim = self.claim(job);
@@ -168,7 +168,7 @@ impl<'a> WhatIf<'a> {
         true
     }
 
-    /// Attempts to suspend, and when to look again for one that has its slot for too short a time.
+    /// Returns the attempts to suspend, and the time of the next check for one that got its slot too recently.
     pub(super) fn victims(&self, config: &CoreConfig) -> (Vec<AttemptId>, Option<Time>) {
         let workers = &self.ledger.workers;
         let soon_free = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.leaving;
@@ -241,7 +241,7 @@ impl SlotFloor for WhatIf<'_> {
 
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
         let Some(job) = self.job(job).filter(|_| 0 < self.left) else { return false };
-        // What it could not use is not worth a suspension.
+        // A slot that the job could not use does not justify a suspension.
         let room = self.ledger.has_room(job);
         match station {
             Station::Map => room && self.unified && self.start_map(job),
@@ -254,7 +254,7 @@ impl SlotFloor for WhatIf<'_> {
         }
     }
 
-    /// What would be is not shared out by lines; the plan that is executed is.
+    /// Lines apply to the executed plan only.
     fn lines(&mut self, _: Station, _: &[f64]) {}
 
     fn line_open(&self, _: Station, _: Line) -> bool {
@@ -276,7 +276,7 @@ struct Victims<'a> {
 }
 
 impl Victims<'_> {
-    /// Chooses this attempt, unless it has not had its slot for long or its worker keeps too many already.
+    /// Chooses this attempt, unless it got its slot recently or its worker has too many suspended attempts.
     fn choose(&mut self, ledger: &Ledger, attempt: AttemptId) -> bool {
         let record = &ledger.attempts[&attempt];
         let due = record.since + self.config.suspending.suspend_after_min;

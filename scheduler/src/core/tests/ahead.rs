@@ -1,4 +1,4 @@
-//! What is queued behind running attempts, what is not, and how it comes back.
+//! Tests of queuing behind running attempts, and of recalls.
 
 use super::driver::{JOB, Table, check, map, map_finished, plain, reduce};
 use crate::core::CoreConfig;
@@ -7,7 +7,7 @@ use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
 use crate::policy::{Fair, Fifo};
 use crate::units::{Bytes, Span};
 
-/// Two to three maps of this time fit into the work that is queued by default.
+/// Map time of which two to three fit into the default work queued.
 const SHORT: Span = Span(400_000);
 const LONG: Span = Span::whole_seconds(60);
 
@@ -15,7 +15,7 @@ fn queued(table: &Table) -> Vec<AttemptId> {
     table.core.attempts().filter(|(_, attempt)| attempt.queued).map(|(id, _)| id).collect()
 }
 
-/// A table with one worker of one slot where map 1 runs and maps 2 and 3 are queued.
+/// Builds a table with one worker of one slot where map 1 runs and maps 2 and 3 are queued.
 fn with_queue(maps: usize) -> Table {
     let mut table = Table::with_workers(&[1]);
     table.submit(plain(maps, 1));
@@ -49,7 +49,7 @@ fn nothing_is_queued_behind_or_of_long_maps() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(6, 1));
     check(&table.map_done_in(map(0, 0), LONG), "announce map-0.0 from w1 to w1\nlaunch map-2.0 on w1");
-    // Map 1 was launched before anything was known and may take as long; map 2 as well.
+    // Map 1 was launched before any measurement and may be slow; map 2 as well.
     check(&table.map_done_in(map(1, 0), SHORT), "announce map-1.0 from w2 to w1\nlaunch map-3.0 on w2");
     assert_eq!(queued(&table), []);
 }
@@ -102,7 +102,7 @@ fn a_job_that_comes_first_and_cannot_queue_gets_the_next_slot() {
     table.submit(plain(50, 1));
     table.tell(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
     assert_eq!(queued(&table), [4, 5, 6, 7].map(|index| map(index, 0)));
-    // The newcomer holds less, so its map is next; places in the queue would keep the slot from it for ever.
+    // The new job holds fewer slots, so its map is next. Queued places would keep the slot from it forever.
     check(&table.submit(plain(50, 1)), "home job-2/0 at w1");
     for index in 2..=5 {
         let announced = format!("announce map-{index}.0 from w1 to w1");
@@ -209,7 +209,7 @@ fn an_empty_output_is_at_every_home_at_once() {
     assert_eq!(table.core.empty_maps(JOB), [0b01]);
     check(&table.tell(&[empty(map(1, 0))]), "launch reduce-0.0 on w1\nlaunch reduce-1.0 on w2");
     assert_eq!(table.job(JOB).segments_fetched, 4);
-    // A new home needs nothing either, and no map is made again.
+    // A new home needs nothing either, and no map runs again.
     check(&table.lose(2), "home 1 at w1");
     table.ask_commit(reduce(0, 0));
     check(&table.reduce_done(reduce(0, 0)), "launch reduce-1.1 on w1");

@@ -1,4 +1,4 @@
-//! Backups: which slow maps get one, where, and what follows when either attempt ends.
+//! Tests of speculative attempts: which slow maps get one, where, and what happens when either attempt ends.
 
 use super::driver::{self, JOB, Table, map, plain, reduce};
 use crate::core::{BackupLimits, CoreConfig, JobState};
@@ -8,7 +8,7 @@ use crate::job::{JobSpec, MapSpec};
 use crate::policy::Fifo;
 use crate::units::{Bytes, Span};
 
-/// A table with backups, and workers of one slot.
+/// Builds a table with speculative attempts and workers of one slot.
 fn table(workers: usize) -> Table {
     let config =
         CoreConfig { backoff: Span(0), backups: Some(BackupLimits::default()), ..CoreConfig::default() };
@@ -19,7 +19,8 @@ fn table(workers: usize) -> Table {
     table
 }
 
-/// Three workers, of which the third has run map 2 for far too long when the two others are done: it has a backup.
+/// Builds a table with three workers. The third has run map 2 for far too long when the others are done, so that a
+/// speculative attempt runs.
 fn with_backup(spec: JobSpec) -> Table {
     let mut table = table(3);
     table.submit(spec);
@@ -31,7 +32,7 @@ fn with_backup(spec: JobSpec) -> Table {
     table
 }
 
-/// Checks the orders, but for those to wake the core.
+/// Checks the commands, except wakes.
 #[track_caller]
 fn check(orders: &[String], expected: &str) {
     let orders: Vec<String> = orders.iter().filter(|order| !order.starts_with("wake")).cloned().collect();
@@ -43,7 +44,7 @@ fn publish(table: &mut Table, attempt: AttemptId) -> Vec<String> {
     table.map_done(attempt)
 }
 
-/// So much time passes, and what was asked for is done then.
+/// Advances time by this much and sends the requested ticks.
 fn wait(table: &mut Table, ms: u64) -> Vec<String> {
     table.now = table.now + Span::milliseconds(ms);
     table.tell(&[Event::Tick])
@@ -205,7 +206,8 @@ fn a_core_without_backups_launches_none() {
     check(&wait(&mut table, 60_000), "");
 }
 
-/// Three workers with a partition each, of which the third has taken so long for a map that takes 1 s elsewhere.
+/// Builds a table with three workers with a partition each. The third took this time for a map that takes 1 s
+/// elsewhere.
 fn with_slow_third(took: Span) -> (Table, Vec<String>) {
     let mut table = table(3);
     table.submit(plain(9, 3));
@@ -259,7 +261,8 @@ fn a_worker_that_loses_to_backups_counts_as_slow() {
     assert_eq!(homes, 1, "of six, a worker that takes at least twice as long has one");
 }
 
-/// Four workers with a partition each of one map; the reduces of the first three are done in 1 s, the last one runs.
+/// Builds a table with four workers with a partition of one map each. The first three reduces are done in 1 s, the last
+/// one runs.
 fn with_slow_reduce() -> Table {
     let mut table = table(4);
     table.submit(plain(1, 4));
@@ -275,7 +278,7 @@ fn with_slow_reduce() -> Table {
     table
 }
 
-/// The same, with a backup of the last one that has begun.
+/// Extends it by a running speculative attempt of the last reduce.
 fn with_reduce_backup() -> Table {
     let mut table = with_slow_reduce();
     check(&wait(&mut table, 900), "");

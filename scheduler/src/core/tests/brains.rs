@@ -1,4 +1,4 @@
-//! What decides in random histories: legal, and with no sense at all.
+//! Policies and placements for random histories: legal but random decisions.
 
 use crate::ids::WorkerId;
 use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement, Pull};
@@ -9,7 +9,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 
-/// Deals to any worker, as a number of its own has it.
+/// Placement that assigns to any worker, chosen by its own random numbers.
 pub(super) struct Dealer {
     pull: Pull,
     rng: ChaCha8Rng,
@@ -33,7 +33,7 @@ impl Placement for Dealer {
     }
     fn assign(&mut self, request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         let workers: Vec<WorkerId> = request.usable().map(|worker| worker.id()).collect();
-        // Now and then maps are left to whoever is idle.
+        // Sometimes maps are left to the next idle worker.
         if self.rng.random_range(0..4) == 0 {
             return None;
         }
@@ -44,10 +44,10 @@ impl Placement for Dealer {
     }
 }
 
-/// Takes slots back for whom it fancies, and fancies another every now and then.
+/// Preemptive policy with random ranks that change from time to time.
 pub(super) struct RandomPolicy {
     rng: ChaCha8Rng,
-    /// Rank by job.
+    /// Ranks by job.
     jobs: BTreeMap<Handle, u32>,
 }
 
@@ -86,7 +86,7 @@ impl Policy for RandomPolicy {
                 let share = match rank % 3 {
                     0 => Share::All,
                     1 => Share::Weight(f64::from(1 + rank)),
-                    // Nobody must wait for ever.
+                    // No job may wait forever.
                     _ => Share::Slots(1 + rank),
                 };
                 plan.grant(job, station, share, Reason::Own("a mood"));
@@ -95,7 +95,7 @@ impl Policy for RandomPolicy {
     }
 }
 
-/// Fair, but for its nerves: panics at every so many calls, before, within or after its plan.
+/// Fair policy that panics at regular calls, before, within or after its plan.
 pub(super) struct Nervous {
     calls: u32,
     fair: Fair,
@@ -106,7 +106,7 @@ impl Nervous {
         Self { calls: 0, fair: Fair::new() }
     }
 
-    /// Without the words that the panic hook would print a thousand times.
+    /// Panics without the output of the panic hook, which would appear a thousand times.
     fn may_panic(&mut self) {
         self.calls += 1;
         if self.calls.is_multiple_of(7) {

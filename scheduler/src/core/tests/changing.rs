@@ -1,4 +1,4 @@
-//! Another policy or placement from now on, and another worker.
+//! Tests of changing the policy or the placement, and of a worker that joins after it.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::ShuffleOrder;
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 const SECOND: JobId = JobId(2);
 
-/// Tells what it is shown: jobs by the order of their arrival, and ticks.
+/// Policy that records what it sees: jobs in the order of arrival, and ticks.
 struct Witness {
     tells: Sender<String>,
     wakes: Option<Time>,
@@ -127,7 +127,7 @@ fn reduces_are_suspended_when_the_new_policy_preempts_and_resumed_when_the_next_
     check(&table.map_done(other(1)), "resume reduce-0.0 on w1");
 }
 
-/// Deals all maps to the worker with the highest number.
+/// Placement that assigns all maps to the worker with the highest number.
 struct ToLast(Pull);
 
 impl Placement for ToLast {
@@ -171,7 +171,7 @@ fn maps_that_were_dealt_and_have_not_begun_are_dealt_again_when_a_worker_joins()
     check(&table.join(2), "launch map-1.0 on w2\nlaunch map-2.0 on w2");
 }
 
-/// Panics whenever it is asked.
+/// Policy that panics at every call.
 struct Broken;
 
 impl Policy for Broken {
@@ -186,7 +186,7 @@ impl Policy for Broken {
     }
 }
 
-/// Grants to a job that nobody knows.
+/// Policy that grants to an unknown job.
 struct Stray;
 
 impl Policy for Stray {

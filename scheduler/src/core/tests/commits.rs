@@ -1,4 +1,4 @@
-//! One permit at a time, and who gets it next.
+//! Tests of commit permits: one at a time, and the next holder.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::JobState;

@@ -1,4 +1,4 @@
-//! Drives a core by hand and reads its orders as text, one line each.
+//! Drives a core by hand and formats its commands as text, one per line.
 
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, CoreConfig, JobSnapshot};
@@ -11,22 +11,22 @@ use crate::units::{Bytes, Span, Time};
 
 pub(super) const JOB: JobId = JobId(1);
 
-/// The attempt of a map of the first job.
+/// Returns the attempt of a map of the first job.
 pub(super) fn map(index: u32, epoch: u32) -> AttemptId {
     TaskId::map(JOB, index).attempt(epoch)
 }
 
-/// The attempt of a reduce of the first job.
+/// Returns the attempt of a reduce of the first job.
 pub(super) fn reduce(index: u32, epoch: u32) -> AttemptId {
     TaskId::reduce(JOB, index).attempt(epoch)
 }
 
-/// A job of maps that may run anywhere.
+/// Returns a job of maps that may run anywhere.
 pub(super) fn plain(maps: usize, reduces: u32) -> JobSpec {
     JobSpec::new(vec![MapSpec::anywhere(Bytes::mib(1)); maps], reduces)
 }
 
-/// A core and its clock.
+/// Core with a clock.
 pub(super) struct Table {
     pub(super) core: Core,
     pub(super) now: Time,
@@ -36,12 +36,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// No task pauses after a worker's fault; the test of the pause has a table of its own.
+    /// Builds a table where no task pauses after a worker's fault. The test of the pause has its own table.
     pub(super) fn new(policy: impl Policy + 'static) -> Self {
         Self::with_config(policy, CoreConfig { backoff: Span(0), ..CoreConfig::default() })
     }
 
-    /// Under a policy of a catalogue.
+    /// Builds a table under a policy of a catalogue.
     pub(super) fn with_boxed(policy: Box<dyn Policy>) -> Self {
         let core = Core::new(CoreConfig::default(), policy, Box::new(Pull::new()));
         Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }
@@ -52,7 +52,7 @@ impl Table {
         Table { core, now: Time::ZERO, jobs: 0, workers: 0, reasons: Vec::new() }
     }
 
-    /// Under fifo, with workers of these slots, each on its own host.
+    /// Builds a table under fifo, with workers of these slots, each on its own host.
     pub(super) fn with_workers(slots: &[u32]) -> Self {
         let mut table = Self::new(Fifo::new());
         for &slots in slots {
@@ -61,7 +61,7 @@ impl Table {
         table
     }
 
-    /// Enters facts a millisecond after the last, audits, and reads the orders.
+    /// Enters events a millisecond after the last, audits, and formats the commands.
     pub(super) fn tell(&mut self, events: &[Event]) -> Vec<String> {
         self.now = self.now + Span::milliseconds(1);
         let mut commands = Vec::new();
@@ -96,12 +96,12 @@ impl Table {
         self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec: spec.into() }])
     }
 
-    /// A map that took long enough for nothing to be queued.
+    /// Finishes a map that took too long for queuing.
     pub(super) fn map_done(&mut self, attempt: AttemptId) -> Vec<String> {
         self.tell(&[map_finished(attempt, Span::whole_seconds(1))])
     }
 
-    /// A map that took this long.
+    /// Finishes a map that took this long.
     pub(super) fn map_done_in(&mut self, attempt: AttemptId, took: Span) -> Vec<String> {
         self.tell(&[map_finished(attempt, took)])
     }
@@ -132,12 +132,12 @@ impl Table {
     }
 }
 
-/// The end of a map with some output.
+/// Returns the end of a map with some output.
 pub(super) fn map_finished(attempt: AttemptId, took: Span) -> Event {
     Event::MapFinished { attempt, output_bytes: Bytes(10), took, print: None }
 }
 
-/// An order as a line of text; the first job goes without name.
+/// Formats a command as a line of text, without the name of the first job.
 pub(super) fn words(command: &Command) -> String {
     let text = match command {
         Command::Launch { attempt, worker, .. } => format!("launch {attempt} on {worker}"),
@@ -159,7 +159,7 @@ pub(super) fn words(command: &Command) -> String {
     text.replace("job-1/", "").replace("worker-", "w")
 }
 
-/// Checks the orders, written as lines.
+/// Checks the commands, written as lines.
 #[track_caller]
 pub(super) fn check(orders: &[String], expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! How jobs end, and what is left of them.
+//! Tests of the ends of jobs, and of what is left of them.
 
 use super::driver::{JOB, Table, check, map, plain, reduce, words};
 use crate::command::{Cause, Outcome};
@@ -73,7 +73,7 @@ fn jobs_fail_when_there_is_no_worker_for_the_whole_grace() {
     table.now = Time::ZERO + Span::whole_seconds(10);
     check(&table.submit(plain(1, 1)), "");
     table.now = Time::ZERO + Span::milliseconds(30_002);
-    // The second job came later, so it waits longer.
+    // The second job arrived later, so it waits longer.
     check(
         &table.tell(&[Event::Tick]),
         "job-1 failed: no live workers

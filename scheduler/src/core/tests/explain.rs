@@ -1,4 +1,4 @@
-//! What the core says of a job that waits, and of its deadline.
+//! Tests of the explanations of waiting jobs, and of deadlines.
 
 use super::driver::{JOB, Table, map, plain};
 use crate::core::{Core, CoreConfig};
@@ -95,14 +95,15 @@ fn a_job_that_the_min_scheduler_leaves_waiting_is_told_its_state_and_that_slots_
         table.now = Time::ZERO + Span::whole_seconds(1);
         table.map_done(map(index, 0));
     }
-    // The policy sees what its last plan launched at the next instant.
+    // The policy sees the launches of its last plan at the next instant.
     table.tell(&[]);
     let sentences = table.core.explain(JOB);
     assert!(sentences.iter().any(|s| s.contains("leaves slots free")), "{sentences:?}");
     assert!(sentences.iter().any(|s| s.starts_with("state ADJUST: ")), "{sentences:?}");
 }
 
-/// A core with this estimator, one worker with these slots, and a job of four maps of 10 s and two reduces of 5 s.
+/// Returns the outlook in a core with this estimator, one worker with these slots, and a job of four maps of 10 s and
+/// two reduces of 5 s.
 fn outlook(estimator: &str, slots: Slots, seconds: u64) -> crate::core::Outlook {
     let core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
     let mut core = core.with_estimator(by_name(estimator).unwrap());

@@ -1,4 +1,4 @@
-//! Who is charged for a failure, and what is tried next.
+//! Tests of failures: what is charged for one, and what is tried next.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::command::{Cause, Outcome};
@@ -71,7 +71,7 @@ fn a_lost_worker_charges_only_the_culprit() {
     let mut spec = plain(4, 0);
     spec.attempts_max = 2;
     table.submit(spec);
-    // Maps 0 and 2 run on the first worker, as work goes to the emptier worker.
+    // Maps 0 and 2 run on the first worker, since work goes to the emptier worker.
     let lost = Event::WorkerLost { worker: WorkerId(1), culprit: vec![map(2, 0)] };
     check(&table.tell(&[lost]), "");
     let failed = table.job(JOB).attempts.failed;
@@ -110,7 +110,7 @@ fn a_worker_that_fails_a_job_three_times_gets_no_more_of_it() {
     check(&table.fail(map(2, 0), Failure::Worker), "launch map-3.0 on w1");
     check(&table.fail(map(3, 0), Failure::Worker), "");
     assert_eq!(table.job(JOB).attempts.failed[Failure::Worker.index()], 3);
-    // Another job may use it, and this job as well once nobody else is left.
+    // Another job may use it, and so may this job once no other worker is left.
     check(&table.submit(plain(1, 0)), "launch job-2/map-0.0 on w1");
     check(
         &table.fail(crate::ids::TaskId::map(crate::ids::JobId(2), 0).attempt(0), Failure::Cancelled),
@@ -237,7 +237,7 @@ fn a_neighbour_of_a_culprit_is_charged_nothing_however_often_it_loses_its_worker
     long.attempts_max = 1;
     table.submit(long);
     for worker in 1..2 * config.losses_max {
-        // Another job each time, the map of which brings the worker down.
+        // Each time another job, whose map crashes the worker.
         table.submit(plain(1, 0));
         let culprit = crate::ids::TaskId::map(crate::ids::JobId(worker + 1), 0).attempt(0);
         table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: vec![culprit] }]);
@@ -290,7 +290,7 @@ fn a_worker_that_does_well_again_when_all_have_failed_is_a_better_one_than_the_r
     let passes_after = [failures(u32::MAX), failures(config.worker_failures_tolerated)];
     let mut ended = [0, 0];
     while table.job(JOB).maps.done < 100 {
-        // In turns, as long as both have work.
+        // They alternate while both have work.
         let mut running: Vec<_> = table.core.attempts().collect();
         running.sort_by_key(|(_, at)| ended[at.worker.0 as usize - 1]);
         let &(attempt, at) = running.first().expect("the job goes on");

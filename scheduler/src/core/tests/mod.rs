@@ -1,4 +1,4 @@
-//! What the core promises, rule by rule, and under random histories.
+//! Tests of the guarantees of the core, rule by rule and under random histories.
 
 mod ahead;
 mod backups;

@@ -1,4 +1,4 @@
-//! What policies say that look on, and that they change nothing.
+//! Tests of observing policies: their results, and that they change nothing.
 
 use super::driver::{JOB, Table, map, plain};
 use crate::core::{Core, Sight, Turn};
@@ -9,7 +9,7 @@ use crate::station::Station;
 
 const SECOND: JobId = JobId(2);
 
-/// A worker of two slots, a large job that holds both, and a small one behind it; then a map ends.
+/// Builds a worker of two slots, a large job that holds both, and a small one behind it; then a map ends.
 fn two_jobs(decides: impl Policy + 'static, look_on: Vec<Box<dyn Policy>>) -> (Table, Vec<String>) {
     let mut table = Table::new(decides);
     table.core.look_on(look_on);

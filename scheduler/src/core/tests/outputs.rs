@@ -1,4 +1,4 @@
-//! Homes, outputs, segments: where they are and what is made again.
+//! Tests of homes, outputs and segments: where they are, and what is made again.
 
 use super::driver::{JOB, Table, check, map, map_finished, plain, reduce};
 use crate::command::{Cause, Outcome};
@@ -249,7 +249,7 @@ fn a_home_in_trouble_tries_again_and_loses_its_partitions_at_the_third_time() {
 
 #[test]
 fn a_reduce_gathers_anew_elsewhere_when_its_segments_are_corrupt() {
-    // The first worker is the better home, were it not for the segments that went bad there.
+    // The first worker would be the better home, except for the segments that were corrupt there.
     let mut table = Table::with_workers(&[2, 1]);
     table.submit(plain(1, 1));
     table.map_done(map(0, 0));
@@ -296,14 +296,14 @@ fn facts_about_partitions_that_moved_or_maps_that_never_ran_are_ignored() {
     assert_eq!(table.job(JOB).segments_fetched, 0);
 }
 
-/// The end of a map whose output consists of what `sum` stands for.
+/// Returns the end of a map whose output has the fingerprint that `sum` stands for.
 fn made(attempt: AttemptId, sum: u64) -> Event {
     let print = Some(Fingerprint { pairs: sum, ..Fingerprint::default() });
     Event::MapFinished { attempt, output_bytes: Bytes(10), took: Span::whole_seconds(1), print }
 }
 
-/// One map and two partitions on two workers; the home of the first has its segment, and the output is lost before the
-/// other has.
+/// Builds one map and two partitions on two workers. The home of the first partition has its segment, and the output is
+/// lost before the other home has it.
 fn half_taken() -> Table {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(2, 2));
@@ -341,7 +341,7 @@ fn a_map_may_make_other_records_while_no_reduce_took_any_but_old_ones_are_not_ta
     table.map_done(map(0, 0));
     table.tell(&[made(map(1, 1), 8)]);
     assert_eq!(table.job(JOB).state, JobState::Running);
-    // The home had the bytes of the first attempt, and its word comes late.
+    // The home had the bytes of the first attempt, and its report comes late.
     table.fetched(1, map(1, 0), &[0]);
     let cause = Cause::NotDeterministic { task: map(1, 0).task };
     assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Failed { cause }));
@@ -349,7 +349,8 @@ fn a_map_may_make_other_records_while_no_reduce_took_any_but_old_ones_are_not_ta
 
 #[test]
 fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
-    // More maps than an output may be unreadable, on as many workers; the last worker can read from nobody.
+    // More maps than an output may be unreadable, on the same number of workers; the last worker cannot read from any
+    // other.
     let rereads_max = CoreConfig::default().rereads_max;
     let (workers, cut_off) = (rereads_max + 4, rereads_max + 4);
     let mut table = Table::with_workers(&vec![1; workers as usize]);
@@ -386,13 +387,14 @@ fn an_output_that_was_reached_and_is_of_no_use_is_made_again_and_its_home_is_not
     for (home, index) in [(2, 0), (3, 0), (2, 3)] {
         table.fetched(home, map(index, 0), &[home - 1]);
     }
-    // The third home has read from nobody else, and others have read from this worker.
+    // The third home has read from no other worker, and others have read from this worker.
     let orders = table.fetch_failed(3, map(3, 0), Failure::Corrupt);
     assert!(orders.contains(&"retract map-3.0 to w3".to_owned()), "{orders:?}");
     assert_eq!(table.core.home(JOB, 2), Some(WorkerId(3)));
 }
 
-/// Two partitions are ready at the first worker, which runs a reduce of this job, and the second worker is idle.
+/// Builds a table where two partitions are ready at the first worker, which runs a reduce of this job, while the second
+/// worker is idle.
 fn two_wait_at_a_busy_home(output: Bytes) -> Table {
     let mut table = Table::with_workers(&[1]);
     table.submit(plain(1, 3));
@@ -420,7 +422,7 @@ fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
          announce map-0.0 from w1 to w2",
     );
     check(&table.fetched(2, map(0, 0), &[2]), "launch reduce-2.0 on w2");
-    // The home keeps the one that is next there.
+    // The home keeps its next reduce.
     table.now = table.now + after;
     check(&table.tell(&[Event::Tick]), "");
     table.ask_commit(reduce(2, 0));

@@ -1,4 +1,4 @@
-//! Which worker gets which task.
+//! Tests of the assignment of tasks to workers.
 
 use super::driver::{JOB, Table, check, map, plain};
 use crate::core::CoreConfig;
@@ -98,7 +98,7 @@ fn a_pinned_map_leaves_a_barred_worker_alone_while_it_has_another() {
     for epoch in 0..2 {
         check(&table.fail(map(0, epoch), Failure::Worker), &format!("launch map-0.{} on w1", epoch + 1));
     }
-    // The first map has nowhere else to go; the third has.
+    // The first map can run on no other worker; the third can.
     check(&table.fail(map(0, 2), Failure::Worker), "launch map-0.3 on w1");
     table.ask_commit(map(0, 3));
     check(&table.map_done(map(0, 3)), "");
@@ -115,7 +115,7 @@ fn a_pinned_map_waits_for_a_worker_on_its_host_and_runs_there() {
     check(&table.join_host(1, 7), "");
     check(&table.join_host(1, 2), "launch map-0.1 on w4");
     check(&table.join_host(1, 2), "launch map-1.0 on w5");
-    // Nor does it fail when the grace of before is over.
+    // It also does not fail when the earlier grace period ends.
     table.now = table.now + CoreConfig::default().pinned_grace;
     check(&table.tell(&[Event::Tick]), "");
 }
@@ -137,7 +137,7 @@ fn a_job_fails_for_its_input_when_nobody_comes_to_the_host_of_a_pinned_map_in_ti
     table.lose(2);
     table.now = table.now + grace;
     check(&table.tell(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
-    // One that failed before on the worker that was lost then.
+    // A map that failed before on the worker that is then lost.
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(maps(&[on(&[2], true), on(&[2], true)]));
     check(&table.fail(map(0, 0), Failure::User), "launch map-0.1 on w2");
@@ -151,7 +151,7 @@ fn a_job_fails_for_its_input_when_nobody_comes_to_the_host_of_a_pinned_map_in_ti
     table.now = table.now + grace;
     let orders = table.tell(&[Event::Tick]);
     assert!(orders.contains(&"job-1 failed: input of map-1 cannot be used".to_owned()), "{orders:?}");
-    // One that never was.
+    // A worker that never existed.
     let mut table = Table::with_workers(&[1]);
     check(&table.submit(maps(&[on(&[9], true)])), "job-1 failed: input of map-0 cannot be used");
 }

@@ -1,4 +1,4 @@
-//! Slots in pools: one for maps, one for reduces.
+//! Tests of slots in pools: one for maps, one for reduces.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::{Core, CoreConfig};
@@ -12,7 +12,7 @@ fn join(worker: u32, slots: Slots) -> Event {
     Event::WorkerJoined { worker: WorkerId(worker), host: HostId(worker), slots }
 }
 
-/// Under fifo, one worker with so many slots for maps and one for reduces.
+/// Builds a table under fifo with one worker with this many slots for maps and one for reduces.
 fn pooled(maps: u32) -> Table {
     let mut table = Table::new(Fifo::new());
     table.tell(&[join(1, Slots::Pools { map: maps, reduce: 1 })]);

@@ -1,4 +1,4 @@
-//! Quotas of slots: kept by the mechanism, whatever the policy.
+//! Tests of quotas of slots, which hold under every policy.
 
 use super::driver::{Table, check, plain};
 use crate::event::Event;
@@ -18,7 +18,7 @@ fn job_at_its_quota_is_offered_no_further_slot_and_others_get_what_it_leaves() {
     assert_eq!(table.core.slots(), (4, 2), "two are free");
     let orders = table.submit(plain(5, 0));
     check(&orders, "launch job-2/map-0.0 on w1\nlaunch job-2/map-1.0 on w1");
-    // What ends makes room for one more of its own, and for nobody's more.
+    // An ended task makes room for one more task of the same owner, and of no other.
     let map = |job: u32, index| TaskId::map(JobId(job), index).attempt(0);
     table.ask_commit(map(1, 0));
     check(&table.map_done(map(1, 0)), "launch map-2.0 on w1");
@@ -60,7 +60,7 @@ fn quota_holds_under_every_policy_that_can_decide_live() {
         table.submit(plain(1, 1));
         let held: u32 = [1, 2].map(|job| table.core.job(JobId(job)).unwrap().maps.running).iter().sum();
         assert!(held <= 2, "{} gave {held} slots", entry.name);
-        // It is no sentence either: somebody else's job is not held up by slots that nobody may take.
+        // Slots that the quota blocks do not delay the jobs of other owners.
         assert_eq!(table.core.job(JobId(3)).unwrap().maps.running, 1, "{}", entry.name);
     }
 }

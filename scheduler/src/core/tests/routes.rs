@@ -1,4 +1,4 @@
-//! Workers that do not reach each other, though the master reaches them all; that are silent; that are to leave.
+//! Tests of workers that do not reach each other although the master reaches all, of silent workers, and of draining.
 
 use super::driver::{JOB, Table, check, map, plain};
 use crate::core::RouteLimits;
@@ -7,7 +7,7 @@ use crate::ids::WorkerId;
 use crate::job::MapSpec;
 use crate::units::{Bytes, Span};
 
-/// Three workers of two slots; six maps are done, two on each worker, and the homes have read nothing.
+/// Builds three workers of two slots. Six maps are done, two on each worker, and the homes have read nothing.
 fn six_maps_are_done() -> Table {
     let mut table = Table::with_workers(&[2, 2, 2]);
     table.submit(plain(6, 3));
@@ -17,13 +17,13 @@ fn six_maps_are_done() -> Table {
     table
 }
 
-/// Whether this worker keeps the output of a map, which somebody lacks.
+/// True if this worker keeps the output of a map that a partition lacks.
 fn keeps(table: &Table, worker: u32, index: u32) -> bool {
     let keeps = |home| table.core.could_fetch(WorkerId(home), map(index, 0), WorkerId(worker));
     (1..=3).any(keeps)
 }
 
-/// The maps whose output this worker keeps.
+/// Returns the maps whose output this worker keeps.
 fn kept_at(table: &Table, worker: u32) -> Vec<u32> {
     (0..6).filter(|&index| keeps(table, worker, index)).collect()
 }
@@ -50,7 +50,7 @@ fn all_outputs_behind_a_cut_way_are_made_again_at_once_and_away_from_it() {
 fn the_worker_that_no_other_reaches_is_set_aside_and_the_one_suspected_first_comes_back() {
     let mut table = six_maps_are_done();
     let (of_first, of_third) = (kept_at(&table, 1), kept_at(&table, 3));
-    // The third worker is cut off; of the first pair nobody can tell which it is, and of the second it is plain.
+    // The third worker is cut off. After the first pair either end may be at fault; after the second it is clear.
     table.fetch_failed(3, map(of_first[0], 0), Failure::Fetch);
     assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)]);
     let mut table = six_maps_are_done();
@@ -103,7 +103,7 @@ fn an_output_made_where_a_home_cannot_read_it_is_made_again() {
     let at = snapshot.worker;
     let home = if at == WorkerId(1) { 2 } else { 1 };
     let there = (0..3).find(|&index| keeps(&table, at.0, index)).unwrap();
-    // The other one has just been read from, so that this one is set aside.
+    // The other worker has just been read from, so this one is set aside.
     let other = (0..3).find(|&index| keeps(&table, home, index)).unwrap();
     let third = 6 - home - at.0;
     table.now = table.now + Span::whole_seconds(5);
@@ -153,7 +153,7 @@ fn a_way_to_a_silent_worker_is_not_judged() {
     assert_eq!(table.core.set_aside().count(), 0);
 }
 
-/// Tells that bytes have come to these homes from those sources at so many bytes in a second, for 3 s.
+/// Reports that these homes received this many bytes per second from those sources, for 3 s.
 fn rates(table: &mut Table, ways: &[(u32, u32, u64)]) -> Vec<String> {
     let told: Vec<Event> = ways.iter().map(|&(home, from, bytes)| fetch_rate(home, from, bytes)).collect();
     table.tell(&told)
@@ -165,7 +165,8 @@ fn fetch_rate(home: u32, from: u32, bytes_per_second: u64) -> Event {
     Event::FetchRates { home: WorkerId(home), ways: vec![way] }
 }
 
-/// Between the first and the second worker bytes come fast; the third is slow. Nothing is decided before the last is told.
+/// Rates between the first and the second worker are high; the third is slow. No decision is made before the last
+/// report.
 const THIRD_IS_SLOW: [(u32, u32, u64); 4] = [(1, 2, 1000), (2, 1, 1000), (3, 1, 1), (1, 3, 1)];
 
 #[test]
@@ -175,7 +176,7 @@ fn all_outputs_of_a_worker_behind_a_slow_link_are_made_again_elsewhere() {
     assert_eq!(table.core.set_aside().collect::<Vec<_>>(), [WorkerId(3)]);
     assert_eq!(count(&orders, "unhome ", " at w3"), 1, "{orders:?}");
     assert_eq!((count(&orders, "launch ", ""), count(&orders, "launch ", " on w3")), (2, 0), "{orders:?}");
-    // The next job keeps away from it too, until its time is over.
+    // The next job also avoids it, until its time is over.
     let orders = table.submit(plain(8, 3));
     assert_eq!(count(&orders, "", "w3"), 0, "{orders:?}");
     table.now = table.now + RouteLimits::default().cut_for;
@@ -186,7 +187,7 @@ fn all_outputs_of_a_worker_behind_a_slow_link_are_made_again_elsewhere() {
 #[test]
 fn what_comes_soon_over_a_slow_way_is_waited_for() {
     let mut table = six_maps_are_done();
-    // Two outputs of 10 bytes, of which a third is for each home, come within a second; making them takes one too.
+    // Two outputs of 10 bytes, a third of them for each home, arrive within a second; making them also takes a second.
     check(&rates(&mut table, &[(1, 2, 1000), (2, 1, 1000), (3, 1, 10), (1, 3, 10)]), "");
     assert_eq!(table.core.set_aside().count(), 0);
 }
@@ -285,7 +286,7 @@ fn a_worker_that_is_to_leave_goes_without_its_outputs_when_nobody_fetches_them_f
     assert_eq!(count(&orders, "retract ", ""), 4, "two maps, two homes: {orders:?}");
 }
 
-/// Tells how much room a worker has, of which 10 MiB are to stay free.
+/// Reports the free space of a worker; the reserve is 10 MiB.
 fn room(table: &mut Table, worker: u32, free_mib: u64) -> Vec<String> {
     let (free, reserve) = (Bytes::mib(free_mib), Bytes::mib(10));
     table.tell(&[Event::WorkerDiskRoom { worker: WorkerId(worker), free, reserve }])
@@ -330,7 +331,7 @@ fn workers_whose_disks_are_all_full_are_used_all_the_same() {
     let mut table = Table::with_workers(&[1, 1]);
     room(&mut table, 1, 0);
     room(&mut table, 2, 0);
-    // Whoever cannot do without spilling fails there, and says why.
+    // Tasks that have to spill fail there, and report why.
     let orders = table.submit(plain(2, 0));
     assert_eq!(count(&orders, "launch ", ""), 2, "{orders:?}");
 }

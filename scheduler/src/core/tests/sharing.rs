@@ -1,4 +1,4 @@
-//! Policies on the core: who gets the slots, and that it costs little.
+//! Tests of policies on the core: which jobs get the slots, and the cost.
 
 use super::driver::{JOB, Table, check, map, map_finished, plain};
 use crate::command::Command;
@@ -17,7 +17,7 @@ fn held(table: &Table, jobs: u32) -> Vec<u32> {
     (1..=jobs).map(|job| table.job(JobId(job)).maps.running).collect()
 }
 
-/// Ends one map attempt of the job well, or gives it back for another to take.
+/// Finishes one map attempt of the job, or returns it for another worker.
 fn give_back_one(table: &mut Table, job: u32) {
     let attempt = table.core.attempts().map(|(id, _)| id).find(|id| id.task.job == JobId(job)).unwrap();
     table.fail(attempt, Failure::Cancelled);
@@ -100,7 +100,7 @@ fn fair_lets_a_newcomer_catch_up_as_attempts_end() {
     assert_eq!(held(&table, 2), [2, 2]);
 }
 
-/// Two classes, by job id odd or even, in two lines.
+/// Policy with two classes, by odd or even job id, in two lines.
 struct TwoLines {
     fractions: [f64; 2],
     jobs: Vec<(Handle, u64)>,
@@ -150,7 +150,7 @@ fn lines_give_whole_slots_exactly_and_leave_unclaimed_ones_idle() {
     assert_eq!(held(&table, 2), [3, 1]);
 }
 
-/// Grants with an own share at all stations, in the order of arrival.
+/// Policy that grants a fixed share at all stations, in the order of arrival.
 struct Uniform {
     share: Share,
     jobs: Vec<Handle>,
@@ -220,7 +220,7 @@ fn a_policy_gets_its_tick_when_another_fact_overtakes_the_timer() {
             }
         }
         fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-            // The next wish tells what was observed.
+            // The next wish depends on what was observed.
             plan.wake(Time(self.0.map_or(10, |ticked| ticked + 1000).max(view.now.0)));
         }
     }
@@ -244,7 +244,7 @@ fn handles_are_used_again_when_jobs_have_left() {
     assert_eq!(table.core.rows.len(), 1);
 }
 
-/// Runs jobs to their end without the cost of an audit; gives the number of calls.
+/// Runs jobs to their end without the cost of an audit. Returns the number of calls.
 fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) -> u32 {
     let mut core = Core::new(CoreConfig::default(), Box::new(policy), Box::new(Pull::new()));
     let mut events: Vec<Event> = (1..=20)
@@ -298,7 +298,7 @@ fn answer(command: &Command, homes: &mut BTreeMap<(JobId, WorkerId), Vec<u32>>) 
 
 #[test]
 fn many_jobs_and_tasks_pass_without_work_for_all_of_them_at_each_fact() {
-    // Quadratic work would take minutes here.
+    // With quadratic work this would take minutes.
     assert!(1_000 < run_all(Fifo::new(), 1_000, 4, 2));
     assert!(1_000 < run_all(Fair::new(), 1_000, 4, 2));
     assert!(10_000 < run_all(Fair::new(), 1, 20_000, 2));

@@ -1,4 +1,4 @@
-//! What policies see of sizes and of running maps, and what estimators are told.
+//! Tests of the sizes and running maps that policies see, and of the facts that estimators receive.
 
 use super::driver::{JOB, map_finished};
 use crate::command::Command;
@@ -13,10 +13,10 @@ use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Span, Time};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Hands on the facts that it is told, and takes exact sizes for good.
+/// Estimator that forwards the facts it receives, and accepts exact sizes.
 struct Telling(Sender<Told>);
 
-/// Facts as an estimator got them, and whether they were the last of their job.
+/// Facts as an estimator received them, and if they were the last of their job.
 #[derive(Clone, PartialEq, Debug)]
 struct Told {
     maps_done: u32,
@@ -89,7 +89,7 @@ impl Scene {
         scene
     }
 
-    /// Enters facts at this second; gives what the estimator was told last, if anything.
+    /// Enters events at this second. Returns the last facts that the estimator received, if any.
     fn tell(&mut self, second: u64, events: &[Event]) -> Option<Told> {
         self.now = Time(second * 1_000_000_000);
         let mut commands = Vec::new();
@@ -103,7 +103,7 @@ impl Scene {
         self.facts.try_iter().last()
     }
 
-    /// The rows are counted with the facts of an instant, before its plan: another look sees the plan's launches.
+    /// The rows are counted with the facts of an instant before its plan. A second look sees the plan's launches.
     fn look(&mut self, second: u64) -> Option<Told> {
         self.tell(second, &[])
     }

@@ -1,4 +1,4 @@
-//! Slots that are taken back: who leaves, who goes on where, and what happens in between.
+//! Tests of preemption: which attempts leave their slots, where they continue, and what happens in between.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::{CoreConfig, SuspendLimits};
@@ -12,7 +12,7 @@ use crate::view::{Change, Handle, Station, View};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Jobs by priority, then age, with slots taken back from those below.
+/// Policy by priority, then age, that preempts lower priorities.
 #[derive(Default)]
 struct Ruthless {
     jobs: BTreeSet<(Reverse<i32>, u64, Handle)>,
@@ -54,7 +54,7 @@ fn other(index: u32) -> AttemptId {
     TaskId::map(SECOND, index).attempt(0)
 }
 
-/// Workers with these slots, and the first job's only reduce running on the first.
+/// Builds workers with these slots, with the first job's only reduce running on the first.
 fn with_reduce_running(slots: &[u32]) -> Table {
     let mut table = Table::new(Ruthless::default());
     for &slots in slots {
@@ -71,7 +71,7 @@ fn suspended(attempt: AttemptId) -> Event {
     Event::AttemptSuspended { attempt }
 }
 
-/// As [`with_reduce_running`], with the reduce suspended for a map of a second job, which has more.
+/// As [`with_reduce_running`], with the reduce suspended for a map of a second job of higher priority.
 fn with_reduce_suspended(slots: &[u32], maps: usize) -> Table {
     let mut table = with_reduce_running(slots);
     table.submit(urgent(maps, 0));
@@ -109,7 +109,7 @@ fn nothing_is_asked_twice_and_no_more_than_is_needed() {
     table.map_done(map(0, 0));
     table.fetched(1, map(0, 0), &[0, 1, 2]);
     table.now = table.now + Span::whole_seconds(1);
-    // The last of a job's reduces goes first.
+    // The last of a job's reduces is suspended first.
     check(&table.submit(urgent(1, 0)), "suspend reduce-2.0 on w1");
     check(&table.tell(&[]), "");
     check(&table.submit(urgent(1, 0)), "suspend reduce-1.0 on w1");
@@ -137,7 +137,7 @@ fn a_reduce_keeps_its_slot_for_a_while_whoever_comes() {
     check(&table.tell(&[Event::Tick]), "suspend reduce-0.0 on w1");
     table.tell(&[suspended(reduce(0, 0))]);
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
-    // Resumed counts as launched.
+    // A resumed attempt counts as launched.
     let due = table.now + CoreConfig::default().suspending.suspend_after_min;
     check(&table.submit(urgent(1, 0)), &format!("wake at {due}"));
 }
@@ -146,7 +146,7 @@ fn a_reduce_keeps_its_slot_for_a_while_whoever_comes() {
 fn equals_do_not_take_slots_from_each_other_and_nobody_gives_one_up_for_who_cannot_use_it() {
     let mut table = with_reduce_running(&[1, 1]);
     check(&table.submit(plain(1, 1)), "home job-2/0 at w2\nlaunch job-2/map-0.0 on w2");
-    // The second job's reduce is urgent and has its home elsewhere, where a map runs.
+    // The second job's reduce is urgent and has its home on another worker, where a map runs.
     let mut table = with_reduce_running(&[1, 1]);
     table.submit(urgent(1, 1));
     table.submit(urgent(1, 0));
@@ -167,7 +167,7 @@ fn a_ready_reduce_takes_a_slot_back_at_its_home_alone() {
     table.fetched(2, map(0, 0), &[1]);
     assert_eq!(table.job(JOB).reduces.running, 2);
     table.now = table.now + Span::whole_seconds(1);
-    // A job without maps: its reduces are ready where they are put.
+    // A job without maps: its reduces are ready at once at their homes.
     let orders = table.submit(urgent(0, 1));
     check(&orders, "home job-2/0 at w1\nsuspend reduce-0.0 on w1");
     let launched = format!("launch {} on w1", TaskId::reduce(SECOND, 0).attempt(0));
@@ -317,8 +317,8 @@ fn pools_for_maps_are_no_reason_to_suspend_a_reduce() {
     check(&table.submit(urgent(0, 1)), "home job-3/0 at w1\nsuspend reduce-0.0 on w1");
 }
 
-/// Two workers of one slot; the first runs a map of the second job, and the first job's reduce was suspended for it.
-/// The second worker has been idle for as long as it takes.
+/// Builds two workers of one slot. The first runs a map of the second job, for which the first job's reduce was
+/// suspended. The second worker has been idle long enough for a hand-over.
 fn with_hand_over_ordered() -> Table {
     let mut table = with_reduce_running(&[1]);
     table.submit(urgent(1, 0));
@@ -369,7 +369,7 @@ fn a_reduce_is_resumed_where_it_is_when_its_worker_has_a_slot_in_time() {
     check(&table.tell(&[Event::Tick]), "");
 }
 
-/// The successor of the handed-over reduce runs on the second worker.
+/// Builds a table where the successor of the handed-over reduce runs on the second worker.
 fn with_successor() -> Table {
     let mut table = with_hand_over_ordered();
     table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
@@ -381,10 +381,10 @@ fn with_successor() -> Table {
 #[test]
 fn a_successor_that_cannot_have_what_was_written_begins_again_from_its_inputs() {
     let mut table = with_successor();
-    // What was gathered is not to blame, so it stays where it is.
+    // The gathered segments are not at fault, so it stays where it is.
     check(&table.fail(reduce(0, 1), Failure::Fetch), "launch reduce-0.2 on w2");
     assert_eq!(table.core.continues(reduce(0, 2)), None);
-    // Without anything to go on from it is.
+    // Without files to continue from, they are at fault.
     let orders = table.fail(reduce(0, 2), Failure::Fetch);
     assert_eq!(orders.first().map(String::as_str), Some("unhome 0 at w2"), "{orders:?}");
 }
@@ -407,7 +407,7 @@ fn a_successor_whose_user_code_fails_begins_again_from_its_inputs() {
 fn nobody_goes_on_from_what_a_lost_worker_kept() {
     let mut table = with_hand_over_ordered();
     table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
-    // Its segments came before the worker went; what the attempt wrote did not.
+    // Its segments arrived before the worker left; the files of the attempt did not.
     let orders = table.tell(&[
         Event::Fetched { job: JOB, home: WorkerId(2), map: map(0, 0), partitions: vec![0] },
         Event::WorkerLost { worker: WorkerId(1), culprit: Vec::new() },

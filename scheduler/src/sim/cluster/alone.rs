@@ -1,4 +1,4 @@
-//! What jobs take when no other is there: the same simulator, one job after the other, under `fifo` and `pull`.
+//! Durations of jobs without any other job: the same simulator, one job after the other, under `fifo` and `pull`.
 
 use crate::ids::{JobId, WorkerId};
 use crate::metrics::JobRecord;
@@ -12,17 +12,17 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::iter;
 
-/// Shapes that are remembered; what comes later is simulated again each time.
+/// Maximum number of shapes remembered. Later shapes are simulated each time.
 const SHAPES_MAX: usize = 100_000;
 
-/// Virtual seconds after which a simulation begins anew, so that times stay exact to a nanosecond.
+/// Virtual seconds after which the simulation restarts, so that times stay exact to a nanosecond.
 const STRETCH_MAX: f64 = 1e6;
 
-/// What each of these jobs takes from its arrival to its end on this cluster when no other job is there or was, in
-/// seconds, in their order.
+/// Returns the seconds that each of these jobs takes from arrival to end on this otherwise empty cluster, in their
+/// order.
 ///
-/// Jobs of the same tasks and bytes are simulated once, unless service times are drawn: then each has its own, which are
-/// those that it has beside others. So this takes about as long as one simulation of all jobs at most.
+/// Jobs of the same tasks and bytes are simulated once, unless service times are drawn at random: then each job has the
+/// same times as in the full simulation. The cost is therefore at most about that of one simulation of all jobs.
 ///
 /// # Errors
 /// As [`run`](super::run).
@@ -58,7 +58,7 @@ pub fn alone(config: &Config, jobs: impl IntoIterator<Item = Job>) -> Result<Vec
     Ok(shapes.of_job.into_iter().map(|shape| times[shape as usize]).collect())
 }
 
-/// Pull that begins anew with each job: what it takes does not depend on where others had their homes.
+/// Pull placement that restarts with each job, so that its duration does not depend on the homes of others.
 #[derive(Default)]
 struct PullForEach {
     pull: Pull,
@@ -87,23 +87,23 @@ impl Placement for PullForEach {
     }
 }
 
-/// What makes two jobs the same work: the numbers of their sizes, bit by bit, tasks of one length in a row as one.
+/// Key of equal work: the bits of the job's sizes, with runs of equal task lengths merged.
 type Shape = Vec<u64>;
 
-/// Which jobs are the same work.
+/// Groups of jobs with equal work.
 #[derive(Default)]
 struct Shapes {
-    /// Whether jobs of one shape take the same.
+    /// True if jobs of one shape have the same duration.
     merges: bool,
     seen: BTreeMap<Shape, u32>,
-    /// By job, the place of its shape among those that are simulated.
+    /// Index of each job's shape among the simulated jobs.
     of_job: Vec<u32>,
-    /// By that place, the first job of the shape.
+    /// First job of each shape.
     first: Vec<u64>,
 }
 
 impl Shapes {
-    /// Notes the next job, and answers whether it is to be simulated.
+    /// Adds the next job. Returns true if it is to be simulated.
     fn is_new(&mut self, job: &Job) -> bool {
         let new = self.first.len() as u32;
         let known = self.merges.then(|| shape(job)).and_then(|shape| match self.seen.get(&shape) {
@@ -122,7 +122,7 @@ impl Shapes {
         known.is_none()
     }
 
-    /// An error of a job, named by its place among all and not among those that are simulated.
+    /// Names a job in an error by its index among all jobs, instead of among those simulated.
     fn blame(&self, error: SimError) -> SimError {
         match error {
             SimError::Job { index, field, value, wanted } => {
@@ -143,7 +143,7 @@ fn shape(job: &Job) -> Shape {
         for equals in lengths.chunk_by(|one, other| one.to_bits() == other.to_bits()) {
             shape.extend([equals[0].to_bits(), equals.len() as u64]);
         }
-        // How many numbers there are, so that a list of maps is none of reduces.
+        // The length prefix distinguishes lists of maps from lists of reduces.
         shape[from] = (shape.len() - from) as u64;
     }
     shape

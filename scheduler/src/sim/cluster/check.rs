@@ -1,4 +1,4 @@
-//! Which clusters can be simulated, and the core that decides for them.
+//! Checks of the clusters that can be simulated, and the core that decides for them.
 
 use crate::core::{Core, CoreConfig};
 use crate::ids::TaskKind;
@@ -6,7 +6,7 @@ use crate::sim::SimError;
 use crate::sim::cluster::{Config, Deciders};
 use crate::units::Bytes;
 
-/// A core for this cluster, with its workers yet to come.
+/// Creates a core for this cluster; its workers join later.
 pub(super) fn core_of(
     config: &Config,
     Deciders { policy, placement, estimator }: Deciders,

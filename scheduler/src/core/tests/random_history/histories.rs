@@ -1,4 +1,4 @@
-//! The histories themselves: what holds in each of them, and what happens in enough of them.
+//! Random histories: checks that hold in each, and events that must occur often enough.
 
 use super::*;
 use proptest::prelude::*;

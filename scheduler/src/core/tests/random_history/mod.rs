@@ -1,7 +1,7 @@
-//! Random legal histories: simulated workers drive the core through failures, losses, late and doubled
-//! messages; the ledger is audited after each call, and when the faults stop every job must end.
+//! Random legal histories: simulated workers drive the core through failures, losses, late and duplicate messages. The
+//! ledger is audited after each call, and when the faults stop every job must end.
 //!
-//! Messages to and from each worker keep their order, as on one connection, but wait for random times.
+//! Messages to and from each worker keep their order, as on one connection, but have random delays.
 
 use super::brains::{Dealer, Nervous, RandomPolicy};
 use crate::command::{Command, Outcome};
@@ -23,14 +23,14 @@ mod sim_worker;
 const WORKERS_MAX: usize = 6;
 const JOBS_MAX: u32 = 6;
 const SUSPENDED_MAX: usize = 2;
-/// Far more than any history needs to come to its end without faults.
+/// Far more steps than any history needs to end without faults.
 const STEPS_MAX: u32 = 200_000;
 
-/// How wild a history is.
+/// Fault rates of a history.
 #[derive(Clone, Copy, Debug)]
 struct Wildness {
     steps: u32,
-    /// Chances out of 1,000 per step or attempt.
+    /// Probabilities in 1/1,000 per step or attempt.
     failure: u32,
     loss: u32,
     cancel: u32,
@@ -44,7 +44,7 @@ enum Rule {
     Nervous,
 }
 
-/// What decides, and on which kind of slots.
+/// Policy, placement and kind of slots.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     policy: Rule,
@@ -64,16 +64,16 @@ struct RandomHistory {
     specs: BTreeMap<JobId, JobSpec>,
     outcomes: BTreeMap<JobId, Outcome>,
     published: BTreeSet<(JobId, u32)>,
-    /// How often a worker was made home of a partition.
+    /// Number of times that a worker became home of a partition.
     housed: BTreeMap<(JobId, u32, WorkerId), u32>,
     /// Messages to be delivered late or twice.
     stale: Vec<Event>,
     joined: u32,
-    /// Handed-over attempts by those that go on from them.
+    /// Handed-over attempts by the attempts that continue them.
     continues: BTreeMap<AttemptId, AttemptId>,
-    /// How often attempts were suspended, resumed, handed over, and gone on from.
+    /// Number of suspensions, resumptions, hand-overs, and continuations.
     moves: [u32; 4],
-    /// Backups launched, and those that won.
+    /// Speculative attempts launched, and those that won.
     backups: [u32; 2],
     wake: Option<Time>,
     log: Vec<Command>,
@@ -88,7 +88,7 @@ impl RandomHistory {
                 suspended_per_worker_max: SUSPENDED_MAX as u32,
                 hand_over_after: Span::milliseconds(800),
             },
-            // Far more backups than in earnest.
+            // Far more speculative attempts than in production.
             backups: Some(BackupLimits {
                 slots_per_backup: 2,
                 run_min: Span::milliseconds(50),
@@ -145,7 +145,7 @@ impl RandomHistory {
         self.pick(&workers)
     }
 
-    /// Lets the core know, and takes its orders to the inboxes.
+    /// Sends events to the core, and puts its commands into the inboxes.
     fn tell(&mut self, mut events: Vec<Event>) {
         let jump = if self.chance(5) { 20_000 } else { 300 };
         self.now = self.now + Span::milliseconds(self.rng.random_range(0..jump));
@@ -319,7 +319,7 @@ impl RandomHistory {
         }
     }
 
-    /// Others decide from now on.
+    /// Replaces policy and placement.
     fn change_brain(&mut self) {
         let policy = [Rule::Fifo, Rule::Fair, Rule::Random][self.rng.random_range(0..3)];
         let (seed, deals) = (self.rng.random(), self.chance(500));
@@ -328,7 +328,7 @@ impl RandomHistory {
         assert_eq!(self.core.audit(), Ok(()), "after others were to decide");
     }
 
-    /// The core hears from some workers.
+    /// Delivers messages from some workers to the core.
     fn deliver(&mut self) {
         let mut events = Vec::new();
         for worker in self.sim_workers.keys().copied().collect::<Vec<_>>() {
@@ -344,7 +344,7 @@ impl RandomHistory {
                 event,
                 Event::Fetched { .. }
                     | Event::FetchFailed { .. }
-                    // The same attempt may be suspended again, so that one heard twice would be believed.
+                    // The same attempt may be suspended again, so a duplicate would be accepted as new.
                     | Event::AttemptSuspended { .. }
             );
             if self.faults && about_attempt && self.chance(50) {
@@ -354,7 +354,7 @@ impl RandomHistory {
         self.tell(events);
     }
 
-    /// Some worker takes note of an order.
+    /// Lets some worker process a command.
     fn obey(&mut self) {
         let Some(worker) = self.some_worker() else { return };
         let cannot_move = self.chance(300);
@@ -371,7 +371,7 @@ impl RandomHistory {
                 }
                 let has = sim_worker.homes.get(&(job, partition)).map(BTreeSet::len);
                 if attempt.task.kind == TaskKind::Reduce && has != Some(maps) {
-                    // Only a partition that came back to a former home may be mistaken for complete.
+                    // Only a partition that returned to a former home can be mistaken for complete.
                     assert!(
                         1 < housed[&(job, partition, worker)],
                         "{attempt} has {has:?} of {maps} segments"
@@ -436,7 +436,7 @@ impl RandomHistory {
                 }
             }
             Some(Command::Resume { attempt, .. }) => {
-                // It may have failed meanwhile.
+                // It may have failed in the meantime.
                 if sim_worker.parked.remove(&attempt) {
                     self.moves[1] += 1;
                     sim_worker.queue.push_back(attempt);
@@ -459,7 +459,7 @@ impl RandomHistory {
         self.one_publishes(granted);
     }
 
-    /// Of a task, one attempt at a time publishes.
+    /// Checks that at most one attempt of a task publishes.
     fn one_publishes(&self, task: Option<TaskId>) {
         let publishing = |sim_worker: &SimWorker| {
             let of_task = sim_worker.running.iter().filter(|(attempt, _)| Some(attempt.task) == task);
@@ -469,7 +469,7 @@ impl RandomHistory {
         assert!(count <= 1, "{count} attempts of {task:?} publish at once");
     }
 
-    /// Some attempt comes a step further.
+    /// Advances some attempt by a step.
     fn work(&mut self) {
         let Some(worker) = self.some_worker() else { return };
         if self.faults && self.chance(self.wild.failure / 4) {
@@ -485,7 +485,7 @@ impl RandomHistory {
             let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
             return sim_worker.outbox.push_back(Event::AttemptProgressed { attempt, read });
         }
-        // Under a policy that preempts reduces are longer, or there would be nothing to suspend.
+        // Under a preemptive policy reduces are longer, or none would be suspended.
         if self.slow && attempt.task.kind == TaskKind::Reduce && self.chance(850) {
             return;
         }
@@ -503,7 +503,7 @@ impl RandomHistory {
             sim_worker.outbox.push_back(Event::CommitRequested { attempt });
         } else if !publishes || phase == Phase::Granted {
             sim_worker.running.remove(&attempt);
-            // Some maps of a job have no output, whichever attempt it is.
+            // Some maps of a job have no output in any attempt.
             let empty = attempt.task.index % 3 == attempt.task.job.0 % 3;
             let output_bytes = if empty { Bytes::ZERO } else { Bytes(7) };
             let print = (!publishes).then(Fingerprint::default);
@@ -518,7 +518,7 @@ impl RandomHistory {
         sim_worker.begin();
     }
 
-    /// A suspended attempt fails.
+    /// Makes a suspended attempt fail.
     fn fail_parked(&mut self, worker: WorkerId) {
         let parked: Vec<AttemptId> = self.sim_workers[&worker].parked.iter().copied().collect();
         let (attempt, class) = (self.pick(&parked), self.failure());
@@ -529,7 +529,7 @@ impl RandomHistory {
         }
     }
 
-    /// An attempt that is to go on where another stood fails if nobody has what that one wrote.
+    /// Makes an attempt fail that is to continue another one whose files are lost.
     fn cannot_go_on(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
         let Some(earlier) = self.continues.remove(&attempt) else { return false };
         let there = self.sim_workers.values().any(|sim_worker| sim_worker.handed_over.contains(&earlier));
@@ -543,7 +543,7 @@ impl RandomHistory {
         !there
     }
 
-    /// An attempt that was told to suspend does so, or is faster.
+    /// Suspends an attempt that was ordered to suspend, unless it ends first.
     fn suspend(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
         let (border, room) = (self.chance(700), !self.faults || !self.chance(100));
         let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
@@ -572,7 +572,7 @@ impl RandomHistory {
         }
     }
 
-    /// Some home fetches, or fails to.
+    /// Lets some home fetch, or fail to.
     fn fetch(&mut self) {
         let Some(worker) = self.some_worker() else { return };
         let wanted: Vec<_> = self.sim_workers[&worker].wanted.values().copied().collect();

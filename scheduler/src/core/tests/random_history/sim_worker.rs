@@ -1,4 +1,4 @@
-//! One simulated worker process of a random history: what it was told, runs and keeps.
+//! One simulated worker process of a random history: what it received, runs and keeps.
 
 use crate::command::Command;
 use crate::event::{Event, Slots};
@@ -19,18 +19,18 @@ pub(super) struct SimWorker {
     pub(super) inbox: VecDeque<Command>,
     pub(super) outbox: VecDeque<Event>,
     pub(super) running: BTreeMap<AttemptId, Phase>,
-    /// Launched or resumed, and waiting for a slot.
+    /// Attempts launched or resumed that wait for a slot.
     pub(super) queue: VecDeque<AttemptId>,
-    /// Told to suspend; those that run do so at the next border, if they are not faster.
+    /// Attempts ordered to suspend. Running ones do so at the next record boundary, unless they end first.
     pub(super) asked: BTreeSet<AttemptId>,
-    /// Suspended.
+    /// Suspended attempts.
     pub(super) parked: BTreeSet<AttemptId>,
-    /// What attempts wrote that were handed over.
+    /// Files of attempts that were handed over.
     pub(super) handed_over: BTreeSet<AttemptId>,
-    /// Empty maps that come with the launch of a reduce.
+    /// Empty maps that were sent with the launch of a reduce.
     pub(super) empty: BTreeMap<AttemptId, Vec<u32>>,
     pub(super) outputs: BTreeSet<AttemptId>,
-    /// Maps whose segment is here, by partition.
+    /// Maps whose segment has arrived, by partition.
     pub(super) homes: BTreeMap<(JobId, u32), BTreeSet<u32>>,
     /// Announced outputs, by map.
     pub(super) wanted: BTreeMap<(JobId, u32), (AttemptId, WorkerId)>,
@@ -39,7 +39,7 @@ pub(super) struct SimWorker {
 }
 
 impl SimWorker {
-    /// Slots take the oldest of the queue.
+    /// Starts the oldest queued attempts in free slots.
     pub(super) fn begin(&mut self) {
         let Some(slots) = self.slots else { return };
         let pool = |attempt: &AttemptId| slots.pool(attempt.task.kind);

@@ -1,4 +1,4 @@
-//! What comes to its end: tasks, stays in a slot, transfers.
+//! Ends of tasks, suspensions and transfers.
 
 use super::{Engine, place_of};
 use crate::event::Event;
@@ -22,7 +22,7 @@ impl<'a> Engine<'a> {
         let (seq, held) = (job.seq, job.held);
         let publishes = kind == TaskKind::Reduce || job.reduces.is_empty();
         if publishes {
-            // Publishing takes no time, so the permit is asked for in the same breath.
+            // Publishing takes no time, so the permit is requested immediately.
             self.report_at(self.now + delay, Event::CommitRequested { attempt });
         }
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
@@ -42,7 +42,7 @@ impl<'a> Engine<'a> {
         self.begin_queued(running.worker);
     }
 
-    /// The slot of an attempt is free, and its time in it counted.
+    /// Releases the slot of an attempt and records its time in it.
     fn give_back(&mut self, running: &Running) -> TaskRun {
         let &Running { attempt, worker, slot, began, .. } = running;
         let kind = attempt.task.kind;
@@ -82,7 +82,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The home has it, which is known once a processor had time for it.
+    /// Handles data that arrived at the home, which is reported once a processor had time for it.
     pub(super) fn arrives(&mut self, map: AttemptId, home: WorkerId, fetched: bool) {
         let id = map.task.job;
         let partitions = self.jobs.get(&id).and_then(|job| job.homes.get(&home)).cloned().unwrap_or_default();
