@@ -1,7 +1,7 @@
-//! Simulators: drivers of the same policies and placements that decide on real clusters, in virtual time.
+//! Simulators: drivers of the policies and placements of real clusters, in virtual time.
 //!
-//! Every simulator takes the jobs in the order of their arrival, gives a sink the record of each job when it ends, and
-//! gives the same bytes for the same seed.
+//! Every simulator takes the jobs in the order of their arrival and passes the record of each job to a sink when it
+//! ends. The same seed gives the same bytes.
 
 pub mod cluster;
 pub mod fluid;
@@ -9,39 +9,39 @@ pub mod slotted;
 
 use std::fmt;
 
-/// What cannot be simulated.
+/// Error of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SimError {
     /// A field of a job is out of range.
     Job {
-        /// Its place in the workload, from 0.
+        /// Index in the workload, from 0.
         index: u64,
         field: &'static str,
-        /// As given.
+        /// Given value.
         value: f64,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: &'static str,
     },
     /// A setting of the simulated system is out of range.
     Setting {
         name: &'static str,
-        /// As given.
+        /// Given value.
         value: String,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: &'static str,
     },
-    /// The policy left jobs waiting for ever: nothing happens any more and it asked for no wake.
+    /// The policy left jobs waiting forever: no event is pending and it requested no wake.
     Stuck {
-        /// The time, in seconds.
+        /// Time of the error, in seconds.
         at: f64,
-        /// Jobs that wait.
+        /// Number of waiting jobs.
         jobs: usize,
     },
-    /// More jobs wait than the limit allows: the load is above what the policy can carry.
+    /// More jobs wait than the limit allows: the load exceeds what the policy can carry.
     Overflow {
-        /// The time, in seconds.
+        /// Time of the error, in seconds.
         at: f64,
         jobs: usize,
     },

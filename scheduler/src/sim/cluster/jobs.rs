@@ -1,4 +1,4 @@
-//! Jobs of a workload as the core takes them, and what the simulator remembers of them while they live.
+//! Conversion of workload jobs for the core, and the simulator's state of live jobs.
 
 use crate::ids::WorkerId;
 use crate::job::{Exact, JobSpec, MapSpec};
@@ -11,16 +11,16 @@ use crate::workload::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most bytes of one job: whole numbers up to here are exact in a double.
+/// Maximum number of bytes of one job: integers up to this are exact in a double.
 const BYTES_MAX: f64 = 9e15;
 
-/// A job in the simulation.
+/// Job in the simulation.
 pub(super) struct LiveJob {
     pub(super) seq: u64,
     pub(super) arrival: Time,
     pub(super) start: Option<Time>,
     pub(super) maps_done: Option<Time>,
-    /// Maps not ended.
+    /// Maps that have not ended.
     pub(super) maps_left: usize,
     pub(super) maps: Arc<[f64]>,
     pub(super) reduces: Arc<[f64]>,
@@ -36,23 +36,23 @@ pub(super) struct LiveJob {
 }
 
 impl LiveJob {
-    /// What one map puts out.
+    /// Returns the output bytes of one map.
     pub(super) fn output(&self) -> Bytes {
         Bytes((self.segment * self.reduces.len() as f64).ceil() as u64)
     }
 
-    /// Bytes that one reduce takes in.
+    /// Returns the input bytes of one reduce.
     pub(super) fn input_of_reduce(&self) -> f64 {
         self.segment * self.maps.len() as f64
     }
 }
 
-/// The nearest moment to this number of seconds.
+/// Converts seconds to the nearest time.
 pub(super) fn time_of(seconds: f64) -> Time {
     Time((seconds * 1e9).round() as u64)
 }
 
-/// Checks a job and makes it ready for the core.
+/// Checks a job and converts it for the core.
 pub(super) fn prepare(
     config: &Config,
     index: u64,
@@ -108,7 +108,7 @@ pub(super) fn prepare(
     };
     match spec.check() {
         Ok(()) => Ok((live, spec)),
-        // All else was checked before.
+        // All other errors were checked before.
         Err(_) => Err(SimError::Job {
             index,
             field: "maps",

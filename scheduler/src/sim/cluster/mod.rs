@@ -1,23 +1,23 @@
-//! The cluster simulator: simulated workers drive the [`Core`](crate::core::Core) of the live master in virtual time,
-//! map, shuffle and reduce task by task.
+//! Cluster simulator: simulated workers drive the [`Core`](crate::core::Core) of the live master in virtual time, map,
+//! shuffle and reduce task by task.
 //!
 //! A task of length `l` takes `l * x / speed` seconds on a worker, where `x` is 1 or drawn from the worker's
-//! distribution: one draw for each task, the same whoever schedules it and wherever it runs. Segments of a job are
-//! alike. A home fetches from a few workers at once, its lanes; for each it takes all that one worker has for it of one
-//! job, the job first that stands first in the policy's standing order (jobs of one tier by the bytes they got for
-//! their weight), and jobs that are not in the order by age. A transfer gets the smaller of the fair parts at its two
-//! ends; what one end cannot use is not handed on. What a worker has itself, it reads at no cost.
+//! distribution. There is one draw per task, independent of scheduler and worker. Segments of a job have equal sizes. A
+//! home fetches from a few workers at once, its lanes. Each lane fetches all segments that one worker has for the home
+//! of one job. The job is the first in the policy's standing order (jobs of one tier by bytes received per weight);
+//! jobs that are not in the order follow by age. A transfer gets the smaller of the fair shares at its two ends; the
+//! unused rest of a share is not redistributed. Local segments are read at no cost.
 //!
-//! All facts of one instant are given to the core at once; what follows without delay, as the end of a fetch over a
-//! network without limits, is given right after, at the same time.
+//! All events of one instant are sent to the core at once. Events that follow without delay, such as the end of a fetch
+//! over an unlimited network, are sent in the next call, at the same time.
 //!
-//! A reduce that a policy suspends keeps the work it has left; handed over, it goes on with that on another worker when
-//! its segments are there.
+//! A suspended reduce keeps its remaining work. If handed over, it continues on another worker once its segments have
+//! arrived.
 //!
-//! What the system itself takes of processors can be said ([`SystemWork`]): tiny tasks, requests, outputs, segments and
+//! The system's own use of processors can be configured ([`SystemWork`]). Tiny tasks, requests, outputs, segments and
 //! bytes then wait for the cores of their host.
 //!
-//! It is not: a model of faults, disks or memory, nor of processors that tasks compete for with their own work.
+//! The simulator does not model faults, disks or memory, nor contention of tasks for processors.
 
 mod alone;
 mod check;
@@ -48,91 +48,91 @@ pub use processors::SystemWork;
 
 pub use tasks::TaskCounts;
 
-/// Most live jobs by default; a policy or a placement that cannot carry the load ends here.
+/// Default maximum number of live jobs. It ends simulations where policy or placement cannot carry the load.
 pub const JOBS_MAX_DEFAULT: usize = 100_000;
 
-/// Most tasks of one job.
+/// Maximum number of tasks of one job.
 pub const TASKS_MAX: u64 = 100_000_000;
 
 /// Longest task and latest arrival, in seconds.
 pub const SECONDS_MAX: f64 = 1e9;
 
-/// One simulated worker.
+/// Simulated worker.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimWorker {
-    /// What it runs at once; all workers of a cluster are alike in kind.
+    /// Slots of the worker. All workers of a cluster must have the same kind of slots.
     pub slots: Slots,
-    /// Work done in a second by one slot; 1 is the speed in which lengths of tasks are measured. Above 0.
+    /// Work per second of one slot; lengths of tasks are measured at speed 1. Above 0.
     pub speed: f64,
-    /// The machine it runs on, from 0.
+    /// Machine of the worker, from 0.
     pub host: u32,
-    /// What a task of length 1 takes at speed 1, in seconds; `None` is always 1. Its offset is at least 0. With
+    /// Distribution of the seconds of a task of length 1 at speed 1; `None` is always 1. Its offset is at least 0. With
     /// `Dtd { a: 1, b: 0, offset: 0 }` service is exponential.
     pub service: Option<Dtd>,
 }
 
 impl SimWorker {
-    /// A worker of speed 1 on a machine of its own, whose tasks take what they are long.
+    /// Creates a worker of speed 1 on its own machine, whose tasks take exactly their length.
     #[must_use]
     pub fn new(slots: Slots, host: u32) -> Self {
         Self { slots, speed: 1.0, host, service: None }
     }
 }
 
-/// What connects the workers.
+/// Network between the workers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetworkConfig {
-    /// What each worker takes in, in bytes per second; infinite if nothing limits it. Above 0.
+    /// Bytes per second that each worker can receive; infinite without limit. Above 0.
     pub in_rate: f64,
-    /// What each worker gives out, likewise.
+    /// Bytes per second that each worker can send; infinite without limit. Above 0.
     pub out_rate: f64,
-    /// What passes before the first byte of a transfer, in seconds; at least 0.
+    /// Seconds before the first byte of a transfer; at least 0.
     pub latency: f64,
-    /// Workers that a home fetches from at once; at least 1.
+    /// Number of workers that a home fetches from at once; at least 1.
     pub lanes: u32,
 }
 
 impl Default for NetworkConfig {
-    /// No limits, and 8 lanes.
+    /// Returns a network without limits, with 8 lanes.
     fn default() -> Self {
         Self { in_rate: f64::INFINITY, out_rate: f64::INFINITY, latency: 0.0, lanes: 8 }
     }
 }
 
-/// The simulated cluster.
+/// Simulated cluster.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// The workers; at least one. They get the ids from 1.
+    /// Workers, at least one. Their ids start at 1.
     pub workers: Vec<SimWorker>,
-    /// What connects them.
+    /// Network between the workers.
     pub network: NetworkConfig,
-    /// How much later than its slot the core is informed of the end of a map and of a reduce, in seconds, at least 0;
-    /// what is queued there goes on meanwhile.
+    /// Seconds between the end of a map or a reduce and its report to the core; at least 0. Queued attempts start
+    /// without this delay.
     pub report: [f64; 2],
-    /// How long a reduce that is ordered to suspend keeps its slot without getting further, in seconds; at least 0.
+    /// Seconds for which a suspending reduce keeps its slot without progress; at least 0.
     pub suspend_cost: f64,
-    /// How long one that goes on, there or elsewhere, takes before it gets further, in seconds; at least 0.
+    /// Seconds that a resumed or handed-over reduce takes before it makes progress; at least 0.
     pub resume_cost: f64,
-    /// What the system itself asks of the processors of each host; `None` if that takes no time. A task holds its slot
-    /// while its part of it is done.
+    /// System's own use of the processors of each host; `None` if it takes no time. A task holds its slot while its
+    /// part of it is done.
     pub system: Option<SystemWork>,
-    /// Bytes after which a transfer takes no further map with it, so that lanes soon turn to a more urgent job;
-    /// infinite for all that there are. Above 0.
+    /// Bytes after which a transfer takes no further map, so that lanes turn to a more urgent job soon. Infinite to
+    /// fetch all available segments. Above 0.
     pub request_bytes: f64,
-    /// Of the drawn service times.
+    /// Seed of the drawn service times.
     pub seed: u64,
-    /// Longest map and reduce into which a job is cut that comes without tasks, in seconds; infinite for one each. See
-    /// [`TaskCounts`].
+    /// Maximum length in seconds of maps and reduces into which a job without tasks is split; infinite for one task
+    /// each. See [`TaskCounts`].
     pub task_seconds: f64,
-    /// Limits of the core. Its network is overwritten by the one above.
+    /// Limits of the core. Its network is replaced by the one above.
     pub core: CoreConfig,
-    /// Most live jobs.
+    /// Maximum number of live jobs.
     pub jobs_max: usize,
 }
 
 impl Config {
-    /// So many workers of speed 1, each on a machine of its own, without limits to the network. Nothing is queued
-    /// behind running attempts, as orders take no time here.
+    /// Creates this many workers of speed 1, each on its own machine, with an unlimited network. Nothing is queued
+    /// behind running attempts, since commands take no time here.
     #[must_use]
     pub fn uniform(workers: u32, slots: Slots) -> Self {
         let ahead = AheadConfig { maps_max: 0, ..AheadConfig::default() };
@@ -152,105 +152,106 @@ impl Config {
     }
 }
 
-/// A task that ran, in seconds since the start.
+/// Task that ran, in seconds since the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TaskRun {
-    /// Order of its job's arrival, from 0.
+    /// Index of its job in the order of arrival, from 0.
     pub seq: u64,
-    /// Which task.
+    /// Id of the task.
     pub task: crate::ids::TaskId,
-    /// The worker's place in [`Config::workers`].
+    /// Index of the worker in [`Config::workers`].
     pub worker: u32,
-    /// The slot of that worker, from 0; in pools those for reduces come after those for maps.
+    /// Slot of that worker, from 0; with pools the reduce slots follow the map slots.
     pub slot: u32,
-    /// When it began.
+    /// Start time.
     pub start: f64,
-    /// When it ended.
+    /// End time.
     pub end: f64,
 }
 
-/// A transfer that ended, in seconds since the start.
+/// Transfer that ended, in seconds since the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TransferRun {
-    /// Order of its job's arrival, from 0.
+    /// Index of its job in the order of arrival, from 0.
     pub seq: u64,
-    /// Place of the worker that gave, in [`Config::workers`].
+    /// Index of the sending worker in [`Config::workers`].
     pub from: u32,
-    /// Place of the worker that took.
+    /// Index of the receiving worker.
     pub to: u32,
-    /// Maps whose segments these were.
+    /// Number of maps whose segments were transferred.
     pub maps: u32,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: f64,
-    /// When it began.
+    /// Start time.
     pub start: f64,
-    /// When it ended.
+    /// End time.
     pub end: f64,
 }
 
-/// Sees what happens. By default it looks at nothing, as `()` does.
+/// Receives the events of a simulation. By default it ignores them, as `()` does.
 pub trait Observer {
-    /// A task ended. Of one that was suspended, what ran since it was resumed the last time.
+    /// A task ended. For a suspended task, the part since its last resumption.
     fn task(&mut self, _run: &TaskRun) {}
 
-    /// A reduce that had run until now was suspended.
+    /// A reduce that ran until now was suspended.
     fn suspended(&mut self, _run: &TaskRun) {}
 
-    /// The core was given these facts, gave these orders, and has this standing order of the shuffle.
+    /// The core received these events, returned these commands, and has this standing order of the shuffle.
     fn instant(&mut self, _now: Time, _events: &[Event], _commands: &[Command], _order: &ShuffleOrder) {}
 
     /// A transfer between two workers ended.
     fn transfer(&mut self, _run: &TransferRun) {}
 
-    /// A job holds so many slots for maps and for reduces from this time on, in seconds; those queued are not counted.
+    /// A job holds this many slots for maps and for reduces from this time on, in seconds; queued attempts are not
+    /// counted.
     fn held(&mut self, _at: f64, _seq: u64, _slots: [u32; 2]) {}
 }
 
 impl Observer for () {}
 
-/// A simulation as a whole.
+/// Summary of a simulation.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ClusterSummary {
     /// Jobs that ended.
     pub jobs: u64,
     /// Tasks that ran.
     pub tasks: u64,
-    /// Segments that were fetched, empty ones and those read in place not counted.
+    /// Number of fetched segments, without empty ones and those read locally.
     pub segments: u64,
-    /// Bytes that were fetched from other workers, and those that were read in place, at no cost.
+    /// Bytes fetched from other workers, and bytes read locally at no cost.
     pub shuffled: [f64; 2],
-    /// Calls of the core.
+    /// Number of calls of the core.
     pub instants: u64,
-    /// When the last job ended, in seconds.
+    /// End of the last job, in seconds.
     pub end: f64,
-    /// Part of each station's capacity that was used from the first arrival up to then; unified slots count for maps and reduces each by what
-    /// they ran. 0 for a network without limits.
+    /// Utilisation of each station's capacity from the first arrival until `end`. Unified slots count for maps and
+    /// reduces by what they ran. 0 for an unlimited network.
     pub utilisation: PerStation<f64>,
 }
 
-/// Who decides on a simulated cluster.
+/// Policy, placement and estimator of a simulated cluster.
 pub struct Deciders {
-    /// Which job comes next.
+    /// Chooses the next job.
     pub policy: Box<dyn Policy>,
-    /// Which worker gets a task.
+    /// Chooses the worker of a task.
     pub placement: Box<dyn Placement>,
-    /// How large jobs look; without one policies see numbers of tasks and segments.
+    /// Estimates the sizes of jobs. Without an estimator, policies see numbers of tasks and segments.
     pub estimator: Option<Box<dyn Estimator>>,
 }
 
 impl Deciders {
-    /// This policy with pull placement and without an estimator.
+    /// Creates deciders with this policy, pull placement and no estimator.
     #[must_use]
     pub fn of(policy: Box<dyn Policy>) -> Self {
         Self { policy, placement: Box::new(Pull::new()), estimator: None }
     }
 }
 
-/// Runs these jobs, which come in the order of arrival, until all have ended; the record of each goes to `sink`, in
-/// the order in which they end.
+/// Runs these jobs, given in the order of arrival, until all have ended. `sink` receives the record of each job in the
+/// order of their ends.
 ///
 /// # Errors
-/// A job or a setting out of range, a policy that suspends maps, jobs that wait for ever, and more live jobs than the
+/// A job or a setting out of range, a policy that suspends maps, jobs that wait forever, and more live jobs than the
 /// limit.
 pub fn run(
     config: &Config,

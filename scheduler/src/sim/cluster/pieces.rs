@@ -1,10 +1,10 @@
-//! Reduces that leave their slot before they end, and go on: how much of each is left.
+//! Reduces that leave their slot before they end, with the work left of each.
 
 use crate::ids::{AttemptId, WorkerId};
 use crate::units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// An attempt that runs, since it began or was resumed.
+/// Attempt that runs, since its start or its last resumption.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) attempt: AttemptId,
@@ -12,28 +12,28 @@ pub(super) struct Running {
     pub(super) slot: u32,
     pub(super) began: Time,
     pub(super) end: Time,
-    /// Before this it gets no further: it was resumed and finds its place again.
+    /// Start of its progress: a resumed attempt first restores its state.
     pub(super) works: Time,
-    /// The rest with which it began.
+    /// Work left at its start.
     pub(super) rest: Rest,
 }
 
-/// What an attempt has left.
+/// Work left of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// Part of the whole task.
+    /// Fraction of the whole task.
     pub(super) part: f64,
-    /// How long it had a slot so far, here and elsewhere.
+    /// Total time for which it has held a slot, here and elsewhere.
     pub(super) ran: Span,
 }
 
 impl Rest {
-    /// Everything.
+    /// The whole task.
     pub(super) const WHOLE: Rest = Rest { part: 1.0, ran: Span(0) };
 }
 
 impl Running {
-    /// What is left of it if it stops now and has its slot until then.
+    /// Returns the work left if the attempt stops now and keeps its slot until `until`.
     pub(super) fn rest(&self, now: Time, until: Time) -> Rest {
         let work = self.end.since(self.works).seconds();
         let left = self.end.since(now.max(self.works)).seconds();
@@ -42,14 +42,14 @@ impl Running {
     }
 }
 
-/// Reduces that were suspended or are to go on elsewhere.
+/// Reduces that are suspended or to continue elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct RunningAttempts {
-    /// Running reduces, by their place among the timers; kept only if the policy preempts.
+    /// Running reduces, by their index among the timers; kept only for preemptive policies.
     pub(super) running: BTreeMap<AttemptId, u32>,
-    /// Those on their way out of their slot, by when they are out, then by order.
+    /// Reduces that are leaving their slot, by the time when it is free, then by order.
     pub(super) leaving: BTreeMap<(Time, u64), Running>,
     pub(super) left: u64,
-    /// What is left of attempts that were suspended, handed over, or are launched to go on.
+    /// Work left of attempts that were suspended, handed over, or launched to continue.
     pub(super) rests: BTreeMap<AttemptId, Rest>,
 }

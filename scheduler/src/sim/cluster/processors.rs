@@ -1,64 +1,64 @@
-//! The processors of a host: work that its workers do besides the time that tasks are long waits for one of them.
+//! Processors of a host: work of its workers apart from the tasks themselves waits for one of them.
 //!
-//! Whoever comes first is served first, in one go, by the processor that is free first. For pieces of a millisecond and
-//! less this takes as long as sharing does, and no end has to be foreseen anew.
+//! Requests are served first come, first served, without interruption, by the processor that is free first. For pieces
+//! of at most a millisecond this takes as long as sharing does, and no end has to be predicted again.
 //!
-//! A message goes through threads of several processes, and waits for a processor at each stop: each wait is taken to be
-//! as long as the first one is, and the work to be done in one go at the first. Not here: tasks that compute for all of
-//! their time, whose lengths must have their contention in them.
+//! A message passes through threads of several processes and waits for a processor at each stop. Each wait is assumed
+//! to be as long as the first one, and all work is assumed to be done at the first stop. Computation of tasks is not
+//! modelled here: their lengths must include contention.
 
 use crate::sim::cluster::Config;
 use crate::units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Stops of a report of a task's end and of what is ordered next: the worker's control, the master, the control of the
-/// worker that gets an order, its slot.
+/// Stops of a report of a task's end and of the next command: the worker's control, the master, the control of the next
+/// worker, its slot.
 const REPORT_STOPS: u32 = 4;
 
-/// Stops of a request: the home's control, a lane, the worker that is asked, the lane again.
+/// Stops of a request: the home's control, a lane, the serving worker, the lane again.
 const REQUEST_STOPS: u32 = 4;
 
-/// Stops of the report that an output is there: the home's control, the master.
+/// Stops of the report that an output has arrived: the home's control, the master.
 const ARRIVAL_STOPS: u32 = 2;
 
-/// What the system itself asks of the processors of a host, in seconds of one processor.
+/// System's own use of the processors of a host, in seconds of one processor.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SystemWork {
     /// Processors of each host; at least 1.
     pub cores: u32,
-    /// For a map and for a reduce: to order, begin, publish and report it.
+    /// Per map and per reduce: to order, start, publish and report it.
     pub task: [f64; 2],
-    /// For a request of a home, which takes all outputs along that wait at one worker.
+    /// Per request of a home, which fetches all outputs that wait at one worker.
     pub request: f64,
-    /// For an output of a map that comes to a home: to announce, send and report it.
+    /// Per map output that arrives at a home: to announce, send and report it.
     pub fetch: f64,
-    /// For a segment of such an output, which is listed wherever the output is.
+    /// Per segment of such an output, which is listed in every message about the output.
     pub segment: f64,
-    /// For a byte that a map puts out, and for one that a reduce takes in.
+    /// Per output byte of a map, and per input byte of a reduce.
     pub byte: [f64; 2],
-    /// For a byte that comes from another worker.
+    /// Per byte from another worker.
     pub fetch_byte: f64,
 }
 
-/// An output of a map at one of its homes.
+/// Map output that arrives at one of its homes.
 pub(super) struct Arriving {
-    /// From another worker.
+    /// True if it comes from another worker.
     pub(super) fetched: bool,
-    /// Of this home.
+    /// Number of segments for this home.
     pub(super) segments: usize,
 }
 
-/// All hosts at their present moment.
+/// State of all hosts.
 pub(super) struct Processors {
     work: SystemWork,
-    /// The host of each worker.
+    /// Host of each worker.
     hosts: Vec<u32>,
-    /// By host, when each of its processors is free.
+    /// Times when each processor is free, by host.
     free: BTreeMap<u32, Vec<Time>>,
 }
 
 impl Processors {
-    /// None, if the system itself takes no time.
+    /// Returns `None` if the system itself takes no time.
     pub(super) fn of(config: &Config) -> Option<Self> {
         let work = config.system?;
         let free = |host| (host, vec![Time::ZERO; work.cores as usize]);
@@ -66,29 +66,29 @@ impl Processors {
         Some(Self { work, free: hosts.iter().copied().map(free).collect(), hosts })
     }
 
-    /// When the work for a task is done that takes in or puts out so many bytes and asks for a processor now.
+    /// Returns the time when the work for a task with this many input or output bytes is done, if requested now.
     pub(super) fn task(&mut self, worker: usize, now: Time, kind: usize, bytes: f64) -> Time {
         self.serve(worker, now, 1, self.work.task[kind] + bytes * self.work.byte[kind])
     }
 
-    /// What a report of the end of a task waits for processors if it is sent now.
+    /// Returns the total wait for processors of a report of a task's end sent now.
     pub(super) fn report(&self, worker: usize, now: Time) -> Span {
         Span(self.wait(worker, now).0 * u64::from(REPORT_STOPS))
     }
 
-    /// When what a request of this home asks for has been copied, but for what the network takes.
+    /// Returns the time when the data of a request of this home has been copied, without the time of the network.
     pub(super) fn request(&mut self, home: usize, now: Time, bytes: f64) -> Time {
         self.serve(home, now, REQUEST_STOPS, self.work.request + bytes * self.work.fetch_byte)
     }
 
-    /// When this home has an output that arrives now.
+    /// Returns the time when this home has processed an output that arrives now.
     pub(super) fn arrival(&mut self, home: usize, now: Time, output: &Arriving) -> Time {
         let fetch = if output.fetched { self.work.fetch } else { 0.0 };
         let seconds = fetch + output.segments as f64 * self.work.segment;
         self.serve(home, now, ARRIVAL_STOPS, seconds)
     }
 
-    /// How long work of this worker waits for a processor that asks for one now.
+    /// Returns the wait for a processor of work of this worker that starts now.
     fn wait(&self, worker: usize, now: Time) -> Span {
         let first = self.free.get(&self.hosts[worker]).and_then(|processors| processors.iter().min());
         first.map_or(Span(0), |&first| first.max(now).since(now))

@@ -1,19 +1,19 @@
-//! One draw for each task, from the seed and the task's name alone, so that all policies meet the same tasks.
+//! One random draw per task, from the seed and the task's id alone, so that all policies see the same tasks.
 
 use crate::ids::TaskKind;
 
-/// A number in `[0, 1)` for this task of the job that arrived as the `seq`-th.
+/// Returns a number in `[0, 1)` for this task of the job that arrived as the `seq`-th.
 pub(super) fn of_task(seed: u64, seq: u64, kind: TaskKind, index: u32) -> f64 {
     let kind = match kind {
         TaskKind::Map => 0,
         TaskKind::Reduce => 1 << 32,
     };
     let bits = mix(mix(mix(seed) ^ seq) ^ (kind | u64::from(index)));
-    // 53 bits are what a double holds of a number below 1.
+    // A double below 1 holds 53 bits.
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The step of the SplitMix64 generator: it spreads every bit over all others.
+/// Step of the SplitMix64 generator: every input bit affects all output bits.
 fn mix(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

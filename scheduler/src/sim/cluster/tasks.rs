@@ -1,26 +1,26 @@
-//! Which tasks a job becomes in the simulated cluster that comes with work alone.
+//! Tasks that a job without given tasks becomes in the simulated cluster.
 
 use crate::sim::SimError;
 use crate::sim::cluster::{Config, SECONDS_MAX, TASKS_MAX};
 use crate::station::Station;
 use crate::workload::Job;
 
-/// How many tasks a job becomes, and which of them it did not bring along.
+/// Numbers of tasks of a job, and which of them were not given.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct TaskCounts {
-    /// Maps; a whole number, as `reduces` is, and maybe more than can be simulated.
+    /// Number of maps. An integer, as `reduces`, and possibly more than can be simulated.
     pub maps: f64,
-    /// Reduces, with those that only fetch.
+    /// Number of reduces, including those that only fetch.
     pub reduces: f64,
-    /// Whether its work of maps or reduces is cut into equal tasks of [`Config::task_seconds`] at most.
+    /// True if its work of maps or reduces is split into equal tasks of at most [`Config::task_seconds`].
     pub cut: bool,
-    /// Whether its reduces were added because it shuffles and has none: somebody must fetch. They do nothing else. One
-    /// for each [`Config::task_seconds`] that a worker takes for all that is shuffled, one for each worker at most.
+    /// True if reduces were added because it shuffles and has none. They only fetch. There is one per
+    /// [`Config::task_seconds`] that a worker takes to receive the whole shuffle, and at most one per worker.
     pub fetch_only: bool,
 }
 
 impl TaskCounts {
-    /// The tasks of this job on this cluster. O(1).
+    /// Counts the tasks of this job on this cluster. O(1).
     #[must_use]
     pub fn of(config: &Config, job: &Job) -> Self {
         let [maps, mut reduces] = [
@@ -38,14 +38,14 @@ impl TaskCounts {
         Self { maps, reduces, cut, fetch_only }
     }
 
-    /// All of them.
+    /// Number of all tasks.
     #[must_use]
     pub fn all(&self) -> f64 {
         self.maps + self.reduces
     }
 }
 
-/// So many tasks as given, or so many equal ones of this length at most.
+/// Returns the number of given tasks, or the number of equal tasks of at most this length.
 fn count(given: usize, work: f64, seconds: f64) -> f64 {
     match given {
         0 => (work / seconds).ceil().max(f64::from(0.0 < work)),
@@ -53,7 +53,8 @@ fn count(given: usize, work: f64, seconds: f64) -> f64 {
     }
 }
 
-/// What the maps of a job put out: seconds of the whole network are as good as bytes if there is a limit.
+/// Returns the output bytes of the job's maps. With a network limit, shuffle seconds of the whole network are converted
+/// to bytes.
 pub(super) fn shuffled_bytes(config: &Config, job: &Job) -> f64 {
     let rate = config.network.in_rate.min(config.network.out_rate) * config.workers.len() as f64;
     match job.shuffle_bytes == 0.0 && rate.is_finite() {
@@ -62,7 +63,7 @@ pub(super) fn shuffled_bytes(config: &Config, job: &Job) -> f64 {
     }
 }
 
-/// The tasks as given, or the work in so many equal ones.
+/// Returns the given tasks, or the work split into this many equal tasks.
 pub(super) fn cut(
     index: u64,
     field: &'static str,

@@ -1,4 +1,4 @@
-//! The simulated workers, and what happens by itself when its time comes.
+//! Simulated workers, and timers.
 
 use crate::event::Slots;
 use crate::ids::AttemptId;
@@ -8,11 +8,11 @@ use crate::units::Time;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A simulated worker.
+/// Simulated worker.
 pub(super) struct SimMachine {
     /// Attempts launched here that wait for a slot.
     pub(super) queue: VecDeque<AttemptId>,
-    /// Slots nobody holds, by pool.
+    /// Free slots, by pool.
     pub(super) free: [Vec<u32>; 2],
 }
 
@@ -28,21 +28,20 @@ impl SimMachine {
     }
 }
 
-/// What happens by itself when its time comes. The heaps hold little more than times, since most of the cost is to
-/// move their entries.
+/// Pending timers. Heap entries contain little more than times, since most of the cost is moving entries.
 #[derive(Default)]
 pub(super) struct Timers {
-    /// By time, then by order of setting, with the place in `running`.
+    /// Timers by time, then by order of setting, with the index in `running`.
     pub(super) tasks: BinaryHeap<Reverse<(Time, u32, u32)>>,
     pub(super) running: Vec<(u32, Running)>,
-    /// Places in `running` that are free.
+    /// Free indexes in `running`.
     pub(super) spare: Vec<u32>,
     pub(super) set: u32,
     pub(super) transfers: BinaryHeap<Reverse<(Time, Foreseen)>>,
 }
 
 impl Timers {
-    /// Answers the place of the attempt.
+    /// Starts the timer of an attempt. Returns its index.
     pub(super) fn run(&mut self, running: Running) -> u32 {
         self.set = self.set.wrapping_add(1);
         let entry = (self.set, running);
@@ -60,10 +59,10 @@ impl Timers {
         place
     }
 
-    /// Takes out the attempt at this place before its end.
+    /// Removes the attempt at this index before its end.
     pub(super) fn stop(&mut self, place: u32) -> Running {
         self.spare.push(place);
-        // The timer is known by its number, so that it is not believed when it rings.
+        // Changing the number of the timer makes it be ignored when it fires.
         self.set = self.set.wrapping_add(1);
         let (set, running) = &mut self.running[place as usize];
         *set = self.set;
@@ -80,7 +79,7 @@ impl Timers {
         [task, transfer].into_iter().flatten().min()
     }
 
-    /// The first task that has ended by now.
+    /// Returns the first task that has ended by now.
     pub(super) fn ended(&mut self, now: Time) -> Option<Running> {
         loop {
             self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
@@ -93,7 +92,7 @@ impl Timers {
         }
     }
 
-    /// The first transfer that was foreseen to end by now.
+    /// Returns the first transfer that was predicted to end by now.
     pub(super) fn transferred(&mut self, now: Time) -> Option<Foreseen> {
         self.transfers.peek().filter(|Reverse((time, _))| *time <= now)?;
         let Reverse((_, transfer)) = self.transfers.pop()?;

@@ -1,14 +1,13 @@
-//! The overlapping tandem queue: maps and shuffle as two fluids, computed exactly.
+//! Overlapping tandem queue: maps and shuffle as two fluids, computed exactly.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 2.1. Both
 //! stations serve 1 unit of work in a unit of time. A job of map work x and shuffle work y can be shuffled as far as it
-//! is mapped: a unit of its map work brings y/x of shuffle work into its buffer. It is over when all is shuffled; one
-//! without shuffle work when its maps end, one without map work can be shuffled at once.
+//! is mapped: a unit of its map work adds y/x of shuffle work to its buffer. It ends when all is shuffled. A job
+//! without shuffle work ends with its maps; one without map work can be shuffled at once.
 //!
-//! Rates change only when a job arrives, when its maps end and when its buffer runs empty; between these events
-//! everything is linear. Nothing happens when jobs overtake one another in a policy's order: the one that becomes first
-//! is the one that is being served.
-//! Not here: reduces (their work is ignored), tasks, and time that is not the model's.
+//! Rates change only when a job arrives, when its maps end and when its buffer becomes empty; between these events
+//! everything is linear. No event is needed when one job passes another in a policy's order: the job that becomes first
+//! is the one that is being served. The model has no tasks and ignores the work of reduces. Its time is virtual.
 
 mod floor;
 
@@ -22,46 +21,46 @@ use crate::view::{Change, Handle, Row, Station, View};
 use crate::workload::Job;
 use floor::{FluidFloor, Happening};
 
-/// Jobs present at once, at most; they need about half a kilobyte each.
+/// Maximum number of jobs present at once; each takes about half a kilobyte.
 pub const JOBS_MAX: usize = 1_000_000;
 
 /// Largest size of a job, in units of work.
 pub const WORK_MAX: f64 = 1e15;
 
-/// Pieces of time shorter than this part of the time passed so far come from rounding and are not reported.
+/// Intervals shorter than this fraction of the time passed so far are rounding errors and not reported.
 const SLIVER: f64 = 1e-12;
 
-/// What a run was.
+/// Summary of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FluidSummary {
-    /// Jobs that ended: all.
+    /// Number of jobs; all have ended.
     pub jobs: u64,
-    /// Events: arrivals, ends of maps, buffers that ran empty, and wakes.
+    /// Number of events: arrivals, ends of maps, buffers that became empty, and wakes.
     pub events: u64,
-    /// Most jobs present at once.
+    /// Maximum number of jobs present at once.
     pub jobs_max: usize,
-    /// Work done at the map and at the shuffle; over `end` it is their utilisation.
+    /// Work done at the map and at the shuffle; divided by `end` it is their utilisation.
     pub work_done: [f64; 2],
-    /// When the last job ended.
+    /// End of the last job.
     pub end: f64,
 }
 
-/// A time in which all rates stay the same.
+/// Interval of constant rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateInterval<'a> {
-    /// When it begins.
+    /// Start of the interval.
     pub from: f64,
-    /// When it ends, later.
+    /// End of the interval, after `from`.
     pub to: f64,
-    /// The jobs that are served: their seq and their rates at map and shuffle.
+    /// Served jobs: their seq and their rates at map and shuffle.
     pub rates: &'a [(u64, [f64; 2])],
 }
 
-/// Runs these jobs, in the order of their arrival, under a policy that knows no job yet. The sink gets each job when it
-/// ends. Memory grows with the jobs present at once, not with all of them.
+/// Runs these jobs, in the order of their arrival, under a policy that knows no job yet. The sink receives each job at
+/// its end. Memory grows with the jobs present at once, not with all of them.
 ///
 /// # Errors
-/// A job out of range, [`JOBS_MAX`] exceeded, or a policy that leaves jobs waiting for ever.
+/// A job out of range, [`JOBS_MAX`] exceeded, or a policy that leaves jobs waiting forever.
 pub fn run(
     policy: &mut dyn Policy,
     jobs: impl IntoIterator<Item = Job>,
@@ -70,7 +69,7 @@ pub fn run(
     Simulation::new(policy, sink, None).run(jobs.into_iter())
 }
 
-/// As [`run`], and reports the rates of every piece of time in which somebody is served, in order.
+/// Runs jobs as [`run`], and reports the rates of every interval in which a job is served, in order.
 ///
 /// # Errors
 /// As [`run`].
@@ -83,7 +82,7 @@ pub fn trace(
     Simulation::new(policy, sink, Some(rates)).run(jobs.into_iter())
 }
 
-/// What is kept of a job for its record.
+/// Data of a job that is kept for its record.
 #[derive(Clone, Copy, Debug, Default)]
 struct FluidJob {
     arrival: f64,
@@ -94,17 +93,17 @@ struct Simulation<'a> {
     policy: &'a mut dyn Policy,
     sink: &'a mut dyn FnMut(&JobRecord),
     rates: Option<&'a mut dyn FnMut(&RateInterval<'_>)>,
-    /// By handle, as `entries` and the jobs of the floor.
+    /// Rows by handle, as `entries` and the jobs of the floor.
     rows: Vec<Row>,
     entries: Vec<FluidJob>,
     floor: FluidFloor,
-    /// Handles that are free.
+    /// Free handles.
     spare: Vec<Handle>,
     now: f64,
     next_seq: u64,
     wake: Option<f64>,
     summary: FluidSummary,
-    /// Jobs whose rows changed, and jobs that ended, in this event. Kept only for their memory.
+    /// Jobs whose rows changed, and jobs that ended, in this event. Kept only to reuse their memory.
     touched: Vec<Handle>,
     ended: Vec<Handle>,
 }
@@ -181,7 +180,7 @@ impl<'a> Simulation<'a> {
         self.rows.len() - self.spare.len()
     }
 
-    /// Lets time pass and enters what came of it.
+    /// Advances time and enters the effects.
     fn pass(&mut self, span: f64, to: f64, happening: Option<Happening>) {
         if let Some(rates) = &mut self.rates
             && SLIVER * (1.0 + to) < span
@@ -277,7 +276,7 @@ impl<'a> Simulation<'a> {
             ..Row::default()
         };
         self.floor.enter(handle, job.arrival, [map, shuffle]).show(row);
-        // As given: what is left is a product afterwards, which rounds.
+        // The given value, since the later product is rounded.
         row.left = row.whole;
         row.started = false;
         self.policy.observe(view(self.now, &self.rows, &[handle]), Change::Arrived(handle));
@@ -295,7 +294,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Whether the model can take this job.
+/// Checks that the model supports this job.
 pub(crate) fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimError> {
     let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
     if !(job.arrival.is_finite() && 0.0 <= job.arrival && last_arrival <= job.arrival) {

@@ -1,4 +1,4 @@
-//! What the paper proves of the model, on random instances, and what any simulation must keep.
+//! Tests of the paper's theorems on random instances, and of invariants of every simulation.
 
 use super::*;
 use crate::bound::overlap::{best_in_order, completions_in_order, lower_bound};
@@ -19,11 +19,11 @@ const POLICIES: [&str; 10] = [
     "makespan",
 ];
 
-/// Those that leave neither map nor shuffle idle while somebody could use them.
+/// Policies that leave neither map nor shuffle idle while a job could use them.
 const WORK_CONSERVING: [&str; 7] =
     ["fcfs", "ps", "k-lps:k=2", "map-fifo-shuffle-ps", "max-srpt", "split-srpt", "makespan"];
 
-/// Pieces as they are told: from, to, rates.
+/// Reported intervals: from, to, rates.
 type Pieces = Vec<(f64, f64, Vec<(u64, [f64; 2])>)>;
 
 fn jobs_of(sizes: &[[f64; 3]]) -> Vec<Job> {
@@ -54,7 +54,7 @@ fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
     sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
 }
 
-/// Sizes in quarters, so that ties happen.
+/// Sizes in quarters, so that ties occur.
 fn size() -> impl Strategy<Value = f64> {
     (1..48_u32).prop_map(|quarters| f64::from(quarters) / 4.0)
 }
@@ -63,7 +63,7 @@ fn batches(jobs: usize) -> impl Strategy<Value = Vec<[f64; 2]>> {
     prop::collection::vec((size(), size()).prop_map(|(map, shuffle)| [map, shuffle]), 1..=jobs)
 }
 
-/// Jobs over time, some without map or without shuffle work.
+/// Streams of jobs, some without map or without shuffle work.
 fn streams() -> impl Strategy<Value = Vec<[f64; 3]>> {
     let work = || prop_oneof![8 => size(), 1 => Just(0.0)];
     prop::collection::vec((0..12_u32, work(), work()), 1..14).prop_map(|jobs| {
@@ -77,19 +77,19 @@ fn streams() -> impl Strategy<Value = Vec<[f64; 3]>> {
     })
 }
 
-/// The largest and the smallest imbalance `max(x/y, y/x)`.
+/// Returns the largest and the smallest imbalance `max(x/y, y/x)`.
 fn imbalances(batch: &[[f64; 2]]) -> [f64; 2] {
     let each = batch.iter().map(|[map, shuffle]| (map / shuffle).max(shuffle / map));
     [each.clone().fold(1.0, f64::max), each.fold(f64::INFINITY, f64::min)]
 }
 
-/// The smallest total that is known of a batch: over all orders and all policies. The optimum is no larger.
+/// Returns the smallest known total of a batch, over all orders and all policies. The optimum is at most this.
 fn best_known(sizes: &[[f64; 2]]) -> f64 {
     let [in_order, _] = best_in_order(sizes).unwrap();
     POLICIES.iter().map(|policy| total(policy, &batch(sizes))).fold(in_order, f64::min)
 }
 
-/// What the shuffle could have done and did not, over all pieces; and the same of the map.
+/// Returns the unused capacity of the shuffle that a job could have used, over all intervals, and that of the map.
 fn wasted(sizes: &[[f64; 3]], pieces: &Pieces) -> [f64; 2] {
     let mut left: Vec<[f64; 2]> = sizes.iter().map(|&[_, map, shuffle]| [map, shuffle]).collect();
     let mut wasted = [0.0; 2];
@@ -121,8 +121,8 @@ fn wasted(sizes: &[[f64; 3]], pieces: &Pieces) -> [f64; 2] {
     wasted
 }
 
-/// Fails if anybody is shuffled further than it is mapped, a station gives more than it has, a rate is out of range,
-/// or a job is not served exactly its work by the end.
+/// Fails if a job is shuffled further than it is mapped, a station exceeds its capacity, a rate is out of range, or a
+/// job has not been served exactly its work at the end.
 fn check_feasible(sizes: &[[f64; 3]], pieces: &Pieces) -> Result<(), TestCaseError> {
     let mut left: Vec<[f64; 2]> = sizes.iter().map(|&[_, map, shuffle]| [map, shuffle]).collect();
     let mut last = 0.0;
@@ -195,7 +195,7 @@ proptest! {
             let total = total(policy, &batch(&sizes));
             prop_assert!(total <= ratio * best + 1e-9, "{}: {} against {} times {}", policy, total, ratio, best);
         }
-        // The order by max(x, y), which stays as it is, keeps to it as well.
+        // The fixed order by max(x, y) satisfies it as well.
         let mut fixed = sizes.clone();
         fixed.sort_by(|a, b| a[0].max(a[1]).total_cmp(&b[0].max(b[1])));
         prop_assert!(completions_in_order(&fixed).iter().sum::<f64>() <= ratio * best + 1e-9);
@@ -245,8 +245,8 @@ proptest! {
     }
 }
 
-/// Twenty thousand jobs of one seed: the simulation with all its reuse of handles gives the same bytes twice, and
-/// plans asked for twice are the same as plans asked for once.
+/// Twenty thousand jobs of one seed: two simulations with reused handles give the same bytes, and plans requested twice
+/// are the same as plans requested once.
 #[test]
 fn plans_are_idempotent_and_long_runs_repeat() {
     struct Twice(Box<dyn Policy>);

@@ -1,15 +1,16 @@
-//! What a job takes when no other is there, by arithmetic: all machines work at its maps, then at its reduces.
+//! Duration of a job without any other job, by arithmetic: all machines run its maps, then its reduces.
 
 use super::{MachineWork, units_of};
 use crate::workload::Job;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The slots from the one in which the job is served first to that in which it ends, if no other job is there and no
-/// machine idles while it could serve it. Reduces begin in their order; if the model is preemptive, they are spread over
-/// all machines. The same for all policies, so the bound `srpt`, which ignores precedence, may be faster.
+/// Returns the number of slots from the first in which the job is served to the one in which it ends, if no other job
+/// is present and no machine idles while it could serve the job. Reduces start in their order; in the preemptive model
+/// they are spread over all machines. The result is the same for all policies, but the bound `srpt` ignores precedence
+/// and may be faster.
 ///
-/// O(reduces × log of machines); sizes are whole numbers of units as [`run`](super::run) takes them.
+/// O(reduces × log of machines); sizes are integer units as for [`run`](super::run).
 #[must_use]
 pub fn alone(machines: u32, preemptive: bool, job: &Job) -> f64 {
     let [maps, units] = units_of(job);
@@ -20,7 +21,7 @@ pub fn alone(machines: u32, preemptive: bool, job: &Job) -> f64 {
     (maps.div_ceil(u64::from(machines)) + reduces) as f64
 }
 
-/// When the last of these reduces ends, each beginning on the machine that is free first.
+/// Returns the end of the last of these reduces if each starts on the machine that is free first.
 fn in_order(reduces: &[f64], machines: u32) -> u64 {
     let mut ends: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     let mut last = 0;

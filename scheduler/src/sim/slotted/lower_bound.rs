@@ -1,19 +1,19 @@
-//! The lower bound of the total flow time in the slotted model: SRPT without precedence.
+//! Lower bound of the total flow time in the slotted model: SRPT without precedence.
 //!
-//! ASRPT paper, Lemma 1: if reduces need not wait for maps and every unit may run anywhere, SRPT is optimal; so its
-//! total flow time is at most that of any schedule, preemptive or not. More: at no time are fewer jobs present in any
-//! schedule, so the bound holds up to every slot by itself.
+//! ASRPT paper, Lemma 1: if reduces need not wait for maps and every unit may run anywhere, SRPT is optimal. So its
+//! total flow time is at most that of any schedule, preemptive or not. Moreover, no schedule has fewer jobs present at
+//! any time, so the bound holds up to every slot.
 
 use super::{check_jobs, slot_of, units_of};
 use crate::policy::srpt::virtual_list::VirtualList;
 use crate::sim::SimError;
 use crate::workload::Job;
 
-/// When each job ends under the bound, in the order of the jobs: the end of its last slot, in slots.
-/// What is read of jobs, and in what order they come, is as for [`run`](super::run).
+/// Returns the end of each job's last slot under the bound, in slots, in the order of the jobs. Jobs and their order
+/// are interpreted as by [`run`](super::run).
 ///
 /// # Errors
-/// As [`run`](super::run): sizes that are no whole numbers of units, jobs out of order, no machines.
+/// As [`run`](super::run): sizes that are not integer numbers of units, jobs out of order, no machines.
 pub fn completions(machines: u32, jobs: &[Job]) -> Result<Vec<f64>, SimError> {
     if machines == 0 {
         return Err(SimError::Setting { name: "machines", value: "0".to_owned(), wanted: "at least 1" });
@@ -42,7 +42,7 @@ pub fn completions(machines: u32, jobs: &[Job]) -> Result<Vec<f64>, SimError> {
     }
 }
 
-/// The least total flow time that any schedule can have, in slots.
+/// Returns the minimum total flow time of any schedule, in slots.
 ///
 /// # Errors
 /// As [`completions`].

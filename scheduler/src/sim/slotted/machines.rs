@@ -1,4 +1,4 @@
-//! The machines of the slotted model: the floor on which a plan for one slot is executed, and what it leaves to do.
+//! Machines of the slotted model: they execute the plan of one slot and keep the work left.
 
 use super::{Config, SlotService};
 use crate::ledger::lines::LineCredits;
@@ -10,25 +10,25 @@ use crate::workload::Job;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A job's work as it stands.
+/// Current work of a job.
 #[derive(Clone, Debug)]
 pub(super) struct MachineWork<'a> {
-    /// Its place in the workload.
+    /// Index in the workload.
     pub(super) index: usize,
     maps_left: u64,
-    /// Units, with those of running reduces.
+    /// Units left, including those of running reduces.
     reduces_left: u64,
     /// Lengths of the reduces.
     reduces: &'a [f64],
-    /// Where reduces keep their machines: the first that did not begin.
+    /// If reduces keep their machines: the first one that has not started.
     next_reduce: usize,
-    /// Where reduces keep their machines: those that did not begin.
+    /// If reduces keep their machines: the number of those that have not started.
     waiting: u64,
-    /// Where reduces keep their machines: those that run over the end of the slot.
+    /// If reduces keep their machines: the number of those that run beyond the end of the slot.
     running: u32,
-    /// Whether reduces may start.
+    /// True if reduces may start.
     open: bool,
-    /// Machines in this slot, by maps and by reduces.
+    /// Machines used in this slot, by maps and by reduces.
     maps_given: u32,
     reduces_given: u32,
     start: Option<f64>,
@@ -56,7 +56,7 @@ impl<'a> MachineWork<'a> {
         work
     }
 
-    /// The lengths of a job's reduces, in units.
+    /// Returns the lengths of a job's reduces, in units.
     pub(super) fn reduces_of(job: &'a Job) -> &'a [f64] {
         if job.reduces.is_empty() { std::slice::from_ref(&job.work[Station::Reduce]) } else { &job.reduces }
     }
@@ -71,12 +71,12 @@ impl<'a> MachineWork<'a> {
         self.maps_left == 0 && self.reduces_left == 0
     }
 
-    /// Units left, as rows show them.
+    /// Returns the units left, as in rows.
     pub(super) fn left(&self) -> PerStation<f64> {
         PerStation::new(self.maps_left as f64, 0.0, self.reduces_left as f64)
     }
 
-    /// The record of the job when it ends at `completion`.
+    /// Returns the record of the job when it ends at `completion`.
     pub(super) fn record(&self, job: &Job, completion: f64) -> JobRecord {
         JobRecord {
             seq: self.index as u64,
@@ -98,13 +98,13 @@ pub(super) struct Machines<'a> {
     slot: u64,
     free: u32,
     jobs: Vec<MachineWork<'a>>,
-    /// Jobs that hold a machine in this slot, in the order in which they first got one.
+    /// Jobs that hold a machine in this slot, in the order of their first grant.
     served: Vec<Handle>,
     /// Reduces that keep their machine: last slot, job and line.
     running: BinaryHeap<Reverse<(u64, Handle, Option<Line>)>>,
     lines: PerStation<LineCredits>,
     lines_drawn: PerStation<bool>,
-    /// Lines on which units of this slot draw.
+    /// Lines used by units of this slot.
     drawn: Vec<(Station, Line)>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Machines<'a> {
         &self.jobs[handle.index()]
     }
 
-    /// A new job, under a free handle.
+    /// Adds a job under a free handle.
     pub(super) fn enter(&mut self, handle: Handle, mut work: MachineWork<'a>, row: &mut Row) {
         work.open = work.maps_left == 0 || !self.config.precedence;
         show(&work, self.config, row);
@@ -138,7 +138,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Only machines on which a reduce goes on are taken.
+    /// Starts a slot in which only machines of running reduces are taken.
     pub(super) fn begin_slot(&mut self, slot: u64) {
         self.slot = slot;
         self.free = self.config.machines - self.running.len() as u32;
@@ -152,7 +152,7 @@ impl<'a> Machines<'a> {
         });
     }
 
-    /// Lines are in force for the plan that draws them.
+    /// Lines are in force only for the plan that sets them.
     pub(super) fn end_plan(&mut self) {
         for (lines, drawn) in self.lines.iter_mut().zip(self.lines_drawn) {
             if !drawn {
@@ -161,7 +161,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// One slot of work: appends what every job got, whose rows changed, and who has no work left, by age.
+    /// Does one slot of work. Appends the service of each job, changed rows, and jobs without work left, by age.
     pub(super) fn work(
         &mut self,
         rows: &mut [Row],
@@ -194,7 +194,7 @@ impl<'a> Machines<'a> {
         left.sort_unstable_by_key(|handle| self.jobs[handle.index()].index);
     }
 
-    /// Reduces that ran to their end, and units of this slot, hold no part of a line any more.
+    /// Ends the use of lines by reduces that ended and by units of this slot.
     fn give_lines_back(&mut self) {
         for lines in self.lines.iter_mut() {
             lines.pass(Span::whole_seconds(1), f64::from(self.config.machines));
@@ -211,7 +211,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Begins one unit; in the non-preemptive model, one reduce with all its units.
+    /// Starts one unit or, in the non-preemptive model, one reduce with all its units.
     fn begin(&mut self, handle: Handle, station: Station, line: Option<Line>) -> bool {
         let work = &mut self.jobs[handle.index()];
         let mut keeps = false;
@@ -249,7 +249,7 @@ impl<'a> Machines<'a> {
     }
 }
 
-/// Shows a job's work as it is between slots.
+/// Updates a row with a job's work between slots.
 fn show(work: &MachineWork<'_>, config: Config, row: &mut Row) {
     row.left = work.left();
     let waiting = if config.preemptive { work.reduces_left } else { work.waiting };
@@ -293,7 +293,7 @@ impl SlotFloor for Machines<'_> {
         self.lines[station].open(line, f64::from(self.config.machines))
     }
 
-    /// There is no shuffle, so there is never room for more of it.
+    /// The model has no shuffle, so there is never room for more of it.
     fn lane(&mut self, _: Handle, _: Share) -> Option<bool> {
         Some(false)
     }

@@ -1,4 +1,4 @@
-//! Carries out what the core ordered: launches, suspensions, homes, transfers, ends of jobs.
+//! Executes the core's commands: launches, suspensions, homes, transfers, ends of jobs.
 
 use super::{Engine, place_of, span_of};
 use crate::command::{Command, Outcome};
@@ -11,8 +11,7 @@ use crate::sim::cluster::timers::SimMachine;
 use crate::units::Span;
 
 impl<'a> Engine<'a> {
-    /// A running reduce gets no further from now on and is out of its slot a little later; one that has ended is not
-    /// stopped.
+    /// Stops the progress of a running reduce, which leaves its slot a little later. An ended reduce is not suspended.
     fn suspend(&mut self, attempt: AttemptId) {
         let Some(place) = self.pieces.running.remove(&attempt) else { return };
         let running = self.timers.stop(place);
@@ -22,7 +21,7 @@ impl<'a> Engine<'a> {
         self.pieces.leaving.insert((out, self.pieces.left), running);
     }
 
-    /// What a launched attempt goes on with, if another was handed over to it.
+    /// Gives a launched attempt the remaining work of the attempt that was handed over to it.
     fn inherit(&mut self, attempt: AttemptId) {
         if let Some(earlier) = self.core.continues(attempt)
             && let Some(rest) = self.pieces.rests.remove(&earlier)
@@ -31,7 +30,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Carries out what the core ordered, and lets bytes flow.
+    /// Executes the core's commands and starts transfers.
     pub(super) fn execute(&mut self) {
         let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {
@@ -68,7 +67,7 @@ impl<'a> Engine<'a> {
                 Command::Announce { map, from, to, .. } => self.offer(map, from, to),
                 Command::JobEnded { job, outcome } => self.job_ends(job, outcome),
                 Command::WakeAt { time } => self.ticks.wake = Some(time),
-                // Attempts run to their end and ask for their permit when they do; nothing is kept of a job.
+                // Attempts run to their end and request their permit then. No state is kept for a job.
                 Command::Kill { .. }
                 | Command::Retract { .. }
                 | Command::GrantCommit { .. }
@@ -91,7 +90,7 @@ impl<'a> Engine<'a> {
             self.done.summary.shuffled[usize::from(from == to)] += job.segment * homes as f64;
             return self.arrives(map, to, from != to);
         }
-        // A partition that has moved finds some of its segments where others are at home.
+        // A moved partition may find some of its segments at the homes of other partitions.
         let lacks =
             |partition: &&u32| !self.core.preempts() || self.core.lacks(id, **partition, map.task.index);
         let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
@@ -101,7 +100,7 @@ impl<'a> Engine<'a> {
         self.network.offer(map, place_of(from) as u32, place_of(to) as u32, bytes);
     }
 
-    /// Slots take the oldest of the queue that fits.
+    /// Starts the oldest queued attempts that fit into free slots.
     pub(super) fn begin_queued(&mut self, worker: WorkerId) {
         let place = place_of(worker);
         let slots = self.config.workers[place].slots;

@@ -1,4 +1,4 @@
-//! Virtual time: timers, simulated workers that carry out the core's orders, and the facts that come back.
+//! Virtual time: timers, simulated workers that execute the core's commands, and the events they report.
 
 mod ends;
 mod execute;
@@ -20,11 +20,11 @@ use crate::units::{Span, Time};
 use crate::workload::Job;
 use std::collections::BTreeMap;
 
-/// Calls in a row in which nothing happens but a tick, while nothing runs and nobody is to come; then the policy is
-/// taken to be stuck.
+/// Number of consecutive calls with only a tick, while nothing runs and no job is to arrive, after which the policy
+/// counts as stuck.
 const IDLE_TICKS_MAX: u32 = 1_000_000;
 
-/// A simulation at its present moment.
+/// State of a simulation.
 pub(super) struct Engine<'a> {
     config: &'a Config,
     core: Core,
@@ -38,48 +38,48 @@ pub(super) struct Engine<'a> {
     pieces: RunningAttempts,
     jobs: BTreeMap<JobId, LiveJob>,
     arrivals: ArrivalCount,
-    /// Facts that the core has yet to be given.
+    /// Events to be sent to the core.
     events: Vec<Event>,
     reports: Reports,
     commands: Vec<Command>,
     done: WorkDone,
 }
 
-/// Who is informed of what happens.
+/// Receivers of the simulation's output.
 struct SimOutput<'a> {
     observer: &'a mut dyn Observer,
     sink: &'a mut dyn FnMut(&JobRecord),
 }
 
-/// When the core is to be woken, and how often in a row that was for nothing.
+/// Time of the next wake, and number of consecutive wakes without effect.
 #[derive(Default)]
 struct Ticks {
     wake: Option<Time>,
     idle: u32,
 }
 
-/// How many jobs have arrived, and when the first and the last did, in seconds.
+/// Number of arrived jobs, and times of the first and last arrival, in seconds.
 #[derive(Default)]
 struct ArrivalCount {
     count: u64,
     first: Option<f64>,
     last: f64,
-    /// Each comes when the one before it has ended, whatever its arrival.
+    /// True if each job arrives when the previous one has ended, regardless of its arrival time.
     one_by_one: bool,
 }
 
-/// Facts on their way to the core.
+/// Events on their way to the core.
 #[derive(Default)]
 struct Reports {
     by_arrival: BTreeMap<(Time, u64), Event>,
-    /// How many there have been: those that arrive at one time do so in the order in which they were sent.
+    /// Number of events sent. Events with equal arrival times are delivered in the order in which they were sent.
     count: u64,
 }
 
-/// What the simulation comes to.
+/// Totals of the simulation.
 #[derive(Default)]
 struct WorkDone {
-    /// Slot-seconds worked, by kind.
+    /// Slot-seconds used, by kind.
     worked: [f64; 2],
     summary: ClusterSummary,
 }
@@ -124,14 +124,14 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Lets each job arrive when the one before it has ended. The first counts as the `seq`-th of its workload, from 0, and
-    /// gets the service times of that one.
+    /// Lets each job arrive when the previous one has ended. The first counts as the `seq`-th of its workload, from 0,
+    /// and gets the service times of that one.
     pub(super) fn one_by_one(mut self, seq: u64) -> Self {
         self.arrivals = ArrivalCount { count: seq, one_by_one: true, ..ArrivalCount::default() };
         self
     }
 
-    /// When this job, the next one, arrives; `None` if that is not known yet.
+    /// Returns the arrival time of the next job; `None` if it is not known yet.
     fn arrival_of(&self, next: &LiveJob) -> Option<Time> {
         match self.arrivals.one_by_one {
             true => self.jobs.is_empty().then_some(self.now),
@@ -139,7 +139,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// To the end of the last job; `after` looks at the core after each of its calls.
+    /// Runs to the end of the last job; `after` inspects the core after each of its calls.
     pub(super) fn run(
         mut self,
         jobs: &mut dyn Iterator<Item = Job>,
@@ -195,7 +195,7 @@ impl<'a> Engine<'a> {
         SimError::Stuck { at: self.now.seconds(), jobs: self.jobs.len() }
     }
 
-    /// Adds the tick if it is due; gives up on a policy that ticks for ever and does nothing.
+    /// Adds the tick if it is due. Fails if the policy ticks forever without effect.
     fn tick(&mut self, last: bool) -> Result<(), SimError> {
         let due = self.ticks.wake.take_if(|wake| *wake <= self.now).is_some();
         let coming = !self.reports.by_arrival.is_empty() || !self.pieces.leaving.is_empty();
@@ -208,7 +208,7 @@ impl<'a> Engine<'a> {
         if self.ticks.idle == IDLE_TICKS_MAX { Err(self.stuck()) } else { Ok(()) }
     }
 
-    /// All timers that are due.
+    /// Handles all timers that are due.
     fn ring(&mut self) {
         while let Some(running) = self.timers.ended(self.now) {
             self.task_ends(&running);
@@ -227,7 +227,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Informs the core of this then.
+    /// Schedules this event for the core.
     fn report_at(&mut self, time: Time, event: Event) {
         if time <= self.now {
             return self.events.push(event);
@@ -236,7 +236,7 @@ impl<'a> Engine<'a> {
         self.reports.by_arrival.insert((time, self.reports.count), event);
     }
 
-    /// How much later than a task of this kind ends there the core is informed of it.
+    /// Returns the delay between the end of a task of this kind there and its report to the core.
     fn delay(&self, kind: TaskKind, worker: WorkerId) -> Span {
         let waits = self.processors.as_ref().map(|one| one.report(place_of(worker), self.now));
         span_of(self.config.report[usize::from(kind == TaskKind::Reduce)]) + waits.unwrap_or(Span(0))

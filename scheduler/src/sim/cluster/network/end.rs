@@ -1,4 +1,4 @@
-//! One worker's end of the network: what waits there, and what flows next.
+//! One worker's end of the network: waiting segments, and the next transfer.
 
 use super::SimTransfer;
 use crate::core::ShuffleOrder;
@@ -7,25 +7,25 @@ use crate::plan::{Line, Share};
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// The segments that one worker has for one home of one job.
+/// Segments of one job that one worker has for one home.
 #[derive(Default)]
 pub(super) struct Load {
     pub(super) maps: Vec<AttemptId>,
     pub(super) bytes: f64,
 }
 
-/// What waits at a home of one job.
+/// Segments of one job that wait at a home.
 pub(super) struct WaitingSegments {
-    /// By the worker that has it.
+    /// Segments by the worker that has them.
     pub(super) from: BTreeMap<u32, Load>,
-    /// The worker fetched from last, so that all get their turn.
+    /// Worker of the last fetch, for round-robin order.
     pub(super) last: u32,
-    /// Bytes fetched for its weight, when it shares.
+    /// Bytes fetched divided by the weight, for jobs that share.
     pub(super) level: f64,
 }
 
 impl WaitingSegments {
-    /// What the next transfer from this worker takes: maps, in the order of their ends, until it has enough bytes.
+    /// Returns the next transfer from this worker: maps in the order of their ends, until there are enough bytes.
     pub(super) fn next(&self, from: u32, enough: f64) -> (usize, f64) {
         let load = &self.from[&from];
         let each = load.bytes / load.maps.len() as f64;
@@ -51,19 +51,19 @@ impl WaitingSegments {
 /// One worker's end of the network.
 #[derive(Default)]
 pub(super) struct NetworkEnd {
-    /// Transfers that go out and come in.
+    /// Outgoing and incoming transfers.
     pub(super) out: Vec<u32>,
     pub(super) into: Vec<u32>,
     pub(super) waiting: BTreeMap<JobId, WaitingSegments>,
-    /// The level of the job that began last: newcomers begin there.
+    /// Level of the job served last: new jobs start at this level.
     pub(super) level: f64,
-    /// Bytes fetched in each line for its fraction, and the level that began last among them.
+    /// Bytes fetched in each line divided by its fraction, and the level of the line served last.
     pub(super) lines: Vec<f64>,
     pub(super) line_level: f64,
 }
 
 impl NetworkEnd {
-    /// The job and the worker that a free lane fetches from, by the order.
+    /// Chooses the job and the worker that a free lane fetches from, by the order.
     pub(super) fn choose(
         &mut self,
         order: &ShuffleOrder,
@@ -98,7 +98,7 @@ impl NetworkEnd {
         self.waiting.keys().find_map(|&job| Some((job, self.source(job, &busy)?)))
     }
 
-    /// The next worker in turn that has something of the job and that nobody here fetches from.
+    /// Returns the next worker in round-robin order that has segments of the job and that no lane here fetches from.
     pub(super) fn source(&self, job: JobId, busy: &[u32]) -> Option<u32> {
         let waiting = self.waiting.get(&job)?;
         let after = waiting.from.range((Excluded(waiting.last), Unbounded)).map(|(&from, _)| from);
@@ -106,7 +106,7 @@ impl NetworkEnd {
         after.chain(before).find(|from| !busy.contains(from))
     }
 
-    /// The job of the tier that got least for its weight.
+    /// Returns the job of the tier with the fewest bytes per weight.
     pub(super) fn by_weight(
         &mut self,
         tier: &[(JobId, Share)],
@@ -126,7 +126,7 @@ impl NetworkEnd {
         Some((job, from))
     }
 
-    /// The first job of the line that got least for its fraction.
+    /// Returns the first job of the line with the fewest bytes per fraction.
     pub(super) fn by_line(
         &mut self,
         tier: &[(JobId, Share)],
@@ -139,7 +139,7 @@ impl NetworkEnd {
         for &(job, share) in tier {
             let Share::In(Line(line)) = share else { continue };
             let line = line as usize;
-            // A line without a part gets what all others leave.
+            // A line without a fraction gets only what all others leave.
             let open = fractions.get(line).is_some_and(|&fraction| 0.0 < fraction);
             let level = if open { self.lines[line].max(self.line_level) } else { f64::INFINITY };
             if best.is_none_or(|(least, ..)| level < least)

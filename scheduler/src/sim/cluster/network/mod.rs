@@ -1,8 +1,8 @@
-//! Transfers between workers: who fetches what next, and how fast bytes flow.
+//! Transfers between workers: the order of fetches, and their rates.
 //!
-//! A home has a few lanes. A free one takes the first job in the order that has segments for the home at a worker that
-//! no other lane fetches from, and all of them at once; the more there is to do, the more goes in one transfer.
-//! The rate of a transfer is the smaller of the fair parts at both ends, and changes when others begin or end there.
+//! A home has a few lanes. A free lane takes the first job in the order that has segments for the home at a worker that
+//! no other lane fetches from. It fetches all of these segments at once, so transfers grow with the load. The rate of a
+//! transfer is the smaller of the fair shares at both ends. It changes when other transfers start or end there.
 
 mod end;
 
@@ -14,7 +14,7 @@ use crate::units::{Span, Time};
 use end::{NetworkEnd, WaitingSegments};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A transfer that flows.
+/// Active transfer.
 pub(super) struct SimTransfer {
     pub(super) job: JobId,
     pub(super) from: u32,
@@ -22,37 +22,37 @@ pub(super) struct SimTransfer {
     pub(super) maps: Vec<AttemptId>,
     pub(super) bytes: f64,
     pub(super) began: Time,
-    /// Before this time no byte flows.
+    /// Time of the first byte.
     flows: Time,
     left: f64,
     rate: f64,
     since: Time,
-    /// Counts the changes of rate, so that an end that was foreseen before the last one is not believed.
+    /// Number of rate changes, used to ignore an end that was predicted before the last change.
     version: u32,
 }
 
-/// How one transfer will end, if no rate changes before.
+/// Predicted end of a transfer, valid until its rate changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Foreseen {
     slot: u32,
     version: u32,
 }
 
-/// All ends and transfers.
+/// State of all ends and transfers.
 pub(super) struct Network {
     config: NetworkConfig,
-    /// Bytes after which a transfer takes no further map with it.
+    /// Bytes after which a transfer takes no further map.
     request_bytes: f64,
     latency: Span,
     ends: Vec<NetworkEnd>,
-    /// By slot; slots are used again.
+    /// Transfers by slot; slots are reused.
     transfers: Vec<Option<SimTransfer>>,
     spare: Vec<u32>,
     versions: Vec<u32>,
     /// Homes that may fill a lane, and ends where the number of transfers changed.
     hungry: BTreeSet<u32>,
     changed: BTreeSet<u32>,
-    /// The last order shut jobs out, and which it was.
+    /// True if the last order excluded jobs, and its revision.
     shut_out: bool,
     revision: u64,
     pub(super) moved_bytes: f64,
@@ -76,17 +76,17 @@ impl Network {
         }
     }
 
-    /// With transfers that take no further map with them when they have so many bytes.
+    /// Limits transfers: with this many bytes they take no further map.
     pub(super) fn in_requests_of(self, bytes: f64) -> Self {
         Self { request_bytes: bytes, ..self }
     }
 
-    /// Whether nothing takes time: then nothing has to come here.
+    /// True if transfers take no time, so that none are needed.
     pub(super) fn is_instant(&self) -> bool {
         self.config.in_rate.is_infinite() && self.config.out_rate.is_infinite() && self.latency == Span(0)
     }
 
-    /// This output is there for the home to fetch.
+    /// Makes this output available to the home.
     pub(super) fn offer(&mut self, map: AttemptId, from: u32, to: u32, bytes: f64) {
         let end = &mut self.ends[to as usize];
         let level = end.level;
@@ -98,7 +98,7 @@ impl Network {
         self.hungry.insert(to);
     }
 
-    /// Fills free lanes and sets the rates anew where they changed; gives the ends to look out for.
+    /// Fills free lanes and updates changed rates. Reports the predicted ends.
     pub(super) fn settle(
         &mut self,
         now: Time,
@@ -106,7 +106,7 @@ impl Network {
         processors: &mut Option<Processors>,
         mut foresee: impl FnMut(Time, Foreseen),
     ) {
-        // What an order shut out waits for another order, and for nothing that happens at its home.
+        // Jobs that an order excluded wait for another order, not for an event at their home.
         if self.shut_out && self.revision != revision {
             let waits = (0_u32..).zip(&self.ends).filter(|(_, end)| !end.waiting.is_empty());
             self.hungry.extend(waits.map(|(home, _)| home));
@@ -166,7 +166,7 @@ impl Network {
         self.changed.extend([from, to]);
     }
 
-    /// Sets the rate of a transfer anew and foresees its end, if the rate is another.
+    /// Recomputes the rate of a transfer, and predicts its end if the rate changed.
     fn pace(&mut self, now: Time, slot: u32, foresee: &mut impl FnMut(Time, Foreseen)) {
         let transfer = self.transfers[slot as usize].as_mut().expect("ends list transfers that flow");
         let part = |rate: f64, sharers: &[u32]| rate / sharers.len() as f64;
@@ -186,7 +186,7 @@ impl Network {
         foresee(now.max(transfer.flows) + rest, Foreseen { slot, version: transfer.version });
     }
 
-    /// The transfer that ends now, unless its rate changed after this was foreseen.
+    /// Returns the transfer that ends now, unless its rate changed after this prediction.
     pub(super) fn end(&mut self, foreseen: Foreseen) -> Option<SimTransfer> {
         let slot = foreseen.slot as usize;
         let transfer = self.transfers[slot].take_if(|transfer| transfer.version == foreseen.version)?;

@@ -1,4 +1,4 @@
-//! Who fetches first, and how fast.
+//! Tests of the order and the rates of fetches.
 
 use super::*;
 use crate::ids::TaskId;
@@ -10,7 +10,7 @@ fn network(lanes: u32) -> Network {
     Network::new(NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.0, lanes }, 12)
 }
 
-/// Lets everything flow under one order; gives the jobs in the order in which their transfers began.
+/// Runs all transfers under one order. Returns the jobs in the order in which their transfers started.
 fn flow(network: &mut Network, order: &ShuffleOrder) -> Vec<u32> {
     let mut foreseen = BTreeSet::new();
     let mut began = Vec::new();
@@ -23,7 +23,7 @@ fn flow(network: &mut Network, order: &ShuffleOrder) -> Vec<u32> {
             began.push((now, transfer.job.0));
         }
         let Some((end, next)) = foreseen.pop_first() else { break };
-        // A rate that changed was foreseen anew.
+        // After a rate change there is a new prediction.
         if network.end(next).is_some() {
             now = end;
         }
@@ -34,7 +34,7 @@ fn flow(network: &mut Network, order: &ShuffleOrder) -> Vec<u32> {
     began.into_iter().map(|(_, job)| job).collect()
 }
 
-/// Each job has this many bytes at each of these workers.
+/// Offers this many bytes of each job at each of these workers.
 fn offer(network: &mut Network, jobs: &[(u32, f64)], workers: std::ops::Range<u32>) {
     for from in workers {
         for &(job, bytes) in jobs {

@@ -1,4 +1,4 @@
-//! What jobs take alone: by arithmetic, and as they do when they never meet.
+//! Tests of the durations of jobs alone: by arithmetic, and as in runs where they never overlap.
 
 use super::*;
 use crate::queueing::Dtd;
@@ -37,7 +37,7 @@ fn drawn_service_times_are_those_that_the_job_has_beside_others() {
     let mut one = unified(1, 2);
     one.seed = 7;
     one.workers[0].service = Some(Dtd::new(0.5, 0.1, 0.2).unwrap());
-    // More than a stretch apart, so that they never meet.
+    // More than the restart interval apart, so that they never overlap.
     let jobs: Vec<Job> =
         (0..5).map(|place| job(2e6 * f64::from(place), &[1.0, 2.0, 3.0], &[4.0, 5.0])).collect();
     let seen = watch(&one, TestDeciders::of(Fifo::new()), &jobs).unwrap();
@@ -49,7 +49,7 @@ fn drawn_service_times_are_those_that_the_job_has_beside_others() {
 }
 
 proptest! {
-    /// Workers of different speed and a network make it matter which of them does what.
+    /// With workers of different speeds and a network, the assignment of tasks matters.
     #[test]
     fn time_alone_is_that_on_a_cluster_that_has_seen_no_other_job(
         tasks in prop::collection::vec((0..6_usize, 0..4_usize, 1..4_u32, 0..3_u32), 1..8),

@@ -1,4 +1,4 @@
-//! What the cluster simulator promises: small cases by arithmetic, and random ones under every policy.
+//! Tests of the cluster simulator: small cases by arithmetic, and random ones under every policy.
 
 use super::*;
 use crate::command::Command;
@@ -16,7 +16,7 @@ mod preempting;
 mod same_core;
 mod system;
 
-/// What was seen of a simulation.
+/// Observations of a simulation.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Seen {
     tasks: Vec<TaskRun>,
@@ -42,7 +42,7 @@ impl Observer for Seen {
     }
 }
 
-/// What decides.
+/// Policy, placement and estimator of a test.
 struct TestDeciders(Deciders);
 
 impl TestDeciders {
@@ -79,7 +79,7 @@ fn job(arrival: f64, maps: &[f64], reduces: &[f64]) -> Job {
     Job { arrival, maps: maps.to_vec(), reduces: reduces.to_vec(), ..Job::default() }
 }
 
-/// Completion times in the order of arrival.
+/// Returns the completion times in the order of arrival.
 fn ends(seen: &Seen) -> Vec<f64> {
     let mut records = seen.records.clone();
     records.sort_by_key(|record| record.seq);
@@ -135,7 +135,7 @@ fn a_slow_worker_takes_longer_by_its_speed_and_service_is_drawn_per_task() {
     assert!(lengths.iter().all(|&length| 2.0 - 1e-6 <= length));
     let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
     assert!((mean - 3.0).abs() < 0.06, "mean {mean} of 2 s and an exponential of 1 s");
-    // The same tasks are as long on two workers as on one.
+    // Tasks take the same time on two workers as on one.
     config.workers.push(config.workers[0].clone());
     let by_index = |seen: &Seen| {
         let mut runs: Vec<(u32, f64)> =
@@ -159,7 +159,7 @@ fn watch_without_audit(config: &Config, jobs: &[Job]) -> Seen {
 fn segments_flow_at_the_fair_part_of_the_narrower_end() {
     let mut config = unified(3, 1);
     config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.5, lanes: 8 };
-    // Three maps on three workers, one home: the two that are not there share its 100 bytes per second.
+    // Three maps on three workers, one home: the two outputs on other workers share its 100 bytes per second.
     let mut shuffled = job(0.0, &[1.0; 3], &[2.0]);
     shuffled.shuffle_bytes = 300.0;
     let seen = watch(&config, TestDeciders::of(Fifo::new()), &[shuffled]).unwrap();
@@ -178,13 +178,14 @@ fn segments_flow_at_the_fair_part_of_the_narrower_end() {
 fn a_transfer_speeds_up_when_another_at_its_end_is_over() {
     let mut config = unified(3, 1);
     config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, ..NetworkConfig::default() };
-    // 200 bytes from each map; from 3 s on the last one shares the way in with what is left of the one before it.
+    // 200 bytes from each map; from 3 s on the last transfer shares the inbound rate with the rest of the one before
+    // it.
     let mut shuffled = job(0.0, &[1.0, 2.0, 3.0], &[0.0]);
     shuffled.shuffle_bytes = 600.0;
     let seen = watch(&config, TestDeciders::of(Fifo::new()), &[shuffled]).unwrap();
     let away: Vec<(f64, f64)> =
         seen.transfers.iter().map(|transfer| (transfer.start, transfer.end)).collect();
-    // Home is the first worker, where the first map ran.
+    // The home is the first worker, where the first map ran.
     assert_eq!(away, [(2.0, 5.0), (3.0, 6.0)]);
 }
 
@@ -215,12 +216,12 @@ fn work_without_tasks_is_cut_and_a_shuffle_without_reduces_gets_homes() {
     let maps = seen.tasks.iter().filter(|run| run.task.kind == TaskKind::Map);
     assert_eq!(maps.map(|run| run.end - run.start).collect::<Vec<_>>(), [3.0; 4]);
     assert_eq!(seen.records[0].work, [12.0, 2.0, 0.0]);
-    // 40 bytes in all; each worker has half and needs half of the other's.
+    // 40 bytes in total; each worker has half and needs half of the other's.
     assert!((ends(&seen)[0] - 4.0).abs() < 1e-6, "{:?}", seen.records);
     assert_eq!(seen.summary.shuffled, [20.0, 20.0]);
 }
 
-/// A worker takes in 10 bytes a second; tasks are 3 s long at most, and there are 4 workers.
+/// A worker receives 10 bytes a second; tasks are at most 3 s long, and there are 4 workers.
 #[test]
 fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_workers_at_most() {
     let mut config = unified(4, 1);
@@ -292,7 +293,7 @@ fn bad_settings_and_jobs_are_named() {
     refuse(&unified(1, 1), &[job(2.0, &[1.0], &[]), good], "job before it");
 }
 
-/// Grants nothing, and wants to be woken for ever if asked to.
+/// Policy that grants nothing, and if configured requests wakes forever.
 struct Idle {
     wakes: bool,
 }
@@ -332,7 +333,7 @@ fn empty_jobs_end_at_once_and_reduces_without_maps_run() {
     assert_eq!((nothing.summary.jobs, nothing.summary.end), (0, 0.0));
 }
 
-/// Deals in turn, and counts.
+/// Placement that assigns in round-robin order, and counts.
 #[derive(Default)]
 struct InTurn {
     pull: Pull,
@@ -368,7 +369,7 @@ fn assigned_maps_wait_for_their_worker_while_others_are_idle() {
         TestDeciders(Deciders { placement: Box::new(InTurn::default()), ..TestDeciders::of(Fifo::new()).0 });
     let jobs = [job(0.0, &[1.0; 4], &[]), job(0.5, &[1.0; 2], &[])];
     let seen = watch(&config, deciders, &jobs).unwrap();
-    // The slow worker has two of the first job and one of the second.
+    // The slow worker runs two tasks of the first job and one of the second.
     assert_eq!(ends(&seen), [8.0, 12.0]);
     let slow: Vec<(u64, TaskId)> =
         seen.tasks.iter().filter(|run| run.worker == 1).map(|run| (run.seq, run.task)).collect();
@@ -380,7 +381,7 @@ fn assigned_maps_wait_for_their_worker_while_others_are_idle() {
 
 #[test]
 fn many_jobs_that_wait_for_the_same_workers_all_end() {
-    // More jobs than a worker is shown idle and busy for, one by one.
+    // More jobs than the limit up to which idle changes of a worker update them one by one.
     for policy in ["fifo", "fair", "max-srpt", "lrpt"] {
         for reduces in [0, 1] {
             let jobs = (0..30).map(|_| job_of(0.0, vec![1.0; 4], vec![1.0; reduces])).collect();
@@ -438,14 +439,14 @@ fn what_was_assigned_to_a_lost_worker_is_assigned_again() {
     assert_eq!(core.live_jobs().count(), 0);
 }
 
-/// A small workload on a small cluster, from a seed.
+/// Small workload on a small cluster, from a seed.
 #[derive(Clone, Debug)]
 struct Case {
     config: Config,
     jobs: Vec<Job>,
 }
 
-/// Time since the job before, maps and reduces; bytes, deadline and weight; pool.
+/// Time since the previous job, maps and reduces; bytes, deadline and weight; pool.
 type Drawn = ((f64, Vec<f64>, Vec<f64>), (f64, Option<f64>, f64), Option<u32>);
 
 fn case() -> impl Strategy<Value = Case> {
@@ -489,7 +490,8 @@ fn job_of(arrival: f64, maps: Vec<f64>, reduces: Vec<f64>) -> Job {
     Job { arrival, maps, reduces, work: work.into(), ..Job::default() }
 }
 
-/// Every job ended, every task ran once, no reduce began before its job's maps had ended, no slot held two tasks.
+/// Checks that every job ended, every task ran once, no reduce started before its job's maps had ended, and no slot
+/// held two tasks.
 fn check_run(case: &Case, seen: &Seen) {
     assert_eq!(seen.records.len(), case.jobs.len());
     let tasks: usize = case.jobs.iter().map(|job| job.maps.len() + job.reduces.len()).sum();
@@ -512,7 +514,7 @@ fn check_run(case: &Case, seen: &Seen) {
     }
 }
 
-/// The policies that suspend reduces.
+/// Policies that suspend reduces.
 const PREEMPTING: [&str; 3] = ["asrpt:preemptive=yes", "lrpt:preemptive=yes", "gristmill"];
 
 fn live_policies() -> Vec<&'static str> {

@@ -1,10 +1,10 @@
-//! Reduces that are suspended, resumed and handed over in virtual time.
+//! Tests of reduces that are suspended, resumed and handed over in virtual time.
 
 use super::*;
 use crate::station::Station;
 use crate::units::Span;
 
-/// A worker with one slot, a job with a long reduce, and a short job that comes when that runs.
+/// One worker with one slot, a job with a long reduce, and a short job that arrives while it runs.
 fn one_slot(change: impl Fn(&mut Config)) -> Seen {
     let mut config = unified(1, 1);
     change(&mut config);
@@ -29,7 +29,7 @@ fn suspending_and_resuming_cost_what_they_are_said_to_cost() {
         config.suspend_cost = 0.5;
         config.resume_cost = 0.25;
     });
-    // The short job begins when the slot is given back, at 3.5; the reduce has 8 s left at 4.5, and 0.25 to pay.
+    // The short job starts when the slot is released, at 3.5; the reduce has 8 s left at 4.5, and a cost of 0.25.
     assert_eq!(ends(&seen), [12.75, 4.5]);
 }
 
@@ -44,7 +44,7 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
     let mut config = unified(2, 1);
     config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 1 };
     let long = Job { shuffle_bytes: 20.0, ..job(0.0, &[1.0], &[30.0]) };
-    // The other worker has something longer to do until 8 s, and whom the reduce was suspended for until 103 s.
+    // The other worker runs a longer task until 8 s; the job that preempted the reduce runs until 103 s.
     let other = job(0.0, &[8.0], &[]);
     let urgent = Job { deadline: Some(1.0), ..job(3.0, &[100.0], &[]) };
     let deciders = TestDeciders(Deciders {
@@ -52,7 +52,7 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
         ..TestDeciders::named("fifo", "pull", Some("oracle")).0
     });
     let seen = watch(&config, deciders, &[long, other, urgent]).unwrap();
-    // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s this was so for long enough, and fetching takes 2
+    // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s it has been idle long enough, and fetching takes 2
     // s.
     assert_eq!(ends(&seen), [12.0 + 28.0, 8.0, 103.0]);
     let fetched: Vec<(u32, u32, f64, f64)> =
@@ -60,7 +60,7 @@ fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() 
     assert_eq!(fetched, [(0, 1, 10.0, 12.0)]);
 }
 
-/// Jobs with a deadline first, then by age.
+/// Policy that serves jobs with a deadline first, then by age.
 #[derive(Default)]
 struct DeadlinesFirst {
     jobs: std::collections::BTreeSet<(bool, u64, crate::view::Handle)>,

@@ -1,4 +1,5 @@
-//! The same facts give the same orders: what a simulation told the core, written down, read and told to another core.
+//! Test that equal events give equal commands: the events of a simulation are serialized, read, and sent to another
+//! core.
 
 use super::*;
 use crate::core::ShuffleOrder;
@@ -6,7 +7,7 @@ use crate::units::Time;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// One call of the core: facts as a journal has them, and what came of them.
+/// One call of the core: its events as in a journal, and its results.
 struct Instant {
     now: Time,
     facts: String,
@@ -52,7 +53,7 @@ fn drawn(seed: u64) -> (Config, Vec<Job>) {
     (config, jobs)
 }
 
-/// Runs the jobs, then tells all facts to a fresh core; gives the number of orders to suspend.
+/// Runs the jobs, then sends all events to a fresh core. Returns the number of suspensions.
 fn check_same(policy: &str, placement: &str, seed: u64) -> usize {
     let (config, jobs) = drawn(seed);
     let deciders = || TestDeciders::named(policy, placement, Some("oracle"));

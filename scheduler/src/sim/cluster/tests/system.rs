@@ -1,4 +1,4 @@
-//! What the system itself takes of the processors of a host.
+//! Tests of the system's own use of the processors of a host.
 
 use super::*;
 use crate::sim::cluster::SystemWork;
@@ -17,7 +17,7 @@ fn ends_of(config: &Config, job: Job) -> Vec<f64> {
 fn tiny_tasks_take_what_the_system_takes_for_them_one_after_the_other() {
     let config = on_one_core(1, 4, SystemWork { task: [2.0, 5.0], ..SystemWork::default() });
     // Maps have the processor until 2, 4, 6 and 8. The report of the first waits for the 6 s of the others at each of
-    // its four stops; then comes the reduce.
+    // its four stops; then the reduce runs.
     assert_eq!(ends_of(&config, job(0.0, &[0.0; 4], &[0.0])), [2.0 + 4.0 * 6.0 + 5.0]);
     let two = Config { system: config.system.map(|work| SystemWork { cores: 2, ..work }), ..config };
     assert_eq!(ends_of(&two, job(0.0, &[0.0; 4], &[0.0])), [2.0 + 4.0 * 2.0 + 5.0]);
@@ -26,7 +26,7 @@ fn tiny_tasks_take_what_the_system_takes_for_them_one_after_the_other() {
 #[test]
 fn long_tasks_hide_what_the_system_takes_for_others() {
     let config = on_one_core(1, 2, SystemWork { task: [1.0, 0.0], ..SystemWork::default() });
-    // One begins to sleep at 1, the other at 2.
+    // One starts to sleep at 1, the other at 2.
     assert_eq!(ends_of(&config, job(0.0, &[10.0, 10.0], &[0.0])), [12.0]);
 }
 
@@ -51,7 +51,7 @@ fn outputs_that_are_fetched_wait_for_a_processor_and_those_read_in_place_do_not(
 fn request_takes_all_outputs_along_that_wait() {
     let config = on_one_core(2, 2, SystemWork { request: 3.0, ..SystemWork::default() });
     let job = Job { shuffle_bytes: 4e6, ..job(0.0, &[1.0; 4], &[0.0]) };
-    // The home asks once for the two outputs of the other worker.
+    // The home sends one request for the two outputs of the other worker.
     assert_eq!(ends_of(&config, job), [1.0 + 3.0]);
 }
 

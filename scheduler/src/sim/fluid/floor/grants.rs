@@ -1,4 +1,4 @@
-//! Grants of a plan, carried out as rates.
+//! Execution of the grants of a plan, as rates.
 
 use super::{FluidFloor, MAP, NOTHING, SHUFFLE};
 use crate::plan;
@@ -11,7 +11,7 @@ impl FluidFloor {
         self.left[station] = if left < NOTHING { 0.0 } else { left };
     }
 
-    /// Closes open tiers, the map first since it feeds the shuffle.
+    /// Closes open tiers; the map station first, since it feeds the shuffle.
     pub(in crate::sim::fluid) fn close(&mut self) {
         for station in [MAP, SHUFFLE] {
             self.close_at(station);
@@ -27,13 +27,14 @@ impl FluidFloor {
         }
     }
 
-    /// Max-min: everybody gets the same for its weight, or all it can use.
+    /// Max-min fair sharing: each job gets the same per weight, or all it can use.
     fn fill_tier(&mut self, station: usize, tier: &[(Handle, f64)]) {
         let level = self.level(station, tier);
         for &(handle, weight) in tier {
             let limit = self.jobs[handle.index()].limit(station);
             let share = level * weight;
-            // Who wants no more than its share gets exactly what it wants, so that its buffer stays exactly empty.
+            // A job that wants no more than its share gets exactly what it wants, so that its buffer stays exactly
+            // empty.
             let rate = if limit <= share * (1.0 + NOTHING) { limit } else { share };
             if 0.0 < rate {
                 self.set_rate(handle, station, rate);
@@ -42,7 +43,7 @@ impl FluidFloor {
         }
     }
 
-    /// What those get for their weight who can use more; infinite if everybody gets all it can use.
+    /// Returns the rate per weight of jobs that can use more; infinite if each job gets all it can use.
     fn level(&mut self, station: usize, tier: &[(Handle, f64)]) -> f64 {
         let mut left = self.left[station];
         let (mut open, mut open_weight) = (0_usize, 0.0);
@@ -70,7 +71,7 @@ impl FluidFloor {
     }
 }
 
-/// The stations of the model have lines and tiers; there are no reduces.
+/// Stations of the model have lines and tiers. The model has no reduces.
 fn place_of(station: Station) -> Option<usize> {
     match station {
         Station::Map => Some(MAP),
@@ -108,7 +109,7 @@ impl plan::Floor for FluidFloor {
         if wanted <= 0.0 || room <= 0.0 {
             return;
         }
-        // As in a tier: exactly what it wants, if there is as much.
+        // As in a tier: exactly what it wants, if available.
         let (rate, used) =
             if wanted <= room + NOTHING { (deadline, wanted.min(room)) } else { (held + room, room) };
         self.set_rate(job, place, rate);

@@ -1,33 +1,33 @@
-//! Rates at map and shuffle, what they do to jobs, and when they change next.
+//! Rates at map and shuffle, their effect on jobs, and the time of their next change.
 //!
-//! The floor on which plans of the fluid model are executed. Cost: per event a few steps for each job that is served.
+//! Plans of the fluid model are executed here. The cost per event is a few steps for each job that is served.
 
 mod grants;
 
 use crate::station::PerStation;
 use crate::view::{Handle, Row, Station};
 
-/// Capacity below this is rounding, not capacity.
+/// Capacity below this is a rounding error.
 const NOTHING: f64 = 1e-12;
 
-/// One job.
+/// State of one job.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fluid {
     map_left: f64,
-    /// Mapped and not shuffled. Its own variable, never derived, so that it can become exactly 0.
+    /// Work mapped and not shuffled. A separate variable, so that it can become exactly 0.
     buffer: f64,
-    /// Shuffle work that a unit of map work brings.
+    /// Shuffle work per unit of map work.
     feed: f64,
     /// Rates at map and shuffle.
     rates: [f64; 2],
     is_served: bool,
-    /// When it was first served; not a number before.
+    /// Time when it was first served; NaN before.
     started: f64,
     maps_done: f64,
 }
 
 impl Fluid {
-    /// How fast it could go at this station: whatever is there, or with an empty buffer as fast as it is fed.
+    /// Maximum rate at this station: unlimited while work is available, or with an empty buffer the rate of its input.
     fn limit(&self, station: usize) -> f64 {
         match station {
             MAP if 0.0 < self.map_left => f64::INFINITY,
@@ -37,7 +37,7 @@ impl Fluid {
         }
     }
 
-    /// How fast its buffer runs empty; negative if it grows.
+    /// Rate at which its buffer empties; negative if it grows.
     fn drain(&self) -> f64 {
         self.rates[SHUFFLE] - self.rates[MAP] * self.feed
     }
@@ -46,7 +46,7 @@ impl Fluid {
 const MAP: usize = Station::Map as usize;
 const SHUFFLE: usize = Station::Shuffle as usize;
 
-/// What is left of a job.
+/// Work left of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FluidProgress {
     map_left: f64,
@@ -55,7 +55,7 @@ pub(super) struct FluidProgress {
 }
 
 impl FluidProgress {
-    /// Enters it into what policies see.
+    /// Copies it into the row that policies see.
     pub(super) fn show(self, row: &mut Row) {
         let can = |left: f64| if 0.0 < left { f64::INFINITY } else { 0.0 };
         row.started = true;
@@ -64,33 +64,33 @@ impl FluidProgress {
     }
 }
 
-/// The end of a piece of time.
+/// Event that ends a time interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Happening {
     MapsEnd(Handle),
     BufferEmpty(Handle),
 }
 
-/// Who is served how fast.
+/// Jobs and their rates.
 #[derive(Debug, Default)]
 pub(super) struct FluidFloor {
     now: f64,
-    /// By handle.
+    /// Jobs by handle.
     jobs: Vec<Fluid>,
     /// Jobs with a rate above 0.
     served: Vec<Handle>,
-    /// Capacity that nobody uses, at map and shuffle.
+    /// Unused capacity at map and shuffle.
     left: [f64; 2],
-    /// What is left of each line.
+    /// Unused capacity of each line.
     lines: [Vec<f64>; 2],
     /// Open tiers: job and weight.
     tiers: [Vec<(Handle, f64)>; 2],
-    /// Members of a tier who cannot use everything: limit for their weight, and weight. Kept only for its memory.
+    /// Members of a tier with a limit: limit per weight, and weight. Kept only to reuse its memory.
     limited: Vec<(f64, f64)>,
 }
 
 impl FluidFloor {
-    /// A new job; answers what is left of it.
+    /// Adds a job. Returns its work left.
     pub(super) fn enter(&mut self, job: Handle, arrival: f64, [map, shuffle]: [f64; 2]) -> FluidProgress {
         if self.jobs.len() <= job.index() {
             self.jobs.resize(job.index() + 1, Fluid::default());
@@ -110,12 +110,12 @@ impl FluidFloor {
         self.jobs[job.index()].maps_done
     }
 
-    /// How much of each station is used.
+    /// Returns the used capacity of each station.
     pub(super) fn busy(&self) -> [f64; 2] {
         if self.served.is_empty() { [0.0; 2] } else { self.left.map(|left| 1.0 - left) }
     }
 
-    /// The rates of all jobs that are served, in the order of their seq.
+    /// Returns the rates of all served jobs, in the order of their seq.
     pub(super) fn rates(&self, seq: impl Fn(Handle) -> u64) -> Vec<(u64, [f64; 2])> {
         let mut rates: Vec<_> =
             self.served.iter().map(|&job| (seq(job), self.jobs[job.index()].rates)).collect();
@@ -123,7 +123,7 @@ impl FluidFloor {
         rates
     }
 
-    /// How long the rates hold, and what ends them; infinite and nothing if nobody is served.
+    /// Returns the time for which the rates hold and the event that ends it; infinite and `None` if no job is served.
     pub(super) fn next_event(&self) -> (f64, Option<Happening>) {
         let mut first = (f64::INFINITY, None);
         for &handle in &self.served {
@@ -145,7 +145,7 @@ impl FluidFloor {
         first
     }
 
-    /// Lets a span pass that the rates hold for, up to the time `to`, and reports what it left of every job served.
+    /// Advances to the time `to` with constant rates, and reports the work left of every served job.
     pub(super) fn pass(
         &mut self,
         span: f64,
@@ -165,7 +165,7 @@ impl FluidFloor {
             }
             if 0.0 < job.rates[MAP] {
                 job.map_left -= job.rates[MAP] * span;
-                // A little less than 0 is rounding: an arrival at the moment in which the maps end.
+                // A little less than 0 is a rounding error: an arrival at the moment when the maps end.
                 if job.map_left <= 0.0 || happening == Some(Happening::MapsEnd(handle)) {
                     job.map_left = 0.0;
                     job.maps_done = to;
@@ -175,7 +175,7 @@ impl FluidFloor {
         }
     }
 
-    /// Takes all rates back: a new plan begins.
+    /// Resets all rates before a new plan.
     pub(super) fn clear(&mut self, now: f64) {
         self.now = now;
         self.left = [1.0; 2];
