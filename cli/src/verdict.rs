@@ -320,9 +320,7 @@ fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
         FailureCode::Input => (exit::INPUT, None),
         FailureCode::Credentials => (
             exit::UNAUTHORISED,
-            Some(
-                "each worker uses its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, where it runs",
-            ),
+            Some("each worker uses its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs"),
         ),
         FailureCode::Config => (exit::USAGE, None),
         FailureCode::NoWorkers

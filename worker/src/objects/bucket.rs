@@ -7,9 +7,8 @@ use super::classes::{MayBeDone, UnreadEncoding, failure};
 use super::connect::reach;
 use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
-use super::reader::ObjectReader;
 use super::url::{ObjectUrl, Scheme};
-use super::{KEYS_BYTES_MAX, OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
+use super::{OBJECTS_MAX, Object, ObjectStamp, ObjectVersion};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
@@ -30,9 +29,6 @@ const BUCKETS_MAX: usize = 256;
 
 /// Pages of one listing, of up to 1000 objects each.
 const PAGES_MAX: usize = 4096;
-
-/// Objects that are looked at at once.
-const LOOKS_MAX: usize = 16;
 
 /// A range of an object that is on its way, and what the object looks like.
 pub(super) type PendingRange = PendingWork<object_store::Result<(ObjectMeta, Vec<Bytes>)>>;
@@ -86,8 +82,8 @@ impl ObjectBucket {
         let Some(pages) = self.pages.clone() else {
             return Err(failed(ObjectFailure::Address { reason: "a web server cannot be listed" }));
         };
-        let (prefix, bucket) = (prefix.to_owned(), self.url.authority().to_owned());
-        let listed = io_thread::wait(async move { list(&*pages, &prefix, &bucket).await });
+        let prefix = prefix.to_owned();
+        let listed = io_thread::wait(async move { list(&*pages, &prefix).await });
         let mut found = listed.and_then(|listed| listed).map_err(failed)?;
         found.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
@@ -98,35 +94,8 @@ impl ObjectBucket {
     /// # Errors
     /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
     pub fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
-        let is_web = self.url.scheme().is_web();
-        let looked = self.ask("look at", key, move |store, path| async move {
-            if is_web { look_by_range(&*store, &path).await } else { look_by_head(&*store, &path).await }
-        })?;
+        let looked = self.ask("look at", key, |store, path| async move { look(&*store, &path).await })?;
         Ok(stamp_of(&looked))
-    }
-
-    /// The same objects, looked at where the listing has told no `ETag`.
-    ///
-    /// # Errors
-    /// As [`ObjectBucket::look`].
-    pub fn with_tags(&self, objects: Vec<Object>) -> Result<Vec<Object>, ObjectError> {
-        let (store, bucket) = (self.store.clone(), self.url.authority().to_owned());
-        let look = move |mut object: Object| {
-            let (store, bucket) = (store.clone(), bucket.clone());
-            async move {
-                if object.stamp.tag == 0 {
-                    let path = path_of(&object.key).map_err(|cause| (object.key.clone(), cause))?;
-                    let looked = store.head(&path).await;
-                    let looked = looked.map_err(|error| (object.key.clone(), failure(&error, &bucket)))?;
-                    object.stamp = stamp_of(&looked);
-                }
-                Ok::<_, (String, ObjectFailure)>(object)
-            }
-        };
-        let looks = stream::iter(objects).map(look).buffered(LOOKS_MAX).collect::<Vec<_>>();
-        let looked = io_thread::wait(looks).map_err(|cause| cause.of("look at", &self.url))?;
-        let failed = |(key, cause): (String, ObjectFailure)| cause.of("look at", &self.url.with_key(&key));
-        looked.into_iter().map(|object| object.map_err(failed)).collect()
     }
 
     /// A whole object of at most `bytes_max`, and its version.
@@ -192,14 +161,14 @@ impl ObjectBucket {
         let url = self.url.with_key(&keys[0]);
         let failed = |cause: ObjectFailure| cause.of("delete", &url);
         let paths = keys.iter().map(|key| path_of(key)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        let (store, bucket) = (self.store.clone(), self.url.authority().to_owned());
+        let store = self.store.clone();
         // S3 answers for many at once, and never that there is none of them: then nothing was deleted.
         let is_s3 = self.url.scheme() == Scheme::S3;
         let deleted = io_thread::wait(async move {
             let mut first = Ok(());
             let mut answers = store.delete_stream(stream::iter(paths.into_iter().map(Ok)).boxed());
             while let Some(answer) = answers.next().await {
-                let cause = match answer.err().map(|error| failure(&error, &bucket)) {
+                let cause = match answer.err().map(|error| failure(&error)) {
                     Some(ObjectFailure::Missing) if is_s3 => {
                         ObjectFailure::Refused { status: 404, code: None }
                     }
@@ -211,12 +180,6 @@ impl ObjectBucket {
             first
         });
         deleted.and_then(|deleted| deleted).map_err(failed)
-    }
-
-    /// Reads an object from anywhere to its end, ahead up to `end`.
-    #[must_use]
-    pub fn reader(self: &Arc<Self>, key: &str, stamp: ObjectStamp, end: u64) -> ObjectReader {
-        ObjectReader::new(self.clone(), key, stamp, end)
     }
 
     fn write(
@@ -249,7 +212,7 @@ impl ObjectBucket {
         F: Future<Output = object_store::Result<T>> + Send + 'static,
     {
         let answer = self.path(key).and_then(|path| io_thread::wait(request(self.store.clone(), path)));
-        let answer = answer.and_then(|answer| answer.map_err(|error| self.failure(&error)));
+        let answer = answer.and_then(|answer| answer.map_err(|error| failure(&error)));
         answer.map_err(|cause| cause.of(action, &self.url.with_key(key)))
     }
 
@@ -261,10 +224,6 @@ impl ObjectBucket {
     /// Where an object is in the store: that of a web server is the store.
     pub(super) fn path(&self, key: &str) -> Result<Path, ObjectFailure> {
         if self.url.scheme().is_web() { Ok(Path::default()) } else { path_of(key) }
-    }
-
-    pub(super) fn failure(&self, error: &object_store::Error) -> ObjectFailure {
-        failure(error, self.url.authority())
     }
 
     /// Asks for a range of an object, of this `ETag` if one is known.
@@ -300,30 +259,16 @@ fn is_read(encodings: &str) -> bool {
     encodings.split(',').all(|encoding| known.iter().any(|known| encoding.trim().eq_ignore_ascii_case(known)))
 }
 
-/// What an object of a web server looks like, of whose name the server may say nothing before it sends some of it.
-async fn look_by_range(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
+/// What an object looks like, by its first byte: a web server may say nothing of its name before, and the answer to a `HEAD` has
+/// no room for a store's word for why it refuses.
+async fn look(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
     match store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await {
         Ok(got) => Ok(got.meta),
         // There is no first byte of an empty one.
-        Err(error) if matches!(failure(&error, ""), ObjectFailure::Changed) => {
+        Err(error) if matches!(failure(&error), ObjectFailure::Changed) => {
             store.head(path).await.ok().filter(|meta| meta.size == 0).ok_or(error)
         }
         Err(error) => Err(error),
-    }
-}
-
-/// What an object of a store looks like. An answer to `HEAD` has no room for the store's word for why it refuses, so that is
-/// learned from a second question.
-async fn look_by_head(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
-    let looked = store.head(path).await;
-    let Err(error) = &looked else { return looked };
-    match failure(error, "") {
-        ObjectFailure::Refused { code: None, .. }
-        | ObjectFailure::Region { code: None, .. }
-        | ObjectFailure::Forbidden { code: None, .. } => {
-            store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await.err().map_or(looked, Err)
-        }
-        _ => looked,
     }
 }
 
@@ -333,26 +278,14 @@ fn path_of(key: &str) -> Result<Path, ObjectFailure> {
         .map_err(|_| ObjectFailure::Address { reason: "its key has a name that cannot be asked for" })
 }
 
-async fn list(
-    pages: &dyn PaginatedListStore,
-    prefix: &str,
-    bucket: &str,
-) -> Result<Vec<Object>, ObjectFailure> {
-    let (mut found, mut token, mut key_bytes) = (Vec::new(), None, 0);
+async fn list(pages: &dyn PaginatedListStore, prefix: &str) -> Result<Vec<Object>, ObjectFailure> {
+    let (mut found, mut token) = (Vec::new(), None);
     for _ in 0..PAGES_MAX {
         let options = PaginatedListOptions { page_token: token, ..PaginatedListOptions::default() };
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
-        let page = pages.list_paginated(prefix, options).await.map_err(|error| failure(&error, bucket))?;
-        found.extend(
-            page.result
-                .objects
-                .iter()
-                .map(|meta| Object { key: meta.location.to_string(), stamp: stamp_of(meta) }),
-        );
-        key_bytes += page.result.objects.iter().map(|meta| meta.location.as_ref().len()).sum::<usize>();
-        if key_bytes > KEYS_BYTES_MAX {
-            return Err(ObjectFailure::KeysTooLong { limit: KEYS_BYTES_MAX });
-        }
+        let page = pages.list_paginated(prefix, options).await.map_err(|error| failure(&error))?;
+        let object = |meta: &ObjectMeta| Object { key: meta.location.to_string(), stamp: stamp_of(meta) };
+        found.extend(page.result.objects.iter().map(object));
         if OBJECTS_MAX < found.len() {
             return Err(ObjectFailure::TooMany { limit: OBJECTS_MAX });
         }
@@ -361,7 +294,7 @@ async fn list(
             _ => return Ok(found),
         }
     }
-    Err(ObjectFailure::Endless { pages: PAGES_MAX })
+    Err(ObjectFailure::TooMany { limit: OBJECTS_MAX })
 }
 
 /// What a store tells of an object.

@@ -5,7 +5,6 @@
 //! are worth another try is decided here, and carried out there.
 
 use super::error::ObjectFailure;
-use super::profile::ProfileError;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Method, StatusCode};
@@ -21,9 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of an answer that says no which are read for its code.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-
-/// Bytes of an answer to many deletions, of up to 1000 keys, or to the end of an upload, and of a page of a listing.
-const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Longest code, bytes.
 const CODE_BYTES_MAX: usize = 64;
@@ -50,24 +46,24 @@ impl StoreRefusal {
         matches!(self.status, 408 | 429 | 500..) || code.is_some_and(|code| passing.contains(&code))
     }
 
-    fn failure(&self, bucket: &str) -> ObjectFailure {
+    fn failure(&self) -> ObjectFailure {
         let (status, code) = (self.status, self.code.clone());
         match (status, self.code.as_deref().unwrap_or_default()) {
-            (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired") => {
-                ObjectFailure::Expired { status, code }
-            }
-            (_, "RequestTimeTooSkewed") => ObjectFailure::Clock,
-            (_, "NoSuchBucket" | "ContainerNotFound") => {
-                ObjectFailure::NoBucket { bucket: bucket.to_owned() }
-            }
+            (_, "NoSuchBucket" | "ContainerNotFound") => ObjectFailure::Refused { status, code },
             (
                 _,
                 "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException",
             ) => ObjectFailure::Region { status, code },
             (301 | 302 | 307 | 308, _) => ObjectFailure::Region { status, code },
-            (401 | 403, _) | (_, "InvalidToken" | "AccessDenied") => {
-                ObjectFailure::Forbidden { status, code }
-            }
+            (401 | 403, _)
+            | (
+                _,
+                "InvalidToken"
+                | "AccessDenied"
+                | "ExpiredToken"
+                | "ExpiredTokenException"
+                | "TokenRefreshRequired",
+            ) => ObjectFailure::Forbidden { status, code },
             (404 | 410, _) | (_, "NoSuchKey") => ObjectFailure::Missing,
             // The second one is Azure's for an object that was to be created and is there.
             (412, _) | (409, "BlobAlreadyExists") => ObjectFailure::Condition,
@@ -89,23 +85,20 @@ struct NoRole;
 #[error("content encoding {0:?}")]
 pub(super) struct UnreadEncoding(pub(super) String);
 
-/// What an error of the library was, of a request to this bucket.
-pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailure {
+/// What an error of the library was.
+pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
     let mut kind = None;
     let mut last: &(dyn Error + 'static) = error;
     let mut next = Some(last);
     while let Some(cause) = next {
         if let Some(refusal) = cause.downcast_ref::<StoreRefusal>() {
-            return refusal.failure(bucket);
+            return refusal.failure();
         }
         if let Some(UnreadEncoding(encoding)) = cause.downcast_ref() {
             return ObjectFailure::Encoding { encoding: encoding.clone() };
         }
         if cause.is::<NoRole>() {
             return ObjectFailure::NoCredentials;
-        }
-        if let Some(ProfileError { profile, reason }) = cause.downcast_ref() {
-            return ObjectFailure::Profile { profile: profile.clone(), reason: reason.clone() };
         }
         if let Some(http) = cause.downcast_ref::<HttpError>() {
             kind = Some(http.kind());
@@ -125,11 +118,6 @@ pub(super) fn failure(error: &object_store::Error, bucket: &str) -> ObjectFailur
         (None, object_store::Error::PermissionDenied { .. }) => {
             ObjectFailure::Forbidden { status: 403, code: None }
         }
-        (None, object_store::Error::InvalidPath { source }) => match source {
-            object_store::path::Error::EmptySegment { path }
-            | object_store::path::Error::BadSegment { path, .. } => ObjectFailure::Key { key: path.clone() },
-            _ => ObjectFailure::Answer { detail: last.to_string() },
-        },
         (None, _) => ObjectFailure::Answer { detail: last.to_string() },
     }
 }
@@ -166,8 +154,6 @@ impl ClassifyingClient {
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let for_credentials = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
         let is_post = request.method() == Method::POST;
-        let query = request.uri().query().unwrap_or_default();
-        let is_listing = query.contains("list-type=2") || query.contains("comp=list");
         let may_be_done = request.extensions().get::<MayBeDone>().cloned();
         let answer = self.0.execute(request).await;
         if let Some(may_be_done) = may_be_done {
@@ -183,14 +169,7 @@ impl ClassifyingClient {
             && status != StatusCode::NOT_MODIFIED
             && !answer.headers().contains_key(LOCATION);
         if !status.is_client_error() && !status.is_server_error() && !leads_nowhere {
-            return match () {
-                () if is_post && is_xml(&answer) => refused_in_body(answer).await,
-                // The library holds a page whole, however long the store makes it.
-                () if is_listing => Ok(answer.map(|body| {
-                    HttpResponseBody::new(Limited::new(body, ANSWER_BYTES_MAX).map_err(of_body))
-                })),
-                () => Ok(answer),
-            };
+            return if is_post && is_xml(&answer) { refused_in_body(answer).await } else { Ok(answer) };
         }
         if for_credentials {
             return Err(HttpError::new(HttpErrorKind::Unknown, NoRole));
@@ -218,21 +197,10 @@ fn is_xml(answer: &HttpResponse) -> bool {
     kind.is_some_and(|kind| kind.ends_with("/xml"))
 }
 
-/// The error of a body that may have a limit.
-fn of_body(error: Box<dyn Error + Send + Sync>) -> HttpError {
-    match error.downcast::<HttpError>() {
-        Ok(error) => *error,
-        Err(error) => HttpError::new(HttpErrorKind::Decode, std::io::Error::other(error)),
-    }
-}
-
 /// S3 begins some answers before it knows how they end, and has one for many objects: what says 200 may be a refusal inside.
 async fn refused_in_body(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (head, body) = answer.into_parts();
-    let bytes = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return Err(of_body(error)),
-    };
+    let bytes = body.collect().await?.to_bytes();
     match memmem::find(&bytes, b"<Error>").map(|at| find_code(&bytes[at..])) {
         Some(code) => Err(StoreRefusal { status: head.status.as_u16(), code }.into()),
         None => Ok(HttpResponse::from_parts(head, bytes.into())),
@@ -276,7 +244,7 @@ mod tests {
     use crate::objects::ObjectFault;
 
     fn of(status: u16, code: &str) -> ObjectFailure {
-        StoreRefusal { status, code: Some(code.to_owned()).filter(|code| !code.is_empty()) }.failure("b")
+        StoreRefusal { status, code: Some(code.to_owned()).filter(|code| !code.is_empty()) }.failure()
     }
 
     #[test]
@@ -293,7 +261,7 @@ mod tests {
             assert_eq!(of(status, code).fault(), expected, "{status} {code}");
         }
         assert!(matches!(of(404, ""), ObjectFailure::Missing));
-        assert!(matches!(of(404, "NoSuchBucket"), ObjectFailure::NoBucket { bucket } if bucket == "b"));
+        assert!(matches!(of(404, "NoSuchBucket"), ObjectFailure::Refused { .. }));
         assert!(matches!(of(412, "PreconditionFailed"), ObjectFailure::Condition));
         assert!(matches!(of(409, "BlobAlreadyExists"), ObjectFailure::Condition));
         assert!(matches!(of(409, "ConditionalRequestConflict"), ObjectFailure::Overloaded { .. }));
@@ -301,9 +269,9 @@ mod tests {
         assert!(matches!(of(200, "InternalError"), ObjectFailure::Overloaded { .. }));
         assert!(matches!(of(301, "PermanentRedirect"), ObjectFailure::Region { .. }));
         assert!(matches!(of(301, ""), ObjectFailure::Region { .. }));
-        assert!(matches!(of(400, "ExpiredToken"), ObjectFailure::Expired { .. }));
+        assert!(matches!(of(400, "ExpiredToken"), ObjectFailure::Forbidden { .. }));
         let words = of(403, "AccessDenied").to_string();
-        assert!(words.contains("403 AccessDenied") && words.contains("AWS_PROFILE"), "{words}");
+        assert!(words.contains("403 AccessDenied"), "{words}");
     }
 
     #[test]
@@ -311,21 +279,19 @@ mod tests {
         let refusal = StoreRefusal { status: 400, code: Some("ExpiredToken".to_owned()) };
         let http = HttpError::new(HttpErrorKind::Unknown, refusal);
         let error = object_store::Error::Generic { store: "S3", source: Box::new(http) };
-        assert!(matches!(failure(&error, "b"), ObjectFailure::Expired { status: 400, .. }));
+        assert!(matches!(failure(&error), ObjectFailure::Forbidden { status: 400, .. }));
         let timeout = HttpError::new(HttpErrorKind::Timeout, std::io::Error::other("slow"));
         let error = object_store::Error::Generic { store: "S3", source: Box::new(timeout) };
-        assert!(matches!(failure(&error, "b"), ObjectFailure::Silent));
+        assert!(matches!(failure(&error), ObjectFailure::Silent));
     }
 
     #[test]
     fn what_the_library_found_out_by_itself_is_told_apart_too() {
         let (path, source) = (|| "k".to_owned(), || "of the test".into());
         let unmet = object_store::Error::AlreadyExists { path: path(), source: source() };
-        assert!(matches!(failure(&unmet, "b"), ObjectFailure::Condition));
+        assert!(matches!(failure(&unmet), ObjectFailure::Condition));
         let missing = object_store::Error::NotFound { path: path(), source: source() };
-        assert!(matches!(failure(&missing, "b"), ObjectFailure::Missing));
-        let unheard = object_store::path::Path::parse("a//b").unwrap_err().into();
-        assert!(matches!(failure(&unheard, "b"), ObjectFailure::Key { key } if key == "a//b"));
+        assert!(matches!(failure(&missing), ObjectFailure::Missing));
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! How a store is reached: its endpoint, credentials, time limits and retries, as the environment of this process says.
 //!
-//! For S3 that is what the AWS tools read: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
-//! `AWS_ENDPOINT_URL`, a profile (`profile`), and what a container or machine is told of its role, in this order; for others
-//! their own `GOOGLE_...` and `AZURE_...`. Nothing here opens a connection.
+//! For S3 these are `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, and the
+//! role of a container or machine; for others their own `GOOGLE_...` and `AZURE_...`. Nothing here opens a connection.
+//! Not here: the profiles of the AWS tools, which `aws configure export-credentials --format env` turns into variables.
 
 use super::classes::ClassifyingClient;
 use super::error::{ObjectFailure, RETRIES_MAX, SILENCE_SECONDS_MAX};
-use super::profile::{NO_HEADER, Profile, ProfileError, ProfilePlace, fits_header};
 use super::url::{ObjectUrl, Scheme};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
@@ -15,6 +14,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::list::PaginatedListStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use reqwest::Url;
 use std::env;
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -39,27 +39,31 @@ const RETRY_TIME: Duration = Duration::from_secs(120);
 /// A store, and what lists it page by page where that can be done.
 pub(super) type ReachedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>);
 
+/// Connects a builder to a bucket, with what the environment says under names that begin like this. Set after the limits of
+/// this program, it counts more than they do.
+macro_rules! bucket {
+    ($builder:expr, $names:literal, $with_name:ident, $url:expr) => {{
+        let builder = $builder.with_client_options(options()).with_retry(retries());
+        let of_environment = variables($names).into_iter();
+        let builder = of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
+        // Whatever bucket the environment names, it is not this one.
+        builder.$with_name($url.authority()).with_http_connector(Connector)
+    }};
+}
+
 /// The store of a URL: of its bucket, or of the one object of a web server.
 pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     match url.scheme() {
-        Scheme::S3 => s3(url.authority()),
+        Scheme::S3 => {
+            listed(checked(bucket!(AmazonS3Builder::new(), "AWS_", with_bucket_name, url))?.build())
+        }
         Scheme::Gs => {
-            let builder = GoogleCloudStorageBuilder::from_env().with_client_options(options());
-            let of_environment = variables("GOOGLE_").into_iter();
-            let builder =
-                of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
-            let builder = builder.with_bucket_name(url.authority()).with_retry(retries());
-            let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
-            Ok((store.clone(), Some(store)))
+            let builder = GoogleCloudStorageBuilder::from_env();
+            listed(bucket!(builder, "GOOGLE_", with_bucket_name, url).build())
         }
         Scheme::Az => {
-            let builder = MicrosoftAzureBuilder::from_env().with_client_options(options());
-            let of_environment = variables("AZURE_").into_iter();
-            let builder =
-                of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
-            let builder = builder.with_container_name(url.authority()).with_retry(retries());
-            let store = Arc::new(builder.with_http_connector(Connector).build().map_err(settings)?);
-            Ok((store.clone(), Some(store)))
+            let builder = MicrosoftAzureBuilder::from_env();
+            listed(bucket!(builder, "AZURE_", with_container_name, url).build())
         }
         Scheme::Http | Scheme::Https => {
             let options = options().with_allow_http(url.scheme() == Scheme::Http);
@@ -70,131 +74,74 @@ pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     }
 }
 
-/// What the environment says under names that begin like this, as far as the library knows it. Set last, it counts more than
-/// the limits of this program.
-fn variables<K: FromStr>(beginning: &str) -> Vec<(K, String)> {
+fn listed<S: ObjectStore + PaginatedListStore>(
+    built: object_store::Result<S>,
+) -> Result<ReachedStore, ObjectFailure> {
+    let store = Arc::new(built.map_err(settings)?);
+    Ok((store.clone(), Some(store)))
+}
+
+/// What the environment says under names that begin like this, as far as the library knows it.
+fn variables<K: FromStr>(names: &str) -> Vec<(K, String)> {
     let of_store = |(name, value): (OsString, OsString)| {
-        let name = name.to_str().filter(|name| name.starts_with(beginning))?.to_ascii_lowercase();
-        // One that is empty counts as not set, as for the tools of these stores.
-        let value = value.into_string().ok().filter(|value| !value.is_empty())?;
-        Some((name.parse().ok()?, value))
+        let name = name.to_str().filter(|name| name.starts_with(names))?.to_ascii_lowercase();
+        // One that is empty counts as not set, as for the tools of these stores. A line end comes from a file of keys.
+        let value = value.into_string().ok().map(|value| value.trim().to_owned());
+        Some((name.parse().ok()?, value.filter(|value| !value.is_empty())?))
     };
     env::vars_os().filter_map(of_store).collect()
 }
 
-fn s3(bucket: &str) -> Result<ReachedStore, ObjectFailure> {
-    let builder = AmazonS3Builder::new().with_client_options(options()).with_retry(retries());
-    let builder = builder.with_http_connector(Connector);
-    let of_environment = variables("AWS_").into_iter();
-    let builder = of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
-    // Whatever bucket the environment names, it is not this one.
-    let mut builder = builder.with_bucket_name(bucket);
-    let is_set = |builder: &AmazonS3Builder, keys: &[AmazonS3ConfigKey]| {
-        keys.iter().any(|key| builder.get_config_value(key).is_some_and(|value| !value.is_empty()))
-    };
-    let keys = [AmazonS3ConfigKey::AccessKeyId, AmazonS3ConfigKey::SecretAccessKey];
-    let place = ProfilePlace::of_environment();
-    let by_environment = is_set(&builder, &keys);
-    let profile = match place.read() {
-        // Nobody needs it.
-        Err(_) if by_environment => Profile::default(),
-        read => read.map_err(of_profile)?,
-    };
-    if !is_set(&builder, &[AmazonS3ConfigKey::Region, AmazonS3ConfigKey::DefaultRegion])
-        && let Some(region) = &profile.region
-    {
-        builder = builder.with_region(region);
-    }
-    if !is_set(&builder, &[AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint])
-        && let Some(endpoint) = &profile.endpoint
-    {
-        builder = builder.with_endpoint(endpoint);
-    }
-    check_texts(&builder)?;
+/// An endpoint is a URL, and plain HTTP stays on this machine unless it is allowed. Keys come from the environment, or else from
+/// a role.
+fn checked(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
+    use AmazonS3ConfigKey as Key;
     let builder = check_endpoint(builder)?;
-    let by_role = is_set(
-        &builder,
-        &[
-            AmazonS3ConfigKey::WebIdentityTokenFile,
-            AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
-            AmazonS3ConfigKey::ContainerCredentialsFullUri,
-        ],
-    );
-    let unsigned = builder
-        .get_config_value(&AmazonS3ConfigKey::SkipSignature)
-        .is_some_and(|value| value.eq_ignore_ascii_case("true") || value == "1");
-    let builder = if by_environment || by_role || unsigned {
-        builder
-    } else {
-        match place.credentials(&profile).map_err(of_profile)? {
-            Some(credentials) => builder.with_credentials(Arc::new(credentials)),
-            None if is_true("AWS_EC2_METADATA_DISABLED") => return Err(ObjectFailure::NoCredentials),
-            // What the machine is told of its role.
-            None => builder,
-        }
-    };
-    let store = Arc::new(builder.build().map_err(settings)?);
-    Ok((store.clone(), Some(store)))
-}
-
-/// Keys and regions stand in headers; of an endpoint the library would leave out line breaks, wherever they are.
-fn check_texts(builder: &AmazonS3Builder) -> Result<(), ObjectFailure> {
-    use AmazonS3ConfigKey::{AccessKeyId, DefaultRegion, Endpoint, Region, S3Endpoint, Token};
-    let is_odd = |key: &AmazonS3ConfigKey| {
-        let value = builder.get_config_value(key);
-        value.is_some_and(|value| match key {
-            Endpoint | S3Endpoint => value.contains(char::is_control),
-            _ => !fits_header(&value),
-        })
-    };
-    match [AccessKeyId, Token, Region, DefaultRegion, Endpoint, S3Endpoint].iter().find(|key| is_odd(key)) {
-        None => Ok(()),
-        Some(key) => {
-            // As most write it.
-            let name = match key {
-                Endpoint => "AWS_ENDPOINT_URL".to_owned(),
-                key => key.as_ref().to_ascii_uppercase(),
-            };
-            Err(ObjectFailure::Settings {
-                detail: format!("{name}, or what a profile has for it, {NO_HEADER}"),
-            })
-        }
+    let by_environment = [
+        Key::AccessKeyId,
+        Key::SecretAccessKey,
+        Key::WebIdentityTokenFile,
+        Key::ContainerCredentialsRelativeUri,
+        Key::ContainerCredentialsFullUri,
+        Key::SkipSignature,
+    ];
+    let has_keys = by_environment.iter().any(|key| builder.get_config_value(key).is_some_and(is_set));
+    // What the machine is told of its role is not what a profile stands for.
+    let by_profile = env::var_os("AWS_PROFILE").is_some_and(|name| !name.is_empty());
+    match !has_keys && (by_profile || is_true("AWS_EC2_METADATA_DISABLED")) {
+        true => Err(ObjectFailure::NoCredentials),
+        false => Ok(builder),
     }
 }
 
-/// An endpoint is a URL, and plain HTTP stays on this machine, unless somebody has asked for it.
+fn is_set(value: String) -> bool {
+    !value.is_empty() && value != "false"
+}
+
 fn check_endpoint(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
     let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
     let Some(endpoint) = keys.iter().find_map(|key| builder.get_config_value(key)) else {
         return Ok(builder);
     };
     // The library takes any text, and panics at the first request.
-    let has_host = |url: reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    if !reqwest::Url::parse(&endpoint).is_ok_and(has_host) {
-        let detail = "the endpoint of S3, as AWS_ENDPOINT_URL or a profile names it, is no URL that begins with http:// or https://";
+    let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let Some(url) = Url::parse(&endpoint).ok().filter(is_usable) else {
+        let detail =
+            "the endpoint of S3 (AWS_ENDPOINT_URL) is not a URL that begins with http:// or https://";
         return Err(ObjectFailure::Settings { detail: detail.to_owned() });
-    }
-    let Some(rest) = endpoint.strip_prefix("http://") else { return Ok(builder) };
-    let host = rest.split('/').next().unwrap_or_default();
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
     };
-    let is_here = name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    match is_here || is_true("AWS_ALLOW_HTTP") {
-        true => Ok(builder.with_allow_http(true)),
-        false => Err(ObjectFailure::Plaintext { endpoint: format!("http://{host}") }),
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse();
+    let is_here = host == "localhost" || ip.is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    match url.scheme() {
+        "https" => Ok(builder),
+        _ if is_here || is_true("AWS_ALLOW_HTTP") => Ok(builder.with_allow_http(true)),
+        _ => Err(ObjectFailure::Plaintext { endpoint: url.origin().ascii_serialization() }),
     }
 }
 
 fn is_true(variable: &str) -> bool {
     env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
-}
-
-fn of_profile(error: ProfileError) -> ObjectFailure {
-    let ProfileError { profile, reason } = error;
-    ObjectFailure::Profile { profile, reason }
 }
 
 /// What a builder refuses. Values that cannot be read it would repeat, whatever somebody has put into the wrong variable.
@@ -237,24 +184,6 @@ impl HttpConnector for Connector {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn setting_with_a_line_break_is_named_and_its_value_is_not() {
-        for (key, name) in [
-            (AmazonS3ConfigKey::AccessKeyId, "AWS_ACCESS_KEY_ID"),
-            (AmazonS3ConfigKey::Token, "AWS_SESSION_TOKEN"),
-            (AmazonS3ConfigKey::Region, "AWS_REGION"),
-            (AmazonS3ConfigKey::Endpoint, "AWS_ENDPOINT_URL"),
-        ] {
-            let check = |value: &str| check_texts(&AmazonS3Builder::new().with_config(key, value));
-            assert!(check("http://hunter2").is_ok(), "{name}");
-            for odd in ["\nhunter2", "hunter2\n", "hunter2\r", "hun\x01ter2", "\thunter2", "hunter2\x7f"] {
-                let refused = check(odd).unwrap_err().to_string();
-                assert!(refused.contains(name) && refused.contains("line break"), "{odd:?}: {refused}");
-                assert!(!refused.contains("hun"), "{refused}");
-            }
-        }
-    }
 
     #[test]
     fn plain_http_is_spoken_on_loopback_alone() {

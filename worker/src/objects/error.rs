@@ -3,7 +3,7 @@
 //! Failures are told apart by status, by the code that the protocol of a store has for them, and by the type of an error of
 //! the transport, never by texts. What a store says in its own words is left out: it may repeat a key.
 
-use super::url::ObjectUrl;
+use std::fmt::Display;
 
 /// Longest time that a store may be silent, seconds; `AWS_READ_TIMEOUT` sets another for S3, and so for others theirs.
 pub(super) const SILENCE_SECONDS_MAX: u64 = 30;
@@ -45,30 +45,19 @@ pub enum ObjectFailure {
         "its endpoint {endpoint} is plain HTTP beyond this machine; set AWS_ALLOW_HTTP=true if that network may read along"
     )]
     Plaintext { endpoint: String },
-    /// A profile that cannot be used.
-    #[error("the AWS profile `{profile}` cannot be used: {reason}")]
-    Profile { profile: String, reason: String },
     /// No credentials were found.
     #[error(
-        "no credentials were found where this process runs; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or \
-         give the machine a role"
+        "no credentials were found where this process runs; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as `eval \"$(aws \
+         configure export-credentials --format env)\"` does, or give the machine a role"
     )]
     NoCredentials,
-    /// The credentials may not do this.
+    /// The credentials may not do this, or no longer.
     #[error(
-        "the store refuses these credentials ({}); have its policy allow this, or use others (AWS_PROFILE, AWS_ACCESS_KEY_ID)",
+        "the store refuses these credentials ({}); get new ones, check the clock of this machine, or have the store's policy \
+         allow this",
         answer(*status, code)
     )]
     Forbidden { status: u16, code: Option<String> },
-    /// The credentials were good once.
-    #[error("the credentials have expired ({}); get new ones and run the job again", answer(*status, code))]
-    Expired { status: u16, code: Option<String> },
-    /// The signature is too old or too new.
-    #[error("the clock of this machine differs too much from that of the store; set it")]
-    Clock,
-    /// There is no such bucket.
-    #[error("there is no bucket or container `{bucket}` there; check its name, the region and the endpoint")]
-    NoBucket { bucket: String },
     /// It lies in another region.
     #[error(
         "the bucket is not in the region that was asked ({}); set AWS_REGION to the one it is in",
@@ -78,12 +67,6 @@ pub enum ObjectFailure {
     /// There is no such object.
     #[error("there is no such object")]
     Missing,
-    /// An object that cannot be asked for.
-    #[error(
-        "an object there has the key {key:?}, and none can be asked for by a name that is empty, `.` or `..` or has a control \
-         character; rename it, or name what lies beside it"
-    )]
-    Key { key: String },
     /// The object is another than it was.
     #[error(
         "it was changed since it was listed: its ETag, time or size is another; let nobody write there while the job runs, and \
@@ -116,14 +99,8 @@ pub enum ObjectFailure {
     )]
     Encoding { encoding: String },
     /// More objects than are listed.
-    #[error("there are more than {limit} objects; name fewer at a time")]
+    #[error("its listing does not end within {limit} objects; name fewer at a time")]
     TooMany { limit: usize },
-    /// Longer keys than are listed.
-    #[error("the keys of its objects have more than {limit} bytes together; name fewer at a time")]
-    KeysTooLong { limit: usize },
-    /// A listing without an end.
-    #[error("its listing has not ended after {pages} pages; name a longer prefix")]
-    Endless { pages: usize },
     /// An object that has to be held in memory and is too large for that.
     #[error("it has {bytes} bytes, and at most {limit} are read of such an object")]
     TooLarge { bytes: u64, limit: u64 },
@@ -143,7 +120,7 @@ pub enum ObjectFailure {
     #[error("the store could not be reached, or broke off: {detail}; check the network and the endpoint")]
     Unreachable { detail: String },
     /// An answer that says no for another reason.
-    #[error("the store answered {}", answer(*status, code))]
+    #[error("the store answered {}; check the bucket, the region and the endpoint", answer(*status, code))]
     Refused { status: u16, code: Option<String> },
     /// An answer that cannot be understood.
     #[error(
@@ -183,11 +160,7 @@ impl ObjectFailure {
     #[must_use]
     pub fn fault(&self) -> ObjectFault {
         match self {
-            Self::NoCredentials
-            | Self::Profile { .. }
-            | Self::Forbidden { .. }
-            | Self::Expired { .. }
-            | Self::Clock => ObjectFault::Credentials,
+            Self::NoCredentials | Self::Forbidden { .. } => ObjectFault::Credentials,
             Self::NotBuiltIn | Self::Settings { .. } | Self::Plaintext { .. } | Self::Region { .. } => {
                 ObjectFault::Settings
             }
@@ -199,7 +172,7 @@ impl ObjectFailure {
 
     /// The same with what was done and to what.
     #[must_use]
-    pub fn of(self, action: &'static str, url: &ObjectUrl) -> ObjectError {
+    pub fn of(self, action: &'static str, url: &dyn Display) -> ObjectError {
         ObjectError { action, url: url.to_string(), may_be_done: false, cause: self }
     }
 }

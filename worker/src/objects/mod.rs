@@ -2,8 +2,8 @@
 //!
 //! A [`ObjectBucket`] lists, reads, writes and deletes objects, and creates or replaces one under a condition. All calls
 //! block; what they wait for goes on on one thread of its own (`io_thread`), so that a slow store holds up whoever asks and
-//! nobody else. Credentials come from the environment and files of the process that asks (`connect`, `profile`), and stand
-//! in no URL, message or log.
+//! nobody else. Credentials come from the environment of the process that asks (`connect`), and stand in no URL, message or
+//! log.
 //!
 //! Not here: what of a store is input (`input`), how an output is claimed and finished (`output_dir` of the runtime), and
 //! file systems. Without the cargo feature `stores` a [`ObjectBucket`] cannot be had, and asking for one says so.
@@ -20,8 +20,6 @@ mod error;
 #[cfg(feature = "stores")]
 mod io_thread;
 mod names;
-#[cfg(feature = "stores")]
-mod profile;
 #[cfg(feature = "stores")]
 mod reader;
 #[cfg(feature = "stores")]
@@ -43,9 +41,6 @@ pub const BUILT_IN: bool = cfg!(feature = "stores");
 
 /// Objects that are listed for one prefix.
 pub const OBJECTS_MAX: usize = 1 << 20;
-
-/// Bytes of all keys that a listing may have: what is listed takes some ten times as much while it is planned.
-pub const KEYS_BYTES_MAX: usize = 128 << 20;
 
 /// An object as a store tells of it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,6 +9,7 @@
 
 use super::ObjectStamp;
 use super::bucket::{ObjectBucket, PendingRange, stamp_of};
+use super::classes::failure;
 use super::error::{ObjectError, ObjectFailure};
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
@@ -57,7 +58,9 @@ impl std::fmt::Debug for ObjectReader {
 }
 
 impl ObjectReader {
-    pub(super) fn new(bucket: Arc<ObjectBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
+    /// Reads an object from anywhere to its end, ahead up to `end`.
+    #[must_use]
+    pub fn new(bucket: Arc<ObjectBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
         let end = end.min(stamp.size);
         Self { bucket, key: key.to_owned(), stamp, tag: None, ranges: VecDeque::new(), next: u64::MAX, end }
     }
@@ -151,7 +154,7 @@ impl ObjectReader {
         let (meta, chunks) = match asked.wait()? {
             Ok(arrived) => arrived,
             Err(error) => {
-                return Err(match self.bucket.failure(&error) {
+                return Err(match failure(&error) {
                     ObjectFailure::Condition => ObjectFailure::Changed,
                     ObjectFailure::Missing => ObjectFailure::Gone,
                     ObjectFailure::Answer { detail } => ObjectFailure::Answer {

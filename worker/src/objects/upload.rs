@@ -6,6 +6,7 @@
 
 use super::ObjectStamp;
 use super::bucket::{ObjectBucket, tag_of};
+use super::classes::failure;
 use super::error::{ObjectError, ObjectFailure};
 use super::io_thread::{self, PendingWork};
 use bytes::Bytes;
@@ -56,7 +57,7 @@ impl ObjectBucket {
         source.expect(expected)?;
         let (store, path) = (self.store.clone(), self.path(key)?);
         let put = io_thread::wait(async move { store.put(&path, piece.into()).await })?;
-        put.map(|put| tag_of_put(&put)).map_err(|error| self.failure(&error))
+        put.map(|put| tag_of_put(&put)).map_err(|error| failure(&error))
     }
 
     fn upload_in_pieces(
@@ -67,7 +68,7 @@ impl ObjectBucket {
     ) -> Result<u64, ObjectFailure> {
         let (store, path) = (self.store.clone(), self.path(key)?);
         let begun = io_thread::wait(async move { store.put_multipart(&path).await })?;
-        let mut upload = begun.map_err(|error| self.failure(&error))?;
+        let mut upload = begun.map_err(|error| failure(&error))?;
         let completed = match self.send_pieces(&mut *upload, source, expected) {
             Ok(()) => {
                 let complete = async move {
@@ -81,7 +82,7 @@ impl ObjectBucket {
                     // A try that went well, and of which no answer came: the next one finds no upload any more.
                     Err(error) => match self.look(key) {
                         Ok(stamp) if stamp.size == expected.0 => Ok(stamp.tag),
-                        _ => Err(self.failure(&error)),
+                        _ => Err(failure(&error)),
                     },
                 }
             }
@@ -101,9 +102,8 @@ impl ObjectBucket {
     ) -> Result<(), ObjectFailure> {
         let piece_bytes = PIECE_BYTES.max(expected.0.div_ceil(PIECES_MAX));
         let mut sent: VecDeque<PendingWork<object_store::Result<()>>> = VecDeque::new();
-        let arrived = |piece: PendingWork<object_store::Result<()>>| {
-            piece.wait()?.map_err(|error| self.failure(&error))
-        };
+        let arrived =
+            |piece: PendingWork<object_store::Result<()>>| piece.wait()?.map_err(|error| failure(&error));
         loop {
             let piece = source.next(piece_bytes)?;
             if piece.is_empty() {
@@ -129,7 +129,7 @@ fn tag_of_put(put: &PutResult) -> u64 {
 async fn abort(mut upload: Box<dyn MultipartUpload>) {
     if let Err(error) = upload.abort().await {
         // By its class alone: texts of a store may repeat a key.
-        let cause = super::classes::failure(&error, "");
+        let cause = failure(&error);
         tracing::warn!(%cause, "an upload could not be given up in the store");
     }
 }

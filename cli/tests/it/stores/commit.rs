@@ -216,7 +216,8 @@ fn nothing_is_deleted_while_nobody_can_tell_whether_success_was_written() {
         server.rule(Rule { skip: 1, ..Rule::always(method, "/out/_SUCCESS", deed) })
     });
     let finished = run(&sandbox, &server, job(&server)).expect_code(7);
-    finished.expect_words(&["it is not known whether s3://data/out/_SUCCESS was written", "have expired"]);
+    finished
+        .expect_words(&["it is not known whether s3://data/out/_SUCCESS was written", "these credentials"]);
     assert_eq!(server.done(lost), 1);
     assert_eq!(expired.map(|rule| server.done(rule)), [1, 1]);
     assert!(sorted(&whole(&server, "out")) == EXPECTED);

@@ -21,7 +21,7 @@ fn command<A: AsRef<std::ffi::OsStr>>(
     server: &StoreServer,
     arguments: impl IntoIterator<Item = A>,
 ) -> Invocation {
-    with(sandbox.gristmill(arguments), server.variables(sandbox))
+    with(sandbox.gristmill(arguments), server.variables())
 }
 
 fn with(invocation: Invocation, variables: Vec<(&'static str, String)>) -> Invocation {

@@ -40,7 +40,9 @@ fn large_object_is_read_ahead_with_the_condition_that_it_is_still_the_same() {
         found.stdout_text()
     );
     let asked = server.asked();
-    let reads: Vec<_> = asked.iter().filter(|asked| asked.range.is_some()).collect();
+    // The first byte shows what the object looks like.
+    let is_read = |range: &Option<String>| range.as_ref().is_some_and(|range| range != "bytes=0-0");
+    let reads: Vec<_> = asked.iter().filter(|asked| is_read(&asked.range)).collect();
     assert!(reads.iter().any(|read| read.if_match.is_some()), "{reads:?}");
     let bytes: u64 = reads.iter().map(|read| range_bytes(read.range.as_deref().unwrap())).sum();
     assert_eq!(bytes, text.len() as u64, "nothing is read twice: {reads:?}");
@@ -155,7 +157,7 @@ fn object_that_changes_under_the_job_is_refused() {
     let change = move || std::fs::write(&path, "other words in a line\n".repeat(20_000)).unwrap();
     // Behind the first split, which is of the object that was listed.
     let deed = Deed::After(std::sync::Arc::new(change));
-    let changed = server.rule(Rule { skip: 1, ..Rule::once(Method::GET, "/data/text", deed) });
+    let changed = server.rule(Rule { skip: 2, ..Rule::once(Method::GET, "/data/text", deed) });
     let flags = ["run", "wordcount", &input, "--split-size", "64KiB", "--workers", "1", "--output"];
     let finished = run(&sandbox, &server, [&flags[..], &[&url("out")]].concat()).expect_code(4);
     finished.expect_words(&[

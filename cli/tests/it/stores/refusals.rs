@@ -10,11 +10,9 @@ use hyper::Method;
 fn bucket_that_is_missing_is_named_for_inputs_and_outputs() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let input = server.put("text", "a\n");
-    let missing = "there is no bucket or container `nowhere` there; check its name";
-    let words = ["could not list s3://nowhere/text", missing, "NoSuchBucket"];
-    run(&sandbox, &server, ["run", "wordcount", "s3://nowhere/text"])
-        .expect_code(4)
-        .expect_words(&words[..2]);
+    let missing = "the store answered 404 NoSuchBucket; check the bucket";
+    let words = ["s3://nowhere/text", missing];
+    run(&sandbox, &server, ["run", "wordcount", "s3://nowhere/text"]).expect_code(4).expect_words(&words);
     let output = ["run", "wordcount", &input, "--output", "s3://nowhere/out"];
     run(&sandbox, &server, output).expect_code(3).expect_words(&["s3://nowhere/out", missing]);
 }
@@ -23,13 +21,11 @@ fn bucket_that_is_missing_is_named_for_inputs_and_outputs() {
 fn refused_keys_are_said_to_be_so_and_not_tried_again() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let input = server.put("text", "a\n");
-    let refused = server.rule(Rule::always(Method::HEAD, "/data/text", Deed::refuse(403, "AccessDenied")));
+    let refused = server.rule(Rule::always(Method::GET, "/data/text", Deed::refuse(403, "AccessDenied")));
     let finished = run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(6);
-    finished.expect_words(&[
-        "could not look at s3://data/text",
-        "the store refuses these credentials (403",
-        "AWS_PROFILE",
-    ]);
+    let words =
+        ["could not look at s3://data/text", "the store refuses these credentials (403 AccessDenied)"];
+    finished.expect_words(&words);
     assert_eq!(server.done(refused), 1);
     let wrong =
         command(&sandbox, &server, ["run", "wordcount", &url("other")]).env("AWS_SECRET_ACCESS_KEY", "wrong");
@@ -41,13 +37,13 @@ fn keys_that_expire_in_the_middle_end_the_job_with_what_to_do_and_leave_nothing(
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let input = server.put("text", Random::seeded(87).text(300_000, &[" ", "\n"]));
     let deed = Deed::refuse(400, "ExpiredToken");
-    let expired = server.rule(Rule { skip: 2, ..Rule::once(Method::GET, "/data/text", deed) });
+    let expired = server.rule(Rule { skip: 3, ..Rule::once(Method::GET, "/data/text", deed) });
     let flags =
         ["run", "wordcount", &input, "--split-size", "64KiB", "--workers", "1", "--output", "s3://data/out"];
     let finished = run(&sandbox, &server, flags).expect_code(6);
     let words = [
         "could not read s3://data/text",
-        "have expired (400 ExpiredToken)",
+        "refuses these credentials (400 ExpiredToken)",
         "get new ones",
         "hint: each worker",
     ];
@@ -57,32 +53,24 @@ fn keys_that_expire_in_the_middle_end_the_job_with_what_to_do_and_leave_nothing(
 }
 
 #[test]
-fn reason_of_a_refusal_is_asked_for_where_an_answer_without_a_body_cannot_tell_it() {
+fn refusal_is_reported_with_the_code_of_the_store() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     for (path, status, code, exit, words) in [
-        ("/data/old", 400, "ExpiredToken", 6, "have expired (400 ExpiredToken)"),
-        (
-            "/data/far",
-            301,
-            "PermanentRedirect",
-            3,
-            "not in the region that was asked (301 PermanentRedirect)",
-        ),
-        ("/data/late", 403, "RequestTimeTooSkewed", 6, "the clock of this machine"),
+        ("/data/old", 400, "ExpiredToken", 6, "refuses these credentials (400 ExpiredToken)"),
+        ("/data/far", 301, "PermanentRedirect", 3, "in the region that was asked (301 PermanentRedirect)"),
+        ("/data/late", 403, "RequestTimeTooSkewed", 6, "check the clock of this machine"),
     ] {
-        let asked = [Method::HEAD, Method::GET]
-            .map(|method| server.rule(Rule::always(method, path, Deed::refuse(status, code))));
+        let refused = server.rule(Rule::always(Method::GET, path, Deed::refuse(status, code)));
         let input = format!("s3:/{path}");
         run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(exit).expect_words(&[words]);
-        assert_eq!(asked.map(|rule| server.done(rule)), [1, 1], "{path}");
+        assert_eq!(server.done(refused), 1, "{path}");
     }
 }
 
 #[test]
 fn azure_is_reached_with_the_settings_that_its_environment_has_for_connections() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    let refused = [Method::HEAD, Method::GET]
-        .map(|method| server.rule(Rule::always(method, "/text", Deed::refuse(403, "AuthenticationFailed"))));
+    let refused = server.rule(Rule::always(Method::GET, "/text", Deed::refuse(403, "AuthenticationFailed")));
     let run = sandbox.gristmill(["run", "wordcount", "az://data/text"]);
     let run = run.env("AZURE_STORAGE_ACCOUNT_NAME", "tests").env("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0");
     let run = run
@@ -90,7 +78,7 @@ fn azure_is_reached_with_the_settings_that_its_environment_has_for_connections()
         .env("AZURE_ALLOW_HTTP", "true");
     let words = ["could not look at az://data/text", "refuses these credentials (403 AuthenticationFailed)"];
     run.finish().expect_code(6).expect_words(&words);
-    assert_eq!(refused.map(|rule| server.done(rule)), [1, 1]);
+    assert_eq!(server.done(refused), 1);
 }
 
 #[test]
@@ -145,7 +133,7 @@ fn listing_with_a_key_that_cannot_be_asked_for_says_which_one() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let odd = server.rule(Rule::always(Method::GET, "list-type=2", listing_of("logs//x")));
     let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/logs/"]).expect_code(4);
-    finished.expect_words(&["could not list s3://data/logs", "the key \"logs//x\"", "rename it"]);
+    finished.expect_words(&["could not list s3://data/logs", "\"logs//x\""]);
     assert_eq!(server.done(odd), 1);
 }
 
@@ -153,7 +141,7 @@ fn listing_with_a_key_that_cannot_be_asked_for_says_which_one() {
 fn store_that_is_busy_for_long_or_silent_is_given_up_and_said_so() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let (busy, silent) = (server.put("busy", "a\n"), server.put("silent", "a\n"));
-    let refused = server.rule(Rule::always(Method::HEAD, "/data/busy", Deed::refuse(503, "SlowDown")));
+    let refused = server.rule(Rule::always(Method::GET, "/data/busy", Deed::refuse(503, "SlowDown")));
     let finished = run(&sandbox, &server, ["run", "wordcount", &busy]).expect_code(3);
     finished.expect_words(&[
         "could not look at s3://data/busy",
@@ -161,7 +149,7 @@ fn store_that_is_busy_for_long_or_silent_is_given_up_and_said_so() {
         "asked 6 times more",
     ]);
     assert_eq!(server.done(refused), 7);
-    let held = server.rule(Rule::always(Method::HEAD, "/data/silent", Deed::Hold));
+    let held = server.rule(Rule::always(Method::GET, "/data/silent", Deed::Hold));
     let waiting = command(&sandbox, &server, ["run", "wordcount", &silent]).env("AWS_READ_TIMEOUT", "200ms");
     waiting
         .finish()
@@ -169,7 +157,7 @@ fn store_that_is_busy_for_long_or_silent_is_given_up_and_said_so() {
         .expect_words(&["could not look at s3://data/silent", "was silent for too long"]);
     assert_eq!(server.done(held), 7);
     let gone = [("AWS_ENDPOINT_URL", "http://127.0.0.1:1".to_owned())].to_vec();
-    let variables = [server.variables(&sandbox), gone].concat();
+    let variables = [server.variables(), gone].concat();
     let unreachable = with(sandbox.gristmill(["run", "wordcount", &busy]), variables).finish().expect_code(3);
     unreachable.expect_words(&["could not be reached", "check the network and the endpoint"]);
 }
@@ -181,36 +169,20 @@ fn listing_without_an_end_is_given_up_after_so_many_pages() {
                 <NextContinuationToken>more</NextContinuationToken></ListBucketResult>";
     let endless = server.rule(Rule::always(Method::GET, "list-type=2", Deed::Answer(200, page.to_owned())));
     let finished = run(&sandbox, &server, ["run", "wordcount", "s3://data/logs/"]).expect_code(4);
-    finished.expect_words(&[
-        "could not list s3://data/logs",
-        "has not ended after 4096 pages",
-        "a longer prefix",
-    ]);
+    finished.expect_words(&["could not list s3://data/logs", "name fewer at a time"]);
     assert_eq!(server.done(endless), 4096);
 }
 
 #[test]
-fn keys_come_from_the_profile_that_is_named_and_lacking_ones_are_said_to_lack() {
+fn missing_keys_are_reported_with_the_command_that_exports_them() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let input = server.put("text", "a\n");
-    let count = |profile: &str| {
+    for profile in ["", "work"] {
         let run = sandbox.gristmill(["run", "wordcount", &input, "--reduces", "1", "--quiet"]);
-        with(run, server.place(&sandbox)).env("AWS_PROFILE", profile).finish()
-    };
-    count("")
-        .expect_code(6)
-        .expect_words(&["no credentials were found where this process runs", "AWS_ACCESS_KEY_ID"]);
-    let keys = format!("[work]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n");
-    sandbox.write_private("aws/credentials", keys);
-    sandbox.write("aws/config", "[profile work]\nregion = eu-west-1\n[profile far]\nsso_session = corp\n");
-    assert_eq!(count("work").expect_code(0).stdout_text(), "a\t1\n");
-    count("").expect_code(6);
-    count("nobody")
-        .expect_code(6)
-        .expect_words(&["the AWS profile `nobody` cannot be used", "check AWS_PROFILE"]);
-    count("far")
-        .expect_code(6)
-        .expect_words(&["it gets its keys by `sso_session`", "export-credentials --profile far"]);
+        let finished = with(run, server.place()).env("AWS_PROFILE", profile).finish().expect_code(6);
+        let words = ["no credentials were found where this process runs", "aws configure export-credentials"];
+        finished.expect_words(&words);
+    }
 }
 
 #[test]
@@ -222,7 +194,7 @@ fn keys_stand_in_no_argument_log_journal_report_or_message() {
     let token = "tokenofthetests";
     let run = command(&sandbox, &server, [&flags[..], &report[..]].concat()).env("GRISTMILL_LOG", "trace");
     let told = run.finish().expect_code(0);
-    let refused = server.rule(Rule::always(Method::HEAD, "/data/text", Deed::refuse(403, "AccessDenied")));
+    let refused = server.rule(Rule::always(Method::GET, "/data/text", Deed::refuse(403, "AccessDenied")));
     let run = command(&sandbox, &server, ["run", "wordcount", &input]).env("GRISTMILL_LOG", "trace");
     let refusal = run.env("AWS_SESSION_TOKEN", token).finish().expect_code(6);
     assert_eq!(server.done(refused), 1);
@@ -263,10 +235,9 @@ fn endpoint_that_is_no_url_is_told_as_a_setting_and_an_empty_one_as_none() {
         counting.env("AWS_ENDPOINT_URL", endpoint)
     };
     let refused = with("notaurl").finish().expect_code(3);
-    let words = ["AWS_ENDPOINT_URL", "is no URL that begins with http:// or https://"];
+    let words = ["AWS_ENDPOINT_URL", "is not a URL that begins with http:// or https://"];
     assert!(!refused.expect_words(&words).stderr.contains("panicked"));
-    let address =
-        server.variables(&sandbox).into_iter().find(|(name, _)| *name == "AWS_ENDPOINT_URL").unwrap().1;
+    let address = server.variables().into_iter().find(|(name, _)| *name == "AWS_ENDPOINT_URL").unwrap().1;
     // The older name of the same setting.
     let counted = with("").env("AWS_ENDPOINT", address).finish().expect_code(0);
     assert_eq!(counted.stdout_text(), "a\t1\n");
@@ -285,7 +256,10 @@ fn key_with_a_slash_at_its_end_is_said_to_be_one_that_cannot_be_asked_for() {
 fn answer_that_is_not_the_range_that_was_asked_for_is_told_as_that() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let input = server.put("text", "to be or not to be\n");
-    let whole = server.rule(Rule::always(Method::GET, "/data/text", Deed::Answer(200, "to be".to_owned())));
+    let whole = server.rule(Rule {
+        skip: 1,
+        ..Rule::always(Method::GET, "/data/text", Deed::Answer(200, "to be".to_owned()))
+    });
     let finished = run(&sandbox, &server, ["run", "wordcount", &input]).expect_code(4);
     let finished = finished.expect_words(&[
         "could not read s3://data/text",
@@ -294,27 +268,4 @@ fn answer_that_is_not_the_range_that_was_asked_for_is_told_as_that() {
     ]);
     assert!(!finished.stderr.contains("could not reach"), "{}", finished.stderr);
     assert!(0 < server.done(whole));
-}
-
-#[test]
-fn setting_with_a_line_break_is_refused_by_its_name_before_anything_is_asked() {
-    let (sandbox, server) = (Sandbox::new(), StoreServer::start());
-    let input = server.put("text", "a\n");
-    for (name, value) in [
-        ("AWS_ACCESS_KEY_ID", "hunter2\n"),
-        ("AWS_SESSION_TOKEN", "hunter2\r\n"),
-        ("AWS_REGION", "hunter2\n"),
-        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9/hunter2\n"),
-    ] {
-        let finished = command(&sandbox, &server, ["run", "wordcount", &input]).env(name, value).finish();
-        let finished = finished.expect_code(3).expect_words(&[name, "has a line break", "set it anew"]);
-        assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
-    }
-    assert!(server.asked().is_empty());
-    let file =
-        sandbox.write("keys", "[default]\naws_access_key_id = hunter2\u{1}\naws_secret_access_key = s\n");
-    let command = command(&sandbox, &server, ["run", "wordcount", &input]);
-    let command = command.env("AWS_ACCESS_KEY_ID", "").env("AWS_SECRET_ACCESS_KEY", "");
-    let finished = command.env("AWS_SHARED_CREDENTIALS_FILE", &file).finish().expect_code(6);
-    finished.expect_words(&["AWS profile `default` cannot be used: its aws_access_key_id has a line break"]);
 }

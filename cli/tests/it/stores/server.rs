@@ -210,27 +210,25 @@ impl StoreServer {
     }
 
     /// The variables with which a process finds it.
-    pub fn variables(&self, sandbox: &Sandbox) -> Vec<(&'static str, String)> {
-        let mut variables = self.place(sandbox);
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut variables = self.place();
         variables.push(("AWS_ACCESS_KEY_ID", KEY_ID.to_owned()));
         variables.push(("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()));
         variables
     }
 
     /// The same without credentials.
-    pub fn place(&self, sandbox: &Sandbox) -> Vec<(&'static str, String)> {
-        Self::place_at(self.address, sandbox)
+    pub fn place(&self) -> Vec<(&'static str, String)> {
+        Self::place_at(self.address)
     }
 
     /// The same for a server behind a link.
-    pub fn place_at(address: SocketAddr, sandbox: &Sandbox) -> Vec<(&'static str, String)> {
+    pub fn place_at(address: SocketAddr) -> Vec<(&'static str, String)> {
         vec![
             ("AWS_ENDPOINT_URL", format!("http://{address}")),
             ("AWS_REGION", "us-east-1".to_owned()),
             ("AWS_PROFILE", String::new()),
             ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
-            ("AWS_SHARED_CREDENTIALS_FILE", sandbox.text("aws/credentials")),
-            ("AWS_CONFIG_FILE", sandbox.text("aws/config")),
         ]
     }
 }

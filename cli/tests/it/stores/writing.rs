@@ -58,8 +58,8 @@ fn four_jobs_from_and_to_a_store_give_what_they_give_from_files_whatever_breaks(
         // In the middle of what is read.
         link.strike(Strike { damage: Damage::Reset, way: Way::ToClient, at: 3000, times: 1 });
         let struck = link.struck();
-        let mut variables = server.variables(&sandbox);
-        variables.extend(StoreServer::place_at(link.address(), &sandbox));
+        let mut variables = server.variables();
+        variables.extend(StoreServer::place_at(link.address()));
         let finished = with(sandbox.gristmill(words(stored, &url(&prefix))), variables).finish();
         finished.expect_code(0);
         sandbox.assert_nothing_left();
@@ -132,7 +132,7 @@ fn failed_job_leaves_nothing_and_what_it_was_to_overwrite_stays() {
     let before = server.keys("out");
     let arguments = [&["run", "faulty", &*bad, "--how", "error", "--overwrite"], &out[..]].concat();
     let faulty = sandbox.program(&crate::user_code::faulty_program(), arguments);
-    with(faulty, server.variables(&sandbox)).finish().expect_code(1);
+    with(faulty, server.variables()).finish().expect_code(1);
     sandbox.assert_nothing_left();
     assert_eq!(server.keys("out"), before);
     assert_eq!(whole(&server, "out"), b"a\t1\n");
@@ -212,7 +212,7 @@ fn named_outputs_and_bad_records_lie_beside_the_parts() {
         ["--how", "error", "--in-reduce", "--aside", "--reduces", "3", "--split-size", "4KiB", "--output"];
     let arguments = [&["run", "faulty", &*input], &shape[..], &["s3://data/out"]].concat();
     let faulty = sandbox.program(&crate::user_code::faulty_program(), arguments);
-    with(faulty, server.variables(&sandbox)).finish().expect_code(0);
+    with(faulty, server.variables()).finish().expect_code(0);
     sandbox.assert_nothing_left();
     let names = part_names(&server, "out");
     let odd: Vec<String> = server.keys("out/odd");
