@@ -20,7 +20,7 @@ const SLOT_ALLOWANCE_BYTES: u64 = 8 << 20;
 /// A process that takes 1 GiB/s takes 50 MiB between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Most bytes that a task may hold of one item that is no smaller: a batch of a table, or the keys of a ranking.
+/// Maximum bytes that a task may hold of one item that is not divided: the keys of a ranking.
 #[must_use]
 pub(crate) fn item_bytes_max(slot_bytes: usize) -> usize {
     slot_bytes.saturating_add(ALLOWANCE_BYTES as usize / 2)

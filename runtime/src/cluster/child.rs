@@ -6,7 +6,7 @@
 
 use super::strays::{self, end_strays};
 use crate::deciders::DeciderNames;
-use gristmill_worker::agent::runners::RunnerStarter;
+use gristmill_worker::agent::RunnerStarter;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;

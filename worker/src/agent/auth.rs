@@ -1,7 +1,8 @@
 //! What a worker answers to other workers and submitters: segments, files, listings, what was handed over.
 
+use super::config::WorkerConfig;
 use super::handed_over::{self, HandoverStore};
-use super::{WorkerConfig, check, files};
+use super::{check, files};
 use crate::answer;
 use crate::http::{self, Access, Body, RouteAuth, Secret, ServerConfig};
 use crate::input::FilePath;

@@ -8,7 +8,7 @@ use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, Endpoint, HttpError, Key, Pool, Secret};
 use crate::input::{
-    FileAccess, FilePath, FileStamp, InputError, LocalFiles, OpenFile, Piece, Place, RangeRead, open_regular,
+    ByteSource, FileAccess, FilePath, FileStamp, InputError, LocalFiles, Piece, Place, open_regular,
 };
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -149,8 +149,8 @@ pub struct JobFiles {
 }
 
 impl JobFiles {
-    fn remote(&self, endpoint: &Endpoint, piece: &Piece) -> OpenFile {
-        OpenFile::Remote(Box::new(RemoteFile {
+    fn remote(&self, endpoint: &Endpoint, piece: &Piece) -> Box<dyn ByteSource> {
+        Box::new(RemoteFile {
             path: self.route.clone(),
             file: piece.path.clone(),
             stamp: piece.stamp,
@@ -158,12 +158,12 @@ impl JobFiles {
             key: self.key.of(piece.place).cloned(),
             pool: self.pool.clone(),
             runtime: self.runtime.clone(),
-        }))
+        })
     }
 }
 
 impl FileAccess for JobFiles {
-    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+    fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
         match piece.place {
             Place::Worker(worker) if Some(worker) == self.worker => LocalFiles.open(piece),
             Place::Worker(worker) => match self.peers.get(&worker) {
@@ -244,7 +244,7 @@ impl RemoteFile {
     }
 }
 
-impl RangeRead for RemoteFile {
+impl ByteSource for RemoteFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
         let mut at = offset;
         for chunk in buffer.chunks_mut(RANGE_BYTES_MAX as usize) {

@@ -3,10 +3,12 @@
 //!
 //! Not here: where such an attempt stood (the master keeps that), and segments, which are gathered anew.
 
-use super::publish::Built;
-use super::slots::{Failed, SlotSetting, failed};
+use super::assignment::SlotSetting;
+use super::built::Built;
+use super::failed::{Failed, failed};
 use crate::answer;
 use crate::clean::message as clean;
+use crate::error_text::chain;
 use crate::http::{self, Body, HttpError};
 use crate::output::{Output, unpacking};
 use crate::protocol::{Continuation, FailureClass, JobOrder};
@@ -125,8 +127,8 @@ pub(super) fn take_over(
         class: FailureClass::Fetch,
         message: clean(&format!("could not take over what {attempt} had written from {endpoint}: {why}")),
     };
-    let http_failed = |source: HttpError| fetch_failed(&super::chain(&source));
-    let unpack_failed = |source: io::Error| fetch_failed(&super::chain(&source));
+    let http_failed = |source: HttpError| fetch_failed(&chain(&source));
+    let unpack_failed = |source: io::Error| fetch_failed(&chain(&source));
     let path = route(attempt);
     setting.runtime.block_on(async {
         let request = setting.pool.request(endpoint, Some(&order.key), Method::GET, &path, http::empty());

@@ -1,8 +1,8 @@
 //! A job as a process that runs its attempts has it: a worker, or a runner of a shipped program.
 
-use super::JobSource;
+use super::config::JobSource;
+use super::failed::{Destination, Failed};
 use super::files::{self, JobFiles};
-use super::slots::{Destination, Failed};
 use crate::api::JobPlan;
 use crate::attempt::{SideInputs, SlowPart};
 use crate::budget::KeptInFiles;

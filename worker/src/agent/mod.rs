@@ -4,157 +4,49 @@
 //! and where is the master's decision; this loop only carries out. Not here: starting and replacing worker
 //! processes (`runtime::cluster`).
 
+mod assignment;
 mod auth;
 pub mod begun;
+mod built;
 pub mod capture;
 pub mod check;
+mod config;
 mod connect;
 mod control;
 pub mod crash;
 mod end_requests;
+mod failed;
 pub mod files;
+mod frames;
 mod handed_over;
 mod job;
+mod memory_peak;
 mod publish;
 mod rejoin;
 pub mod runners;
 pub mod slots;
 mod work;
 
-use crate::api::{JobPlan, PlanError};
-use crate::error_text::chain;
-use crate::http::{self, Bind, Endpoint, HttpError, Secret, Token, Transport};
+use crate::http::{Endpoint, Transport};
 use crate::protocol::{FrameError, FrameReader, HELLO_BYTES_MAX, MasterFrame, WorkerFrame, push_frame};
 use crate::settings::WorkerSettings;
-use crate::shuffle::plan::FetchLimits;
 use crate::shuffle::store::Store;
 use auth::serve_shuffle;
-use capture::Capture;
-use connect::{introduction, join, read_frames, write_frames};
+use config::GREETING_PATIENCE;
+use connect::{introduction, join};
 use control::{Agent, JoinedWorker};
-use gristmill_scheduler::ids::AttemptId;
+use frames::{read_frames, write_frames};
 use handed_over::HandoverStore;
-use runners::RunnerStarter;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
+pub use config::{
+    JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, RunnerStarter, WorkerConfig, WorkerError, WorkerExit,
+};
 pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 pub use end_requests::EndRequests;
 pub use rejoin::ORPHAN_PATIENCE;
-
-/// How long the master may take to greet.
-const GREETING_PATIENCE: Duration = Duration::from_secs(10);
-
-/// A usual [`WorkerConfig::master_silence_max`]: a master pings every worker twice a second, and is not busy with one
-/// thing for so long.
-pub const MASTER_SILENCE_MAX: Duration = Duration::from_secs(15);
-
-/// A usual [`WorkerConfig::leave_max`]: longer than a master waits for others to fetch what they lack, and short enough to
-/// come before the patience of whoever ends services (90 s for systemd).
-pub const LEAVE_MAX: Duration = Duration::from_secs(80);
-
-/// Turns a job's name and parameters into its plan; the registry of the program does that.
-pub trait JobSource: Send + Sync {
-    /// The plan of the job of this name with these parameters (JSON).
-    ///
-    /// # Errors
-    /// A name that is not registered (as [`PlanError::Parameter`]) or parameters that do not fit.
-    fn plan(&self, name: &str, parameters: &str) -> Result<JobPlan, PlanError>;
-}
-
-/// How a worker runs.
-pub struct WorkerConfig {
-    /// The master to join.
-    pub master: Endpoint,
-    /// What lets it join.
-    pub token: Token,
-    /// Proves who may report that this process has ended ([`crate::protocol::ended_proof`]).
-    pub ended_proof: Secret,
-    /// What it is made to be.
-    pub settings: WorkerSettings,
-    /// Folders for runs and segments that do not fit, private to this process; must exist.
-    pub spill_dirs: Vec<PathBuf>,
-    /// Where the shuffle server listens.
-    pub bind: Bind,
-    /// Name of this machine; workers with the same name share a disk.
-    pub host: String,
-    /// Identifies the executable; see [`crate::build_id`].
-    pub build: String,
-    /// How long to keep trying to reach the master at first.
-    pub join_patience: Duration,
-    /// A master that sends nothing for so long is gone, with its host or the way to it. Time in which this process stood
-    /// still does not count.
-    pub master_silence_max: Duration,
-    /// How long it may take to leave in good order before it ends all the same.
-    pub leave_max: Duration,
-    /// Limits of fetching.
-    pub fetch: FetchLimits,
-    /// User output caught so far, if it is caught.
-    pub capture: Option<Capture>,
-    /// What starts processes of shipped programs; `None`: none are.
-    pub runners: Option<Arc<dyn RunnerStarter>>,
-}
-
-/// Why a worker's process ends.
-#[derive(Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub enum WorkerExit {
-    /// The master asked for it, or the shutdown signal came.
-    Shutdown,
-    MasterGone,
-    /// User code hangs in a thread that nothing can stop: the process must be replaced.
-    Stuck(AttemptId),
-    /// A slot's thread has died in the engine's own code: the process must be replaced.
-    Broken,
-}
-
-/// Why a worker could not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub enum WorkerError {
-    /// The shuffle server cannot listen.
-    #[error("the shuffle server cannot listen")]
-    Listen {
-        #[source]
-        source: http::BindError,
-    },
-    /// The master could not be reached in time.
-    #[error("could not reach the master at {master} within {seconds} s")]
-    Unreachable {
-        master: Endpoint,
-        /// How long it was tried.
-        seconds: u64,
-        /// The error of the last try.
-        #[source]
-        source: Box<HttpError>,
-    },
-    /// The master does not want this worker.
-    #[error("the master at {master} refused this worker: {reason}")]
-    Refused {
-        master: Endpoint,
-        /// Its words.
-        reason: String,
-    },
-    /// The token is not the master's, or may not join.
-    #[error("the master at {master} refused the token")]
-    Unauthorised { master: Endpoint },
-    /// The first frames went wrong.
-    #[error("the master at {master} did not greet as expected")]
-    Greeting {
-        master: Endpoint,
-        #[source]
-        source: Box<FrameError>,
-    },
-    /// A thread or file of the worker itself.
-    #[error("could not start the worker")]
-    Start {
-        #[source]
-        source: std::io::Error,
-    },
-}
 
 /// Runs a worker until its master or `requests` end it.
 ///

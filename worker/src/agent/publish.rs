@@ -4,16 +4,19 @@
 //! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file or an object of its
 //! own that nobody looks at.
 
+use super::assignment::{Assignment, Done, Permit, SlotEvent, SlotSetting};
+use super::built::Built;
+use super::failed::{Destination, Failed};
 use super::job::RunningJob;
-use super::slots::{Assignment, Destination, Done, Failed, Permit, SlotEvent, SlotSetting};
 use crate::clean::message as clean;
 use crate::commit;
 use crate::descriptors;
 use crate::disk;
+use crate::error_text::chain;
 use crate::fault;
 use crate::folder::{Folder, PlainName};
 use crate::http::{self, Endpoint, HttpError, Secret};
-use crate::input::{FilePath, FileStamp};
+use crate::input::FileStamp;
 use crate::objects::{ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
 use crate::output::{OpenNamed, Output};
 use crate::protocol::{FailureClass, Part};
@@ -21,7 +24,7 @@ use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of a part that are read at once to be sent.
@@ -78,15 +81,6 @@ fn shared(job: &RunningJob) -> io::Result<Folder> {
     Ok(temporary)
 }
 
-/// The file in which an attempt builds its part.
-#[derive(Clone, Debug)]
-pub struct Built {
-    folder: Arc<Folder>,
-    name: String,
-    /// The folder is that of the output, and not this worker's own.
-    in_output: bool,
-}
-
 impl Built {
     fn of(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
         let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
@@ -102,17 +96,6 @@ impl Built {
         Ok(Self { folder, name, in_output: true })
     }
 
-    /// A file of this folder.
-    #[cfg(test)]
-    pub(super) fn at(folder: Folder, name: &str) -> Self {
-        Self { folder: Arc::new(folder), name: name.to_owned(), in_output: true }
-    }
-
-    /// The file of the part of a named output beside it.
-    fn named(&self, output: &PlainName) -> Self {
-        Self { name: commit::named_built_name(&self.name, output), ..self.clone() }
-    }
-
     /// It could not be written. Where it is to lie in the output directory was found before, so that one that is not found
     /// now was removed since.
     fn failed(&self, source: &io::Error) -> Failed {
@@ -121,26 +104,6 @@ impl Built {
             true => Failed { class: FailureClass::OutputGone, ..failed },
             false => failed,
         }
-    }
-
-    /// Where it is, for messages.
-    pub(super) fn path(&self) -> PathBuf {
-        self.folder.path(&self.name)
-    }
-
-    /// Its folder and name, for a process that builds it.
-    pub(super) fn place(&self) -> (FilePath, String) {
-        (FilePath::from(self.folder.path("").as_path()), self.name.clone())
-    }
-
-    /// Opens it to be read.
-    pub(super) fn open(&self) -> io::Result<File> {
-        self.folder.open_file(&self.name)
-    }
-
-    /// What cannot be removed now goes with its folder, when the job or the worker ends.
-    pub(super) fn remove(&self) {
-        let _ = self.folder.remove_file(&self.name);
     }
 }
 
@@ -268,7 +231,7 @@ fn store_failed(error: &ObjectError) -> Failed {
         ObjectFault::Machine => FailureClass::Worker,
         ObjectFault::Asked | ObjectFault::Way => FailureClass::Output,
     };
-    Failed { class, message: clean(&super::chain(error)) }
+    Failed { class, message: clean(&chain(error)) }
 }
 
 /// Sends a part to the attached submitter, which will publish it, and those of named outputs before it. Answers what its
@@ -318,7 +281,7 @@ fn send_file(
         match response {
             Ok(mut answer) => {
                 let body = answer.body_mut().collect(STAMP_BYTES_MAX).await;
-                let body = body.map_err(|source| fault(super::chain(&source)))?;
+                let body = body.map_err(|source| fault(chain(&source)))?;
                 serde_json::from_slice(&body).map_err(|error| {
                     fault(format!("the submitter at {endpoint} did not say what it made of {part}: {error}"))
                 })

@@ -1,7 +1,7 @@
 //! How a worker that has lost its master finds the one that comes in its place.
 
-use super::connect::{read_frames, write_frames};
-use super::{GREETING_PATIENCE, WorkerConfig};
+use super::config::{GREETING_PATIENCE, WorkerConfig};
+use super::frames::{read_frames, write_frames};
 use crate::fault;
 use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Timeouts, Token};
 use crate::protocol::{

@@ -2,10 +2,10 @@
 
 use super::control::JoinedWorker;
 use super::*;
-use crate::api::{Input, Mapper, Reducer, TaskContext, TaskError, TaskResult};
+use crate::api::{Input, JobPlan, Mapper, PlanError, Reducer, TaskContext, TaskError, TaskResult};
 use crate::collect::Emitter;
 use crate::commit::{built_name, part_name};
-use crate::http::{Permissions, Secret};
+use crate::http::{Bind, Permissions, Secret, Token};
 use crate::input::record::{Record, RecordFormat};
 use crate::input::{Compression, FilePath, FileStamp, Split};
 use crate::merge::Values;
@@ -14,10 +14,12 @@ use crate::output::{Output, unpacking};
 use crate::protocol::{
     AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, Session, SlotCounts,
 };
-use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
+use crate::shuffle::plan::FetchLimits;
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Bytes;
 use std::collections::VecDeque;
 use std::io::{Cursor, Write};
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel};

@@ -4,7 +4,7 @@
 //! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own. What memory ran
 //! out for before has all slots to itself: it begins when none is busy, and none takes anything until it has ended.
 
-use super::slots::Assignment;
+use super::assignment::Assignment;
 use crate::protocol::SlotCounts;
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};

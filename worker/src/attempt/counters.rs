@@ -73,6 +73,35 @@ impl Counters {
     }
 }
 
+/// Methods of whatever has its [`NamedCounts`] in the field `counts`.
+macro_rules! counting_methods {
+    () => {
+        /// Adds to the counter of this name. Where it is done for every record,
+        /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
+        pub fn count(&mut self, name: &str, n: u64) {
+            self.counts.add(name, n);
+        }
+
+        /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
+        /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
+        ///
+        /// # Errors
+        /// What is no number, or is over 1e280 either way from 0.
+        pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
+            self.counts.sum(name, number)
+        }
+
+        /// Keeps the greatest number of this name that any task says, beside the counters.
+        ///
+        /// # Errors
+        /// As those of `sum`.
+        pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
+            self.counts.maximum(name, number)
+        }
+    };
+}
+pub(crate) use counting_methods;
+
 /// Counts and measures by name for who has no counter at hand; they are added to the attempt's when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct NamedCounts(BTreeMap<String, u64>, Measures);

@@ -17,8 +17,8 @@ mod refusal;
 mod side;
 
 pub use context::{AttemptContext, TaskSettings};
-pub(crate) use counters::NamedCounts;
 pub use counters::{Counter, Counters};
+pub(crate) use counters::{NamedCounts, counting_methods};
 pub use decode::parse;
 pub use ends::{BAD_RECORDS_COUNTER, LEFT_OUT_COUNTER, MapDone, PartDone, ReduceEnd, TaskStats};
 pub use error::{FailureKind, TaskError, TaskResult};

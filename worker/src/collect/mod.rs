@@ -14,7 +14,9 @@ mod sort;
 pub(crate) mod table;
 mod window;
 
-use crate::attempt::{FailureKind, NamedCounts, Progress, TaskError, TaskFailure, TaskResult, refuse_record};
+use crate::attempt::{
+    FailureKind, NamedCounts, Progress, TaskError, TaskFailure, TaskResult, counting_methods, refuse_record,
+};
 use crate::budget::KeptInFiles;
 use crate::input::{Block, Record};
 use crate::key::Key;
@@ -179,28 +181,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         &mut self.counts
     }
 
-    /// Adds to the counter of this name. Where it is done for every record,
-    /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
-    pub fn count(&mut self, name: &str, n: u64) {
-        self.counts.add(name, n);
-    }
-
-    /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
-    /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
-    ///
-    /// # Errors
-    /// What is no number, or is over 1e280 either way from 0.
-    pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.counts.sum(name, number)
-    }
-
-    /// Keeps the greatest number of this name that any task says, beside the counters.
-    ///
-    /// # Errors
-    /// As those of `sum`.
-    pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.counts.maximum(name, number)
-    }
+    counting_methods!();
 
     /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
     /// looks after each block of input. If the worker's slots are slower than its machine, this waits: code that passes

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, UdpSocket};
 
 use super::Endpoint;
 use super::ListenAddress;
-use super::client::Plaintext;
+use super::endpoint::Plaintext;
 use super::tls::Identity;
 
 /// How the bytes of a listener travel.

@@ -10,7 +10,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::client::Plaintext;
 use super::tls::Pin;
 use super::token::Token;
 
@@ -83,6 +82,16 @@ pub enum EndpointError {
     /// It is not a join line; the text is left out because it may hold a secret.
     #[error("could not read the join line: it has the form gm1:HOST:PORT#TOKEN or gm1:HOST:PORT#TOKEN.PIN")]
     JoinLine,
+}
+
+/// To whom a client speaks without TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plaintext {
+    /// To this machine alone, with nothing in between.
+    #[default]
+    OnLoopback,
+    /// To any, because a person has typed `--insecure-plaintext`.
+    Everywhere,
 }
 
 /// Everything a worker needs to join a master, in one line: `gm1:HOST:PORT#TOKEN[.PIN]`.

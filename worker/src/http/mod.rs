@@ -38,8 +38,8 @@ mod tests;
 
 pub use bind::{Bind, BindError, Permissions, Transport};
 pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, read_limited, stream};
-pub use client::{Answer, Connection, HttpError, Phase, Plaintext, Timeouts};
-pub use endpoint::{Endpoint, EndpointError, JoinLine};
+pub use client::{Answer, Connection, HttpError, Phase, Timeouts};
+pub use endpoint::{Endpoint, EndpointError, JoinLine, Plaintext};
 pub use gate::{Access, RouteAuth};
 pub use listen_address::{ListenAddress, ListenAddressError, resolve};
 pub use pool::Pool;

@@ -13,10 +13,8 @@ use hyper::{Method, Request, Response};
 use tokio::time::{Instant, sleep};
 
 use super::body::Body;
-use super::client::{
-    Answer, Connection, HttpError, Plaintext, Timeouts, ends_early, expect_success, new_request,
-};
-use super::endpoint::Endpoint;
+use super::client::{Answer, Connection, Home, HttpError, Timeouts, ends_early, expect_success, new_request};
+use super::endpoint::{Endpoint, Plaintext};
 use super::limits::{
     CLOSED_EARLY_MAX, CLOSED_EARLY_PAUSE, CLOSED_EARLY_PAUSE_MAX, POOL_IDLE_PER_PEER_MAX, POOL_IDLE_TIME,
 };
@@ -128,7 +126,12 @@ impl Pool {
 
     fn answer(&self, endpoint: &Endpoint, connection: Connection, body: hyper::body::Incoming) -> Answer {
         let answer = connection.answer(body);
-        answer.returning_to(Home { idle: Arc::clone(&self.idle), endpoint: endpoint.clone(), connection })
+        let (idle, endpoint) = (Arc::clone(&self.idle), endpoint.clone());
+        answer.returning_to(Home(Box::new(move || {
+            if !connection.is_spent() {
+                idle.push(endpoint, connection);
+            }
+        })))
     }
 
     /// The most recently used idle connection that still works.
@@ -199,23 +202,6 @@ impl IdleConnections {
         let connections = all.entry(endpoint).or_default();
         if connections.len() < POOL_IDLE_PER_PEER_MAX {
             connections.push(IdleConnection { connection, since: Instant::now() });
-        }
-    }
-}
-
-/// A connection in use and the connections it came from.
-#[derive(Debug)]
-pub(super) struct Home {
-    idle: Arc<IdleConnections>,
-    endpoint: Endpoint,
-    connection: Connection,
-}
-
-impl Home {
-    /// Ends the use: the connection may serve another request.
-    pub(super) fn put_back(self) {
-        if !self.connection.is_spent() {
-            self.idle.push(self.endpoint, self.connection);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Invariant: `Debug` and `Display` never show it, comparison takes the same time whatever
 //! differs, and its memory is zeroed when the last clone goes.
 
+use data_encoding::{BASE64URL_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -163,7 +164,7 @@ impl FromStr for Secret {
         let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
         let decoded = match text.len() {
             BASE64_CHARS => decode_base64(text.as_bytes(), &mut bytes),
-            HEX_CHARS => decode_hex(text.as_bytes(), &mut bytes),
+            HEX_CHARS => decode(&HEXLOWER_PERMISSIVE, text.as_bytes(), &mut bytes),
             _ => None,
         };
         // The text itself stays out of the error: it may be a secret with one letter too many.
@@ -196,47 +197,17 @@ pub enum SecretError {
     File(#[from] PrivateFileError),
 }
 
-const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// 32 bytes as 43 characters of unpadded base64url: 10 groups of three bytes and one of two.
+/// 32 bytes as 43 characters of unpadded base64url.
 pub(super) fn encode_base64(bytes: &[u8; SECRET_BYTES]) -> String {
-    let mut text = String::with_capacity(BASE64_CHARS + 1);
-    for group in bytes.chunks(3) {
-        let word = group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
-        let word = word << (8 * (3 - group.len()));
-        for place in 0..=group.len() {
-            text.push(char::from(BASE64_ALPHABET[(word >> (18 - 6 * place) & 63) as usize]));
-        }
-    }
-    text
+    BASE64URL_NOPAD.encode(bytes)
 }
 
 /// The reverse; `None` for a wrong length, a foreign character or set bits beyond the last byte.
 pub(super) fn decode_base64(text: &[u8], bytes: &mut [u8; SECRET_BYTES]) -> Option<()> {
-    if text.len() != BASE64_CHARS {
-        return None;
-    }
-    for (group, part) in text.chunks(4).zip(bytes.chunks_mut(3)) {
-        let mut word = 0_u32;
-        for place in 0..4 {
-            let digit = match group.get(place) {
-                Some(character) => BASE64_ALPHABET.iter().position(|letter| letter == character)?,
-                None => 0,
-            };
-            word = word << 6 | digit as u32;
-        }
-        if part.len() == 2 && word & 0xff != 0 {
-            return None;
-        }
-        part.copy_from_slice(&word.to_be_bytes()[1..=part.len()]);
-    }
-    Some(())
+    decode(&BASE64URL_NOPAD, text, bytes)
 }
 
-fn decode_hex(text: &[u8], bytes: &mut [u8; SECRET_BYTES]) -> Option<()> {
-    for (digits, byte) in text.chunks(2).zip(bytes.iter_mut()) {
-        let digit = |index: usize| char::from(digits[index]).to_digit(16);
-        *byte = (digit(0)? << 4 | digit(1)?) as u8;
-    }
-    Some(())
+fn decode(encoding: &Encoding, text: &[u8], bytes: &mut [u8; SECRET_BYTES]) -> Option<()> {
+    let length = encoding.decode_len(text.len()).ok().filter(|length| *length == SECRET_BYTES);
+    length.and_then(|_| encoding.decode_mut(text, bytes).ok()).map(drop)
 }

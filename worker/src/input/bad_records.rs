@@ -3,7 +3,7 @@
 //! An attempt collects them here, those of the format as its blocks are read and those of the mapper as it refuses them,
 //! so in the order of their places. It fails with the first one that is more than the whole job may leave out.
 
-use super::InputError;
+use super::error::InputError;
 use crate::clean;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};

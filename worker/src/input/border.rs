@@ -6,7 +6,7 @@
 //! before it belongs to the line end; any other `\r` is literal. Blank lines are no rows. A quote that is
 //! never closed would run to the end of the file: such a file is refused.
 
-use super::record::RecordFormat;
+use super::format::RecordFormat;
 use memchr::{memchr, memchr2, memrchr};
 
 /// The byte that quotes a CSV field.

@@ -4,11 +4,12 @@
 //! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip), 128 MiB (zstd) or a block
 //! of 3.6 MiB (bzip2).
 
-use super::local::LocalFile;
+use super::error::InputError;
+use super::limits::InputLimits;
 use super::path::FilePath;
+use super::source::ByteSource;
 use super::split::Piece;
 use super::window::Fill;
-use super::{InputError, InputLimits, OpenFile, RangeRead};
 use bzip2::{Decompress, Status};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
@@ -46,20 +47,24 @@ enum Decoder {
 impl Decoded {
     /// Decodes a gzip file of any number of members. What follows the last one and is no member is left out, as the
     /// `gzip` tool does.
-    pub fn gzip(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
+    pub fn gzip(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
         let member = Member::Gzip(Box::new(GzDecoder::new(Stored::new(file, piece.stamp.size))));
         Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
     }
 
     /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does: what follows the last one and is none is
     /// left out.
-    pub fn bzip2(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Self {
+    pub fn bzip2(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
         let member = Member::Bzip2(Box::new(Bzip2Stream::new(Stored::new(file, piece.stamp.size))));
         Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
     }
 
     /// Decodes a Zstandard file of any number of frames.
-    pub(crate) fn zstd(piece: &Piece, file: OpenFile, limits: &InputLimits) -> Result<Self, InputError> {
+    pub(crate) fn zstd(
+        piece: &Piece,
+        file: Box<dyn ByteSource>,
+        limits: &InputLimits,
+    ) -> Result<Self, InputError> {
         let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
         let mut stored = Stored::new(file, piece.stamp.size);
         let head = stored.fill_buf().map_err(|source| failed(&piece.name, 0, source))?;
@@ -151,10 +156,7 @@ impl Fill for Decoded {
     }
 
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
-        match &mut self.stored().file {
-            StoredFile::Local(file) => file.verify_unchanged(),
-            StoredFile::Ranges { file, .. } => file.verify_unchanged(),
-        }
+        self.stored().file.verify_unchanged()
     }
 }
 
@@ -288,42 +290,28 @@ impl Read for Bzip2Stream {
 
 /// The compressed bytes, counted as the decoder uses them.
 struct Stored {
-    file: StoredFile,
+    file: Box<dyn ByteSource>,
     size: u64,
     /// Bytes the decoder has used.
     used: u64,
-}
-
-enum StoredFile {
-    Local(LocalFile),
-    Ranges {
-        file: Box<dyn RangeRead>,
-        buffer: Vec<u8>,
-        /// Position of the buffer's first byte.
-        base: u64,
-    },
+    /// What was fetched of a file that does not lie in the address space.
+    buffer: Vec<u8>,
+    /// Position of the buffer's first byte.
+    base: u64,
 }
 
 impl Stored {
-    fn new(file: OpenFile, size: u64) -> Self {
-        let file = match file {
-            OpenFile::Local(file) => StoredFile::Local(file),
-            OpenFile::Read(file) | OpenFile::Remote(file) => {
-                StoredFile::Ranges { file, buffer: Vec::new(), base: 0 }
-            }
-        };
-        Self { file, size, used: 0 }
+    fn new(file: Box<dyn ByteSource>, size: u64) -> Self {
+        Self { file, size, used: 0, buffer: Vec::new(), base: 0 }
     }
 
     /// The next bytes, so many; fewer only where the file ends.
     fn head(&mut self, wanted: usize) -> io::Result<&[u8]> {
         let wanted = wanted.min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
-        if let StoredFile::Ranges { buffer, base, .. } = &mut self.file
-            && *base + (buffer.len() as u64) < self.used + wanted as u64
-        {
+        if self.base + (self.buffer.len() as u64) < self.used + wanted as u64 {
             // The head lies across the end of what was fetched: fetch from its first byte on.
-            buffer.clear();
-            *base = self.used;
+            self.buffer.clear();
+            self.base = self.used;
         }
         Ok(&self.fill_buf()?[..wanted])
     }
@@ -347,24 +335,20 @@ impl Stored {
 
 impl BufRead for Stored {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match &mut self.file {
-            StoredFile::Local(file) => {
-                let from = self.used as usize;
-                file.populate(from.saturating_add(FETCH_BYTES as usize));
-                Ok(&file.bytes()[from..])
-            }
-            StoredFile::Ranges { file, buffer, base } => {
-                if *base + buffer.len() as u64 == self.used {
-                    *base = self.used;
-                    buffer.clear();
-                    buffer.resize(FETCH_BYTES.min(self.size - self.used) as usize, 0);
-                    if !buffer.is_empty() {
-                        file.read_at(*base, buffer).map_err(io::Error::other)?;
-                    }
-                }
-                Ok(&buffer[(self.used - *base) as usize..])
+        if self.file.bytes().is_some() {
+            let from = self.used as usize;
+            self.file.populate(from.saturating_add(FETCH_BYTES as usize));
+            return Ok(&self.file.bytes().unwrap_or_default()[from..]);
+        }
+        if self.base + self.buffer.len() as u64 == self.used {
+            self.base = self.used;
+            self.buffer.clear();
+            self.buffer.resize(FETCH_BYTES.min(self.size - self.used) as usize, 0);
+            if !self.buffer.is_empty() {
+                self.file.read_at(self.base, &mut self.buffer).map_err(io::Error::other)?;
             }
         }
+        Ok(&self.buffer[(self.used - self.base) as usize..])
     }
 
     fn consume(&mut self, count: usize) {

@@ -6,11 +6,12 @@
 //! jobs of lines and of CSV; jobs of whole files get such files as they are. Records of fixed length may hold any bytes, so
 //! their files are not looked at.
 
+use super::error::InputError;
+use super::format::RecordFormat;
 use super::path::FilePath;
-use super::record::RecordFormat;
+use super::source::{ByteSource, FileAccess};
 use super::split::{Compression, Piece};
-use super::tables::{Table, TableKind, is_by_rows};
-use super::{FileAccess, InputError, OpenFile, RangeRead};
+use super::table::{Table, TableKind, is_by_rows};
 use std::borrow::Cow;
 
 /// Bytes that decide: up to the mark of a tar archive.
@@ -107,20 +108,17 @@ fn content_of(name: &FilePath, bytes: &[u8]) -> Content {
 pub(super) fn recognized(
     piece: &Piece,
     format: RecordFormat,
-    file: OpenFile,
-) -> Result<(Cow<'_, Piece>, OpenFile), InputError> {
+    file: Box<dyn ByteSource>,
+) -> Result<(Cow<'_, Piece>, Box<dyn ByteSource>), InputError> {
     if 0 < piece.offset || piece.is_decoded() || matches!(format, RecordFormat::Fixed { .. }) {
         return Ok((Cow::Borrowed(piece), file));
     }
-    let (content, file) = match file {
-        OpenFile::Local(file) => (content_of(&piece.name, file.bytes()), OpenFile::Local(file)),
-        OpenFile::Read(file) => {
+    let of_bytes = file.bytes().map(|bytes| content_of(&piece.name, bytes));
+    let (content, file): (_, Box<dyn ByteSource>) = match of_bytes {
+        Some(content) => (content, file),
+        None => {
             let file = ReadAhead::new(file, piece)?;
-            (content_of(&piece.name, &file.head), OpenFile::Read(Box::new(file)))
-        }
-        OpenFile::Remote(file) => {
-            let file = ReadAhead::new(file, piece)?;
-            (content_of(&piece.name, &file.head), OpenFile::Remote(Box::new(file)))
+            (content_of(&piece.name, &file.head), Box::new(file))
         }
     };
     let path = || piece.name.clone();
@@ -180,19 +178,19 @@ pub(super) fn refuse_unpacked(name: &FilePath, head: &[u8]) -> Result<(), InputE
 
 /// A file whose first bytes were read.
 struct ReadAhead {
-    file: Box<dyn RangeRead>,
+    file: Box<dyn ByteSource>,
     head: Vec<u8>,
 }
 
 impl ReadAhead {
-    fn new(mut file: Box<dyn RangeRead>, piece: &Piece) -> Result<Self, InputError> {
+    fn new(mut file: Box<dyn ByteSource>, piece: &Piece) -> Result<Self, InputError> {
         let mut head = vec![0; FETCH_BYTES.min(piece.length) as usize];
         file.read_at(0, &mut head)?;
         Ok(Self { file, head })
     }
 }
 
-impl RangeRead for ReadAhead {
+impl ByteSource for ReadAhead {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
         let known = usize::try_from(offset).ok().and_then(|at| self.head.get(at..)).unwrap_or_default();
         let count = known.len().min(buffer.len());
@@ -208,5 +206,9 @@ impl RangeRead for ReadAhead {
 
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.file.verify_unchanged()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.file.is_remote()
     }
 }

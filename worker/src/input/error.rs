@@ -2,7 +2,7 @@
 
 use super::path::FilePath;
 use super::split::FileStamp;
-use super::tables::TableKind;
+use super::table::TableKind;
 use crate::error_text::chain;
 use crate::objects::{self, ObjectError, ObjectFault};
 use std::error::Error;
@@ -82,7 +82,7 @@ pub enum InputError {
         /// Where it is.
         path: FilePath,
     },
-    /// A folder that is reached from within itself, by a link or a mount.
+    /// A directory that is reached from within itself, by a link.
     #[error(
         "input {path} leads back to {to}, in which it lies: reading it would never end; remove that link, or name the folders to read one by one"
     )]
@@ -100,16 +100,6 @@ pub enum InputError {
         /// The first folder that is not gone into.
         path: FilePath,
         /// Folders one within the other.
-        limit: usize,
-    },
-    /// More names of files and folders than are looked at for one input.
-    #[error(
-        "input {path} has more than {limit} names of files and folders below it; name fewer folders at a time"
-    )]
-    TooManyNames {
-        /// As the user named it.
-        path: FilePath,
-        /// Names that are looked at.
         limit: usize,
     },
     /// An address that nothing here reads.
@@ -232,7 +222,7 @@ pub enum InputError {
         #[source]
         source: std::io::Error,
     },
-    /// A compressed file, or one that holds a table, that grows beyond the allowed ratio.
+    /// A compressed file that grows beyond the allowed ratio.
     #[error(
         "input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
     )]
@@ -281,7 +271,7 @@ pub enum InputError {
         limit: u64,
     },
     /// A file that holds a table by columns, or says so by its name, and cannot be decoded.
-    #[error("{kind} input {path} is damaged, cut short, or no {kind} file")]
+    #[error("could not decode input {path} as {kind}")]
     Table {
         /// As the user named it.
         path: FilePath,
@@ -290,18 +280,6 @@ pub enum InputError {
         /// The error of the decoder.
         #[source]
         source: Box<dyn Error + Send + Sync>,
-    },
-    /// A table whose columns are compressed by what nothing here unpacks.
-    #[error(
-        "{kind} input {path} has columns compressed by {codec}, which are not read here; write it with snappy, gzip, zstd, lz4 or none"
-    )]
-    TableCodec {
-        /// As the user named it.
-        path: FilePath,
-        /// What its name says that it is.
-        kind: TableKind,
-        /// What they are compressed by.
-        codec: &'static str,
     },
     /// A file without a byte that holds a table by its name.
     #[error(
@@ -402,12 +380,12 @@ pub enum InputError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// A directory with more files than a job may read.
-    #[error("input {path} has more than {limit} files")]
+    /// A directory with more files and directories than a job may read.
+    #[error("input {path} has more than {limit} files and directories; name fewer at a time")]
     TooManyFiles {
         /// As the user named it.
         path: FilePath,
-        /// Files a directory may have.
+        /// Names that there may be below it.
         limit: usize,
     },
     /// More splits than a job may have.
@@ -415,19 +393,6 @@ pub enum InputError {
     TooManySplits {
         /// Splits a job may have.
         limit: usize,
-    },
-    /// A batch, dictionary or page of a table by columns that is larger than a slot has room for.
-    #[error(
-        "input {path} has a batch, page or dictionary of {bytes} bytes, which are held whole; a slot of this worker has \
-         room for {limit}: give it more memory (--memory) or fewer slots, or write the file with smaller batches"
-    )]
-    TableTooLarge {
-        /// As the user named it.
-        path: FilePath,
-        /// Bytes that it has when it is unpacked.
-        bytes: u64,
-        /// Bytes that a slot has room for.
-        limit: u64,
     },
     /// A side input larger than tasks may hold in memory.
     #[error("side input {path} makes more than {limit} bytes, too much to hold in memory")]

@@ -6,36 +6,32 @@
 //! it was killed, is refused: what is there is not all of it. Others are not descended into unless that is
 //! asked for: one inside another is an error. Links are followed,
 //! but for one that leads back to a directory in which it lies: that is an error, and nothing is left out silently.
-//! A name that no file has and that has wildcards stands for the files whose names fit (`glob`). A path given
+//! A name that no file has and that has wildcards stands for the files whose names fit (`wildcards`). A path given
 //! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
 //! would be left out silently. Objects of stores are listed likewise (`stored`).
 
-use super::InputError;
-use super::glob::{DEPTH_MAX, expand};
+use super::error::InputError;
+use super::format::RecordFormat;
 use super::local::refuse_special;
 use super::path::FilePath;
 use super::private::{check_listed, open_regular};
-use super::record::RecordFormat;
 use super::split::{Compression, FileStamp, Piece, Place};
-use super::tables::{Table, TableKind};
-use super::wildcards::has_wildcards;
+use super::table::{Table, TableKind};
+use super::wildcards::{DEPTH_MAX, expand, has_wildcards, is_hidden, walk_failed};
 use crate::objects::{self, Scheme, is_url};
 use gristmill_scheduler::ids::WorkerId;
-use serde::{Deserialize, Serialize};
-use std::fs::{DirEntry, Metadata};
-use std::io::{self, ErrorKind, Read};
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use walkdir::{DirEntry, WalkDir};
 
 /// What says that a directory is the output of a job.
 const SUCCESS: &str = "_SUCCESS";
 
 /// The folder inside an output directory in which its parts are built, and by which it is claimed.
 pub const TEMPORARY: &str = "_temporary";
-
-/// Files a directory may have.
-const FILES_MAX: usize = 1 << 20;
 
 /// Files and how they fall into records. A path may be a file, or a directory whose files are taken in the
 /// order of their names; `worker-3:/path` names a file on that worker.
@@ -93,24 +89,7 @@ impl Input {
     }
 }
 
-/// A file as it was found, on whatever machine it lies.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ListedFile {
-    /// The path that was asked for, or a name in that directory.
-    pub path: FilePath,
-    /// What it looks like.
-    pub stamp: FileStamp,
-}
-
-/// A way to list files of this machine and of workers.
-pub trait Listing {
-    /// The file of this path, or the files of this directory; see the module's text for which.
-    ///
-    /// # Errors
-    /// A path that is missing, unreadable or no regular file.
-    fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError>;
-}
-
+pub use super::listed::{ListedFile, Listing, Subdirectories};
 pub use super::stored::list_stored;
 
 /// Lists files that this process sees, and objects, and no others.
@@ -136,16 +115,6 @@ pub fn list_local(path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
     list_local_with(path, Subdirectories::Refused)
 }
 
-/// What is made of directories in a directory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Subdirectories {
-    /// They are an error.
-    #[default]
-    Refused,
-    /// Their files are read too, and those of directories in them.
-    Read,
-}
-
 /// As [`list_local`], with a choice.
 ///
 /// # Errors
@@ -159,22 +128,30 @@ pub(super) fn list_within(
     below: Subdirectories,
     names_max: usize,
 ) -> Result<Vec<ListedFile>, InputError> {
-    let mut walk =
-        Walk { named: path, below, within: Vec::new(), names_left: names_max, names_max, open: None };
-    match std::fs::metadata(path.to_path()) {
+    let found = match std::fs::metadata(path.to_path()) {
         Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path.as_bytes()) => {
-            let mut files = Vec::new();
-            for found in expand(path, FILES_MAX)? {
-                let metadata = std::fs::metadata(found.to_path());
-                files.extend(
-                    walk.list(&found, &metadata.map_err(|source| InputError::from_io(&found, source))?)?,
-                );
-            }
-            Ok(files)
+            expand(path, NAMES_MAX)?
         }
-        Ok(metadata) => walk.list(path, &metadata),
-        Err(source) => Err(InputError::from_io(path, source)),
+        _ => vec![path.clone()],
+    };
+    let (mut files, mut open) = (Vec::new(), None);
+    for path in found {
+        let failed = |source| InputError::from_io(&path, source);
+        let metadata = std::fs::metadata(path.to_path()).map_err(failed)?;
+        if metadata.is_dir() {
+            files.extend(walk(&path, below, names_max)?);
+        } else {
+            // Once for all files of a directory.
+            let parent = path.to_path().parent().map(Path::to_owned);
+            if parent != open {
+                check_listed(path.to_path(), false).map_err(failed)?;
+                open = parent;
+            }
+            let stamp = stamp(&path, &metadata)?;
+            files.push(ListedFile { path, stamp });
+        }
     }
+    Ok(files)
 }
 
 /// The files and folders that a name stands for: the one of that very name, or those that fit it, if there are any.
@@ -185,7 +162,7 @@ pub fn named_by(path: &FilePath) -> Result<Vec<FilePath>, InputError> {
     match std::fs::metadata(path.to_path()) {
         Ok(_) => Ok(vec![path.clone()]),
         Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path.as_bytes()) => {
-            match expand(path, FILES_MAX) {
+            match expand(path, NAMES_MAX) {
                 Err(InputError::NoMatch { .. }) => Ok(Vec::new()),
                 found => found,
             }
@@ -197,9 +174,9 @@ pub fn named_by(path: &FilePath) -> Result<Vec<FilePath>, InputError> {
     }
 }
 
-/// Names of files and folders that are looked at for one path: links may make many of few.
-const NAMES_MAX: usize = 4 << 20;
-/// Names in a folder for which another thread is worth its while: 2 ms of looking.
+/// Names of files and directories below one path: links may make many of few.
+const NAMES_MAX: usize = 1 << 20;
+/// Names for which another thread is worth its while: 2 ms of looking.
 pub(super) const LOOKS_EACH_MIN: usize = 2000;
 /// Threads that look at once, one of them the lister's own.
 const LOOKERS_MAX: usize = 8;
@@ -230,140 +207,76 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     Ok(FileStamp::of(&metadata))
 }
 
-/// One path that is being listed.
-struct Walk<'a> {
-    /// What the user wrote.
-    named: &'a FilePath,
-    below: Subdirectories,
-    /// The folders that the one being read lies in, outermost first.
-    within: Vec<(FolderId, FilePath)>,
-    names_left: usize,
-    names_max: usize,
-    /// Where the last named file lies, which may be listed.
-    open: Option<PathBuf>,
-}
-
-/// By which a folder is known, whatever name led to it: device and number.
-type FolderId = (u64, u64);
-
-impl Walk<'_> {
-    /// A file, or all that a folder has.
-    fn list(&mut self, path: &FilePath, metadata: &Metadata) -> Result<Vec<ListedFile>, InputError> {
-        let mut files = Vec::new();
-        let parent = path.to_path().parent();
-        if metadata.is_dir() || parent != self.open.as_deref() {
-            self.check(path, metadata.is_dir())?;
-            self.open = parent.map(Path::to_owned);
-        }
-        self.take_in(path, metadata, &mut files)?;
-        Ok(files)
-    }
-
-    fn check(&self, path: &FilePath, is_directory: bool) -> Result<(), InputError> {
-        check_listed(path.to_path(), is_directory).map_err(|source| InputError::from_io(path, source))
-    }
-
-    fn take_in(
-        &mut self,
-        path: &FilePath,
-        metadata: &Metadata,
-        files: &mut Vec<ListedFile>,
-    ) -> Result<(), InputError> {
-        if !metadata.is_dir() {
-            files.push(ListedFile { path: path.clone(), stamp: stamp(path, metadata)? });
-            return Ok(());
-        }
-        let id = (metadata.dev(), metadata.ino());
-        if let Some((_, to)) = self.within.iter().find(|(known, _)| *known == id) {
-            return Err(InputError::Cycle { path: path.clone(), to: to.clone() });
-        }
-        if self.within.len() == DEPTH_MAX {
-            return Err(InputError::TooDeep { path: path.clone(), limit: DEPTH_MAX });
-        }
-        self.within.push((id, path.clone()));
-        let listed = self.list_folder(path);
-        self.within.pop();
-        files.extend(listed?);
-        Ok(())
-    }
-
-    fn list_folder(&mut self, folder: &FilePath) -> Result<Vec<ListedFile>, InputError> {
-        self.check(folder, true)?;
-        let mut files = Vec::new();
-        let mut bad = Vec::new();
-        let is_output = folder.to_path().join(SUCCESS).is_file();
-        // In this order: a job that ends meanwhile has written the one before the other goes.
-        let is_claimed =
-            || std::fs::read_dir(folder.to_path().join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
-        if !is_output && is_claimed() {
-            return Err(InputError::Unfinished { path: folder.clone() });
-        }
-        let names = self.names_in(folder)?;
-        for (FolderEntry { path, .. }, looked_at) in names.iter().zip(look_at(&names)) {
-            let looked_at = looked_at.map_err(|source| InputError::from_io(path, source));
-            let listed = looked_at.and_then(|metadata| match self.below {
-                Subdirectories::Refused if metadata.is_dir() && is_output => Ok(()),
-                Subdirectories::Refused if metadata.is_dir() => {
-                    Err(InputError::Subdirectory { path: path.clone() })
-                }
-                _ => self.take_in(path, &metadata, &mut files),
-            });
-            match listed {
-                Ok(()) if FILES_MAX < files.len() => {
-                    return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
-                }
-                Ok(()) => {}
-                Err(error @ (InputError::TooManyFiles { .. } | InputError::TooManyNames { .. })) => {
-                    return Err(error);
-                }
-                Err(InputError::Paths { first, .. }) => bad.extend(first),
-                Err(error) => bad.push(error),
-            }
-        }
-        if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
-    }
-
-    /// What lies in a folder, but for what is left out, in the order of names.
-    fn names_in(&mut self, folder: &FilePath) -> Result<Vec<FolderEntry>, InputError> {
-        let unreadable = |source| InputError::from_io(folder, source);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(folder.to_path()).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'_' | b'.')) {
+/// All files of a directory that are input, in the order of their names.
+fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Vec<ListedFile>, InputError> {
+    let (mut found, mut bad, mut names) = (Vec::new(), Vec::new(), 0_usize);
+    let is_output = folder.to_path().join(SUCCESS).is_file();
+    let mut walk = WalkDir::new(folder.to_path()).follow_links(true).sort_by_file_name().into_iter();
+    while let Some(entry) = walk.next() {
+        let hidden = |path: &Path| path.file_name().is_some_and(|name| is_hidden(name.as_bytes()));
+        let entry = match entry {
+            Err(error) if 0 < error.depth() && error.path().is_some_and(hidden) => continue,
+            Err(error) => {
+                bad.push(walk_failed(folder.to_path(), error));
                 continue;
             }
-            if names.len() == FILES_MAX {
-                return Err(InputError::TooManyFiles { path: folder.clone(), limit: FILES_MAX });
+            Ok(entry) => entry,
+        };
+        let (is_folder, is_below) = (entry.file_type().is_dir(), 0 < entry.depth());
+        if is_below && hidden(entry.path()) {
+            if is_folder {
+                walk.skip_current_dir();
             }
-            let Some(left) = self.names_left.checked_sub(1) else {
-                return Err(InputError::TooManyNames { path: self.named.clone(), limit: self.names_max });
-            };
-            self.names_left = left;
-            names.push(FolderEntry { path: FilePath::from(entry.path().as_path()), entry });
+            continue;
         }
-        names.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(names)
+        names += 1;
+        if names_max < names {
+            return Err(InputError::TooManyFiles { path: folder.clone(), limit: names_max });
+        }
+        if !is_folder {
+            found.push(entry);
+            continue;
+        }
+        let checked = match below {
+            Subdirectories::Refused if is_below && is_output => Ok(false),
+            Subdirectories::Refused if is_below => {
+                Err(InputError::Subdirectory { path: FilePath::from(entry.path()) })
+            }
+            _ => check_folder(&entry).map(|()| true),
+        };
+        if !matches!(checked, Ok(true)) {
+            walk.skip_current_dir();
+        }
+        bad.extend(checked.err());
     }
+    let mut files = Vec::new();
+    for (entry, looked_at) in found.iter().zip(look_at(&found)) {
+        let path = FilePath::from(entry.path());
+        let looked_at = looked_at.map_err(|error| walk_failed(entry.path(), error));
+        match looked_at.and_then(|metadata| stamp(&path, &metadata)) {
+            Ok(stamp) => files.push(ListedFile { path, stamp }),
+            Err(error) => bad.push(error),
+        }
+    }
+    if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
 }
 
-/// What lies in a folder.
-struct FolderEntry {
-    path: FilePath,
-    /// Knows the folder as an open one, so that nothing above it is looked up again.
-    entry: DirEntry,
-}
-
-impl FolderEntry {
-    /// What it looks like, or what it leads to if it is a link.
-    fn look_at(&self) -> io::Result<Metadata> {
-        let metadata = self.entry.metadata()?;
-        if metadata.is_symlink() { std::fs::metadata(self.path.to_path()) } else { Ok(metadata) }
+/// Refuses a directory that is not input.
+fn check_folder(entry: &DirEntry) -> Result<(), InputError> {
+    let (folder, path) = (entry.path(), FilePath::from(entry.path()));
+    if entry.depth() == DEPTH_MAX {
+        return Err(InputError::TooDeep { path, limit: DEPTH_MAX });
     }
+    check_listed(folder, true).map_err(|source| InputError::from_io(&path, source))?;
+    // In this order: a job that ends meanwhile has written the one before the other goes.
+    let is_output = folder.join(SUCCESS).is_file();
+    let is_claimed = || std::fs::read_dir(folder.join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
+    if !is_output && is_claimed() { Err(InputError::Unfinished { path }) } else { Ok(()) }
 }
 
 /// Looks at all of them, many at once by several threads: before that nothing of the job can begin.
-fn look_at(names: &[FolderEntry]) -> Vec<io::Result<Metadata>> {
-    let all = |names: &[FolderEntry]| names.iter().map(FolderEntry::look_at).collect::<Vec<_>>();
+fn look_at(names: &[DirEntry]) -> Vec<walkdir::Result<Metadata>> {
+    let all = |names: &[DirEntry]| names.iter().map(DirEntry::metadata).collect::<Vec<_>>();
     let threads = (names.len() / LOOKS_EACH_MIN).min(LOOKERS_MAX);
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let each = names.len().div_ceil(threads.min(processors).max(1)).max(1);

@@ -4,7 +4,7 @@
 //! split the address space would end at the square of the number of splits. Where a file cannot be mapped at all,
 //! because the address space is used up or its file system has no maps, it is read.
 
-use super::local::{FilePlace, MappedFile, WholeMap};
+use super::mapped::{FilePlace, MappedFile, WholeMap};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;

@@ -3,7 +3,7 @@
 
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
-use super::tables::Table;
+use super::table::Table;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,32 +1,12 @@
-//! Records, blocks of records, and the four ways files fall into records.
+//! Records, and blocks of records.
 
-use super::local::MappedFile;
-use super::records::Records;
+use super::border::first_record;
+use super::error::InputError;
+pub use super::format::RecordFormat;
+use super::mapped::MappedFile;
 use crate::text::is_plain;
-use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
-
-/// How a file falls into records.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum RecordFormat {
-    /// A record is a line without its `\n`; the last line may lack it. A `\r` stays part of the line.
-    Lines,
-    /// A record is one row as in RFC 4180, raw (quotes still in place), without its line end (`\n` or `\r\n`).
-    Csv {
-        /// The byte between fields.
-        delimiter: u8,
-        /// Whether the first record of each file is a header, which is not handed to mappers.
-        header: bool,
-    },
-    /// A record is exactly this many bytes.
-    Fixed {
-        /// Bytes of a record, at least 1.
-        length: u32,
-    },
-    /// A record is a whole file, to its last byte. An empty file is none.
-    WholeFile,
-}
 
 /// Where a block comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,4 +129,53 @@ impl<'a> Block<'a> {
     pub fn records(&self) -> Records<'a> {
         Records::new(*self)
     }
+}
+
+/// Iterates over the records of a block, without their line ends, in order. The last record may lack its line end.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    block: Block<'a>,
+    at: usize,
+}
+
+impl<'a> Records<'a> {
+    /// The records of this block.
+    #[must_use]
+    pub fn new(block: Block<'a>) -> Self {
+        Self { block, at: 0 }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record<'a>> {
+        loop {
+            let rest = &self.block.bytes[self.at..];
+            if rest.is_empty() {
+                return None;
+            }
+            let (length, content) = match first_record(self.block.format, rest) {
+                Some(ended) => (ended.length, ended.content),
+                None => (rest.len(), rest.len()),
+            };
+            let offset = self.block.offset + self.at as u64;
+            self.at += length;
+            // An empty line is a record of a text, but not a row of a table.
+            if content == 0 && matches!(self.block.format, RecordFormat::Csv { .. }) {
+                continue;
+            }
+            return Some(Record { bytes: &rest[..content], offset, source: self.block.source });
+        }
+    }
+}
+
+/// The blocks of one split, in order.
+pub trait Blocks {
+    /// The next block, never empty; `None` after the last.
+    ///
+    /// # Errors
+    /// Input that cannot be read or is not as planned. After an error nothing more may be asked.
+    fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError>;
 }

@@ -1,8 +1,8 @@
 //! What a map task reads, as it travels from the submitter to a worker.
 
+use super::format::RecordFormat;
 use super::path::FilePath;
-use super::record::RecordFormat;
-use super::tables::Table;
+use super::table::Table;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 

@@ -6,12 +6,13 @@
 //! names are read, as a store may hold what other attempts and writers have left.
 //! Not here: how a store is asked (`objects`), and writing.
 
-use super::glob::names_fitted;
-use super::list::{ListedFile, Subdirectories};
+use super::error::InputError;
+use super::listed::{ListedFile, Subdirectories};
 use super::path::FilePath;
+use super::source::ByteSource;
 use super::split::{FileStamp, Piece};
-use super::tables::TableKind;
-use super::{InputError, OpenFile, RangeRead};
+use super::table::TableKind;
+use super::wildcards::{self, NamePattern};
 use crate::objects::{
     AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
     ObjectUrl,
@@ -58,7 +59,6 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     // Of one that is empty nothing is read, so nobody needs to know which one it is; as a table it is refused.
     let is_table = |key: &str| TableKind::of_name(&FilePath::from(key)).is_some();
     found.retain(|object| 0 < object.stamp.size || is_table(&object.key));
-    let found = bucket.with_tags(found).map_err(InputError::store)?;
     let listed = found.into_iter().map(|object| ListedFile {
         path: FilePath::from(url.with_key(&object.key).to_string().as_str()),
         stamp: file_stamp(object.stamp),
@@ -95,11 +95,14 @@ impl Prefix<'_> {
         let literal = pattern.find(['*', '?', '[', '\\']).map_or(pattern, |at| &pattern[..at]);
         // A `**` at the end stands for folders, so what lies in them is theirs.
         let of_folders = pattern.rsplit('/').next() == Some("**");
+        let fitting = NamePattern::new(pattern.as_bytes());
+        // A `**` at the end may also stand for no folder.
+        let above = NamePattern::new(pattern.strip_suffix("/**").unwrap_or(pattern).as_bytes());
         let mut files = Vec::new();
         let mut folders: BTreeMap<String, Vec<Object>> = BTreeMap::new();
         for object in self.bucket.list(literal).map_err(InputError::store)? {
             let names: Vec<&str> = object.key.split('/').collect();
-            match names_fitted(pattern, &object.key) {
+            match fitting.names_fitted(&object.key).or_else(|| above.names_fitted(&object.key)) {
                 Some(fitted) if fitted < names.len() || of_folders => {
                     let folder = names[..fitted.min(names.len() - 1)].join("/");
                     folders.entry(folder).or_default().push(object);
@@ -234,9 +237,9 @@ impl Prefix<'_> {
     }
 }
 
-/// Whether a name is left out.
+/// True if a name is left out.
 fn is_hidden(name: &str) -> bool {
-    name.starts_with(['_', '.'])
+    wildcards::is_hidden(name.as_bytes())
 }
 
 /// What is read of a `_SUCCESS`.
@@ -258,16 +261,16 @@ struct ToldNamed {
 }
 
 /// Opens the object of a piece. Nothing is asked of the store before something is read.
-pub(super) fn open_stored(piece: &Piece) -> Result<OpenFile, InputError> {
+pub(super) fn open_stored(piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
     let url = ObjectUrl::parse(&piece.path.to_text()).map_err(InputError::store)?;
     let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
-    let reader = bucket.reader(url.key(), object_stamp(piece.stamp), piece.end());
-    Ok(OpenFile::Remote(Box::new(StoreFile(reader))))
+    let reader = ObjectReader::new(bucket, url.key(), object_stamp(piece.stamp), piece.end());
+    Ok(Box::new(StoreFile(reader)))
 }
 
 struct StoreFile(ObjectReader);
 
-impl RangeRead for StoreFile {
+impl ByteSource for StoreFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
         self.0.read_at(offset, buffer).map_err(InputError::store)
     }

@@ -1,39 +1,81 @@
-//! What the signs of a name with wildcards stand for, character by character: `*` for any, `?` for one, `[a-c]` for one of
-//! these, `[!a-c]` or `[^a-c]` for any other, `[c-a]` for none, negated or not. A `\` takes its meaning from the sign behind it. Bytes that are no UTF-8 are
-//! each a character of its own. Not here: which files there are, and which of them are passed over.
+//! Names with wildcards, for those whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`, `**/part-*`.
+//!
+//! `*` stands for any bytes of a name, `?` for one, `[a-c]` for one of these, `[!a-c]` or `[^a-c]` for any other, and `{a,b}` for
+//! one of these patterns; a `\` escapes the character behind it. `**` as a whole name stands for any directories or none, those behind links left out as in a shell.
+//! Names that begin with `_` or `.` are found by wildcards that begin so themselves. What cannot be looked at is an error and
+//! never left out silently.
 
-/// Whether there are wildcards in it, or what takes their meaning from them.
+use super::error::InputError;
+use super::path::FilePath;
+use globset::{GlobBuilder, GlobMatcher};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use walkdir::WalkDir;
+
+/// Directories that are gone into, one within the other.
+pub(super) const DEPTH_MAX: usize = 256;
+
+/// True if there are wildcards in it, or escaped ones.
 #[must_use]
 pub fn has_wildcards(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
-/// Whether a name fits a pattern. A `[` that is never closed stands for itself, and so does a `\` at the end.
-#[must_use]
-pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (pattern, name) = (signs(pattern), characters(name));
-    let (mut at, mut in_name) = (0, 0);
-    // Where the pattern goes on behind its last star, and up to where that star takes the name: an earlier one need
-    // never take more.
-    let mut star = None;
-    while in_name < name.len() {
-        if pattern.get(at) == Some(&STAR) {
-            at += 1;
-            star = Some((at, in_name));
-        } else if let Some(length) = fitting(&pattern[at..], name[in_name]) {
-            at += length;
-            in_name += 1;
-        } else if let Some((behind, taken)) = star {
-            star = Some((behind, taken + 1));
-            (at, in_name) = (behind, taken + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[at..].iter().all(|sign| *sign == STAR)
+/// A pattern of names, or of paths. One that cannot be understood, as `[z-a]`, fits nothing.
+pub struct NamePattern {
+    matcher: Option<GlobMatcher>,
+    /// Names in it that begin as hidden ones do.
+    hidden: usize,
 }
 
-/// The only name that fits a pattern; `None` where there are signs that stand for several, and for `.` and `..`, which are
+impl NamePattern {
+    /// Compiles a pattern. A `[` that is never closed stands for itself.
+    #[must_use]
+    pub fn new(pattern: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(pattern);
+        let mut glob = GlobBuilder::new(&text);
+        let glob = glob.literal_separator(true).backslash_escape(true).allow_unclosed_class(true);
+        let matcher = glob.build().ok().map(|glob| glob.compile_matcher());
+        let names = pattern.split(|byte| *byte == b'/');
+        let hidden = names.filter(|name| is_hidden(name.strip_prefix(b"\\").unwrap_or(name))).count();
+        Self { matcher, hidden }
+    }
+
+    /// True if a name fits.
+    #[must_use]
+    pub fn fits(&self, name: &[u8]) -> bool {
+        self.matcher.as_ref().is_some_and(|matcher| matcher.is_match(OsStr::from_bytes(name)))
+    }
+
+    /// As [`NamePattern::fits`], with names that begin with `_` or `.` found by those of the pattern that begin so.
+    fn finds(&self, path: &[u8]) -> bool {
+        path.split(|byte| *byte == b'/').filter(|name| is_hidden(name)).count() == self.hidden
+            && self.fits(path)
+    }
+
+    /// Returns how many of the first names of a path the pattern fits, as many as it can; `None` if it fits none. What follows
+    /// them lies below what was found.
+    pub(super) fn names_fitted(&self, path: &str) -> Option<usize> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
+        ends.iter().rposition(|end| self.finds(&path.as_bytes()[..*end])).map(|last| last + 1)
+    }
+}
+
+/// True if a name is left out unless it is asked for.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'_' | b'.'))
+}
+
+/// True if a name fits a pattern that is used once.
+#[must_use]
+pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    NamePattern::new(pattern).fits(name)
+}
+
+/// The only name that fits a pattern; `None` where wildcards stand for several, and for `.` and `..`, which are
 /// names of nothing, written with a `\`.
 #[must_use]
 pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
@@ -50,75 +92,102 @@ pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
     (!is_hidden).then_some(name)
 }
 
-const STAR: u32 = '*' as u32;
-const ANY: u32 = '?' as u32;
-const OPEN: u32 = '[' as u32;
-const CLOSE: u32 = ']' as u32;
-const NOT: [u32; 2] = ['!' as u32, '^' as u32];
-const TO: u32 = '-' as u32;
-const ESCAPE: u32 = '\\' as u32;
+/// The files and folders that a name with wildcards stands for, in the order of their names, at most `limit`.
+///
+/// # Errors
+/// A folder that cannot be read, none that fits, or more than `limit`.
+pub(super) fn expand(path: &FilePath, limit: usize) -> Result<Vec<FilePath>, InputError> {
+    let mut found = vec![PathBuf::new()];
+    for component in path.to_path().components() {
+        let mut next = Vec::new();
+        for base in &found {
+            match component {
+                Component::Normal(name) if name == "**" => folders_below(base, &mut next, limit)?,
+                Component::Normal(name) => match only_name(name.as_bytes()) {
+                    Some(name) => {
+                        next.extend(Some(base.join(OsStr::from_bytes(&name))).filter(|path| is_there(path)));
+                    }
+                    None => {
+                        let (pattern, mut names) = (NamePattern::new(name.as_bytes()), names_in(base)?);
+                        names.retain(|found| pattern.finds(found));
+                        next.extend(names.iter().map(|found| base.join(OsStr::from_bytes(found))));
+                    }
+                },
+                other => next.extend(Some(base.join(other)).filter(|path| is_there(path))),
+            }
+            if limit < next.len() {
+                return Err(InputError::TooManyFiles { path: path.clone(), limit });
+            }
+        }
+        // Folders that two `**` lead to are looked at once.
+        next.sort_unstable();
+        next.dedup();
+        found = next;
+    }
+    match found.as_slice() {
+        [] => Err(InputError::NoMatch { path: path.clone() }),
+        found => Ok(found.iter().map(|path| FilePath::from(named(path))).collect()),
+    }
+}
 
-/// Set in a character of a pattern that stands for itself whatever it is.
-const ESCAPED: u32 = 1 << 31;
+/// True if there is such a name, also one that cannot be looked at: an error when it is listed.
+fn is_there(path: &Path) -> bool {
+    !fs::metadata(path).is_err_and(|error| is_absent(&error))
+}
 
-fn characters(text: &[u8]) -> Vec<u32> {
-    let of_chunk = |chunk: std::str::Utf8Chunk<'_>| {
-        let wrong = chunk.invalid().iter().map(|byte| char::MAX as u32 + 1 + u32::from(*byte));
-        chunk.valid().chars().map(u32::from).chain(wrong).collect::<Vec<_>>()
+/// True if an error says that there is nothing of that name.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The same path, by a name: that of the folder we are in, from which all others are counted, is empty.
+fn named(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Names in a directory; none if it is not one.
+fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
+    let place = named(folder);
+    let failed = |source| InputError::from_io(&FilePath::from(place), source);
+    let entries = match fs::read_dir(place) {
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
     };
-    text.utf8_chunks().flat_map(of_chunk).collect()
+    entries.map(|entry| Ok(entry.map_err(failed)?.file_name().as_bytes().to_vec())).collect()
 }
 
-/// The characters of a pattern, without those that escape others.
-fn signs(pattern: &[u8]) -> Vec<u32> {
-    let mut signs = Vec::with_capacity(pattern.len());
-    let mut rest = characters(pattern).into_iter();
-    while let Some(sign) = rest.next() {
-        signs.push(if sign == ESCAPE { rest.next().unwrap_or(sign) | ESCAPED } else { sign });
-    }
-    signs
-}
-
-/// How much of a pattern stands for one character, if it is this one.
-fn fitting(pattern: &[u32], letter: u32) -> Option<usize> {
-    match pattern {
-        [ANY, ..] => Some(1),
-        [OPEN, rest @ ..] if let Some(close) = closing(rest) => {
-            let (negated, set) = match &rest[..close] {
-                [first, set @ ..] if NOT.contains(first) => (true, set),
-                set => (false, set),
-            };
-            (class_holds(set, letter)? != negated).then_some(close + 2)
-        }
-        [first, ..] => (plain(*first) == letter).then_some(1),
-        [] => None,
-    }
-}
-
-fn plain(sign: u32) -> u32 {
-    sign & !ESCAPED
-}
-
-/// Where a class ends; the first sign of it is one of its own, whatever it is.
-fn closing(set: &[u32]) -> Option<usize> {
-    let first = if set.first().is_some_and(|sign| NOT.contains(sign)) { 2 } else { 1 };
-    set.iter().skip(first).position(|sign| *sign == CLOSE).map(|at| at + first)
-}
-
-/// Whether a character is of a class; `None` if no class is meant, as a range of it goes backwards.
-fn class_holds(mut set: &[u32], letter: u32) -> Option<bool> {
-    let mut holds = false;
-    loop {
-        let (low, high, rest) = match set {
-            [low, TO, high, rest @ ..] => (plain(*low), plain(*high), rest),
-            [one, rest @ ..] => (plain(*one), plain(*one), rest),
-            [] => return Some(holds),
+/// A directory and all that lie in it, and those in these; links are not followed.
+fn folders_below(folder: &Path, found: &mut Vec<PathBuf>, limit: usize) -> Result<(), InputError> {
+    let is_seen = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes());
+    for entry in WalkDir::new(named(folder)).into_iter().filter_entry(is_seen) {
+        let entry = match entry {
+            Ok(entry) if entry.depth() == 0 || entry.file_type().is_dir() => entry,
+            Ok(_) => continue,
+            // A link that leads nowhere has no directories below it.
+            Err(error) if error.io_error().is_some_and(is_absent) => continue,
+            Err(error) => return Err(walk_failed(folder, error)),
         };
-        if high < low {
-            return None;
+        if entry.depth() == DEPTH_MAX {
+            return Err(InputError::TooDeep { path: FilePath::from(entry.path()), limit: DEPTH_MAX });
         }
-        holds |= (low..=high).contains(&letter);
-        set = rest;
+        // Paths are counted from the directory we are in, without its name.
+        found.push(entry.path().strip_prefix(".").unwrap_or(entry.path()).to_owned());
+        if limit < found.len() {
+            // The caller says so.
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// An error of walking below this directory.
+pub(super) fn walk_failed(folder: &Path, error: walkdir::Error) -> InputError {
+    let path = FilePath::from(error.path().unwrap_or(folder));
+    let to = error.loop_ancestor().map(FilePath::from);
+    match (to, error.into_io_error()) {
+        (Some(to), _) => InputError::Cycle { path, to },
+        (None, Some(source)) => InputError::from_io(&path, source),
+        (None, None) => InputError::Missing { path },
     }
 }
 
@@ -127,63 +196,88 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_patterns() {
-        for (pattern, name, expected) in [
-            ("part-*", "part-00000", true),
-            ("*", "", true),
-            ("part-?", "part-10", false),
-            ("[a-c]x", "bx", true),
-            ("[!a-c]x", "bx", false),
-            ("a*b*c", "aXbYc", true),
-            ("a*b*c", "aXbYcZ", false),
-            ("*ab", "aab", true),
-            ("a", "ab", false),
-            ("a[", "a[", true),
-            ("[a-]x", "-x", true),
-            ("[]a]x", "]x", true),
-            ("[!]a]x", "]x", false),
-            ("[!]a]x", "bx", true),
-            ("[!]", "[!]", true),
-            (r"[a\-z]", "b", false),
-            (r"[a\-z]", "-", true),
-            (r"[a\-z]", "z", true),
-            (r"[a\-z]", r"\", false),
-            (r"[\]a]", "]", true),
-            (r"[\!a]", "!", true),
-            (r"\*", "*", true),
-            (r"\*", "a", false),
-            (r"\[a]", "[a]", true),
-            (r"a\", r"a\", true),
-            (r"a\\*", r"a\b", true),
-            ("[z-a]", "m", false),
-            ("[!z-a]", "m", false),
-            ("[!z-a]", "z", false),
+    fn wildcards_fit_names_as_in_a_shell() {
+        for (pattern, yes, no) in [
+            ("*.csv", vec!["a.csv", "b.c.csv"], vec![".csv", "_a.csv", "a.csv2", "csv"]),
+            ("day-?", vec!["day-1"], vec!["day-", "day-12"]),
+            ("[a-c]x[!0-9]", vec!["axy", "cxz"], vec!["dxy", "ax1", "ax"]),
+            ("_*", vec!["_SUCCESS"], vec!["part"]),
+            ("a*b*c", vec!["abc", "axbxbxc"], vec!["ab", "acb"]),
+            ("[x", vec!["[x"], vec!["x"]),
+            ("[]]", vec!["]"], vec!["["]),
+            (r"\_*", vec!["_x"], vec!["x"]),
+            ("é*", vec!["été"], vec!["e"]),
+            ("part-?", vec!["part-1"], vec!["part-10"]),
+            ("[!a-c]x", vec!["dx"], vec!["bx"]),
+            ("[!]a]x", vec!["bx"], vec!["]x"]),
+            ("[z-a]", vec![], vec!["m", "z"]),
+            (r"\*", vec!["*"], vec!["a"]),
+            (r"\[a]", vec!["[a]"], vec!["a"]),
+            (r"a\\*", vec![r"a\b"], vec!["ab"]),
+            ("{a,b?}", vec!["a", "bc"], vec!["b", "{a,bc}"]),
         ] {
-            assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+            let pattern_of = NamePattern::new(pattern.as_bytes());
+            yes.iter().for_each(|name| assert!(pattern_of.finds(name.as_bytes()), "{pattern} {name}"));
+            no.iter().for_each(|name| assert!(!pattern_of.finds(name.as_bytes()), "{pattern} {name}"));
         }
+        assert!(NamePattern::new(b"*.csv").fits(b"_a.csv") && fits(b"a?b", b"a\xffb"));
     }
 
     #[test]
-    fn characters_fit_whole_when_they_have_several_bytes() {
-        for (pattern, name, expected) in [
-            ("[ä]*", "ärger".as_bytes(), true),
-            ("[ä]*", "über".as_bytes(), false),
-            ("[ä]*", b"\xc3\xff", false),
-            ("?", "é".as_bytes(), true),
-            ("??", "é".as_bytes(), false),
-            ("[à-é]", "è".as_bytes(), true),
-            ("[!a]", "é".as_bytes(), true),
-            ("a?b", b"a\xffb", true),
-            ("a?b", b"a\xff\xfeb", false),
+    fn wildcards_fit_the_first_names_of_a_path_as_far_as_they_go() {
+        for (pattern, path, expected) in [
+            ("logs/*.gz", "logs/a.gz", Some(2)),
+            ("logs/*", "logs/2026/a.gz", Some(2)),
+            ("logs/*.gz", "logs/a.csv", None),
+            ("**/part-*", "a/b/part-0", Some(3)),
+            ("**/part-*", "part-0", Some(1)),
+            ("**/part-*", "a/_b/part-0", None),
+            ("a/**", "a/b/c", Some(3)),
+            ("*", "_SUCCESS", None),
+            ("a/b", "a", None),
         ] {
-            assert_eq!(fits(pattern.as_bytes(), name), expected, "{pattern} {}", name.escape_ascii());
+            assert_eq!(NamePattern::new(pattern.as_bytes()).names_fitted(path), expected, "{pattern} {path}");
         }
-        assert!(fits(b"\xff*", b"\xffa") && !fits(b"\xfe*", b"\xffa"));
+        let deep = "a/".repeat(500);
+        let pattern = format!("{}b", "**/".repeat(100));
+        assert_eq!(NamePattern::new(pattern.as_bytes()).names_fitted(&deep), None, "in no time to speak of");
     }
 
     #[test]
-    fn pattern_of_many_stars_is_done_when_nothing_fits() {
-        assert!(!fits(format!("{}b", "*a".repeat(60)).as_bytes(), "a".repeat(200).as_bytes()));
+    fn wildcards_find_files_in_order_and_in_folders_below() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b/x.txt", "a/x.txt", "a/deep/x.txt", "a/y.txt", "_no/x.txt", ".no/x.txt"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = |pattern: &str| {
+            let pattern = FilePath::from(folder.path().join(pattern).as_path());
+            expand(&pattern, 100).map(|found| {
+                let names =
+                    found.iter().map(|path| path.to_path().strip_prefix(folder.path()).unwrap().to_owned());
+                names.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(found("*/x.txt").unwrap(), ["a/x.txt", "b/x.txt"]);
+        assert_eq!(found("**/x.txt").unwrap(), ["a/deep/x.txt", "a/x.txt", "b/x.txt"]);
+        assert_eq!(found("a/[xy].*").unwrap(), ["a/x.txt", "a/y.txt"]);
+        assert!(matches!(found("*.csv"), Err(InputError::NoMatch { .. })));
+    }
+
+    #[test]
+    fn wildcards_find_files_below_many_folders_and_refuse_folders_that_lie_too_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        let pattern = FilePath::from(folder.path().join("**/x.txt").as_path());
+        // The first folder is the one that stands before the wildcards.
+        let deep = |count: usize| folder.path().join("d/".repeat(count - 1));
+        fs::create_dir_all(deep(DEPTH_MAX)).unwrap();
+        fs::write(deep(DEPTH_MAX).join("x.txt"), "").unwrap();
+        std::os::unix::fs::symlink("..", folder.path().join("back")).unwrap();
+        assert_eq!(expand(&pattern, 1000).unwrap().len(), 1, "links are not followed");
+        fs::create_dir(deep(DEPTH_MAX + 1)).unwrap();
+        let error = expand(&pattern, 1000).unwrap_err();
+        assert!(matches!(error, InputError::TooDeep { limit: DEPTH_MAX, .. }), "{error}");
     }
 
     #[test]

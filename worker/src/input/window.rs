@@ -1,8 +1,8 @@
 //! A window that moves over the bytes of a file: in place where the file is mapped, through a buffer where it
 //! is fetched or decoded.
 
-use super::local::LocalFile;
-use super::{InputError, RangeRead};
+use super::error::InputError;
+use super::source::ByteSource;
 
 /// Bytes fetched at once from another process while the piece lasts.
 const FETCH_BYTES: u64 = 4 << 20;
@@ -22,17 +22,17 @@ pub(super) trait Window {
     fn left_out(&self) -> u64;
 }
 
-/// Views of a file of this machine: no copy.
-pub(super) struct Direct(pub LocalFile);
+/// Views of a file that lies in the address space: no copy.
+pub(super) struct Direct(pub Box<dyn ByteSource>);
 
 impl Window for Direct {
     #[inline]
     fn view(&mut self, offset: u64, length: usize) -> Result<&[u8], InputError> {
-        let size = self.0.bytes().len();
+        let size = self.0.bytes().unwrap_or_default().len();
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(size);
         let to = from.saturating_add(length).min(size);
         self.0.populate(to);
-        Ok(&self.0.bytes()[from..to])
+        Ok(&self.0.bytes().unwrap_or_default()[from..to])
     }
 
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
@@ -101,9 +101,9 @@ impl<F: Fill> Window for Buffered<F> {
     }
 }
 
-/// A file of another process, fetched range by range.
+/// A file that is fetched range by range.
 pub(super) struct ByteRanges {
-    file: Box<dyn RangeRead>,
+    file: Box<dyn ByteSource>,
     at: u64,
     /// Where the piece ends; behind it fetch little.
     end: u64,
@@ -112,7 +112,7 @@ pub(super) struct ByteRanges {
 
 impl ByteRanges {
     /// Fetches from `first` on, mostly up to `end`, of a file of `size` bytes.
-    pub fn new(file: Box<dyn RangeRead>, first: u64, end: u64, size: u64) -> Self {
+    pub fn new(file: Box<dyn ByteSource>, first: u64, end: u64, size: u64) -> Self {
         Self { file, at: first, end, size }
     }
 }

@@ -105,7 +105,8 @@ fn checked(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
         Key::ContainerCredentialsFullUri,
         Key::SkipSignature,
     ];
-    let has_keys = by_environment.iter().any(|key| builder.get_config_value(key).is_some_and(is_set));
+    let has_keys =
+        by_environment.iter().any(|key| builder.get_config_value(key).is_some_and(|value| is_set(&value)));
     // What the machine is told of its role is not what a profile stands for.
     let by_profile = env::var_os("AWS_PROFILE").is_some_and(|name| !name.is_empty());
     match !has_keys && (by_profile || is_true("AWS_EC2_METADATA_DISABLED")) {
@@ -114,7 +115,7 @@ fn checked(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
     }
 }
 
-fn is_set(value: String) -> bool {
+fn is_set(value: &str) -> bool {
     !value.is_empty() && value != "false"
 }
 

@@ -4,16 +4,20 @@
 //! here: where parts are built and how they are published (`commit`).
 
 mod field;
+mod layout;
 mod sink;
+mod stored;
 mod table;
 
 use crate::attempt::{
-    Counters, NamedCounts, PartDone, Progress, TaskError, TaskFailure, TaskResult, TaskStats, refuse_record,
+    Counters, NamedCounts, PartDone, Progress, TaskError, TaskFailure, TaskResult, TaskStats,
+    counting_methods, refuse_record,
 };
 use crate::commit::{NAMED_OUTPUTS_MAX, is_output_name};
 use crate::folder::PlainName;
 use crate::input::Record;
 use crate::protocol::NamedPart;
+use layout::is_no_row;
 use serde::Serialize;
 use sink::Sink;
 use std::collections::BTreeMap;
@@ -23,13 +27,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use table::is_no_row;
 
 pub use crate::part_format::PartFormat;
 pub use field::Field;
+pub use layout::{ColumnKind, RowLayout};
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
-pub use table::{ColumnKind, RowLayout};
 
 /// Bytes gathered before they are written. Small enough that the checksum finds them in the cache.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -179,28 +182,7 @@ impl Output {
         self.named.get_mut(&name).ok_or_else(|| wrong("it was made just now"))
     }
 
-    /// Adds to the counter of this name. Where it is done for every record,
-    /// [`TaskContext::counter`](crate::api::TaskContext::counter) is quicker, which looks the name up once.
-    pub fn count(&mut self, name: &str, n: u64) {
-        self.counts.add(name, n);
-    }
-
-    /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
-    /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
-    ///
-    /// # Errors
-    /// What is no number, or is over 1e280 either way from 0.
-    pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.counts.sum(name, number)
-    }
-
-    /// Keeps the greatest number of this name that any task says, beside the counters.
-    ///
-    /// # Errors
-    /// As those of `sum`.
-    pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.counts.maximum(name, number)
-    }
+    counting_methods!();
 
     /// Whether the task is not wanted any more. Only code that runs long without reading or writing need ask.
     ///

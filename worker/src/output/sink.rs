@@ -3,10 +3,12 @@
 //! The compressed bytes depend on what is written alone, and not on the pieces in which it comes. Not here: reading
 //! compressed inputs, whose size nobody knows beforehand (`input`).
 
-use super::PartFormat;
-use super::table::{RowLayout, TableSink};
+use super::layout::RowLayout;
+use super::stored::Stored;
+use super::table::TableSink;
 use crate::input::{Compression, TableKind};
 use crate::objects::{ObjectBucket, ObjectError, ObjectReader, ObjectUrl, is_url};
+use crate::part_format::PartFormat;
 use bzip2::write::{BzDecoder, BzEncoder};
 use flate2::write::GzEncoder;
 use std::fs::File;
@@ -24,33 +26,6 @@ const READ_BYTES: usize = 256 << 10;
 
 /// Largest window of a zstd frame that is read back, as a power of two: what the `zstd` tool accepts by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-
-/// What goes to the file, counted.
-pub(super) struct Stored {
-    writer: Box<dyn Write + Send>,
-    bytes: u64,
-    crc32c: u32,
-}
-
-impl Stored {
-    /// Bytes and CRC-32C of what has gone to the file.
-    pub(super) fn sum(&self) -> (u64, u32) {
-        (self.bytes, self.crc32c)
-    }
-}
-
-impl Write for Stored {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.writer.write(bytes)?;
-        self.crc32c = crc32c::crc32c_append(self.crc32c, &bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-}
 
 /// The way of a part's bytes to its file.
 pub(super) enum Sink {
@@ -71,11 +46,10 @@ pub(super) enum Sink {
 impl Sink {
     /// `layout`: the columns of a table.
     pub(super) fn new(writer: Box<dyn Write + Send>, format: PartFormat, layout: &RowLayout) -> Self {
-        let stored = |writer| Stored { writer, bytes: 0, crc32c: 0 };
         let compression = match format {
             PartFormat::Bytes(compression) => compression,
             PartFormat::Table(kind) => {
-                return TableSink::new(kind, layout, stored(writer))
+                return TableSink::new(kind, layout, Stored::new(writer))
                     .map_or_else(|error| Sink::Broken(Some(error)), |table| Sink::Table(Box::new(table)));
             }
         };
@@ -83,14 +57,14 @@ impl Sink {
             Compression::None => Sink::Plain(writer),
             Compression::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
-                Sink::Gzip(Box::new(GzEncoder::new(stored(writer), level)))
+                Sink::Gzip(Box::new(GzEncoder::new(Stored::new(writer), level)))
             }
             Compression::Bzip2 => {
                 let level = bzip2::Compression::new(BZIP2_LEVEL);
-                Sink::Bzip2(Box::new(BzEncoder::new(stored(writer), level)))
+                Sink::Bzip2(Box::new(BzEncoder::new(Stored::new(writer), level)))
             }
             Compression::Zstd => {
-                let encoder = zstd::stream::write::Encoder::new(stored(writer), ZSTD_LEVEL);
+                let encoder = zstd::stream::write::Encoder::new(Stored::new(writer), ZSTD_LEVEL);
                 let checked = encoder.and_then(|mut encoder| {
                     encoder.include_checksum(true)?;
                     Ok(encoder)
@@ -212,7 +186,7 @@ impl StoredPart {
         let url = ObjectUrl::parse(url)?;
         let bucket = ObjectBucket::of(&url)?;
         let stamp = bucket.look(url.key())?;
-        Ok(Self { reader: bucket.reader(url.key(), stamp, stamp.size), at: 0, size: stamp.size })
+        Ok(Self { reader: ObjectReader::new(bucket, url.key(), stamp, stamp.size), at: 0, size: stamp.size })
     }
 }
 

@@ -4,5 +4,3 @@
 mod counting;
 mod decoders;
 mod dice;
-#[cfg(feature = "tables")]
-mod tables;

@@ -1,8 +1,9 @@
 //! Launching attempts, killing them, and passing on what the master answers to them.
 
 use super::{Agent, delete};
+use crate::agent::assignment::{Assignment, AttemptInput, Permit};
 use crate::agent::job::{JobCode, slot_progress};
-use crate::agent::slots::{Assignment, AttemptInput, LeaveSlot, Permit};
+use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;

@@ -1,8 +1,9 @@
 //! Gathering segments: sends the requests of the plan and reports what has arrived.
 
 use super::Agent;
-use crate::agent::{WorkerConfig, chain};
+use crate::agent::config::WorkerConfig;
 use crate::descriptors;
+use crate::error_text::chain;
 use crate::http::Endpoint;
 use crate::protocol::{FailureClass, FetchRate, FetchedOutput, WorkerFrame};
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};

@@ -12,13 +12,14 @@ mod start;
 mod suspend;
 mod watch;
 
+use super::assignment::{AttemptInput, Permit, SlotEvent, SlotSetting};
 use super::capture;
+use super::config::{JobSource, WorkerConfig, WorkerExit};
+use super::end_requests::EndRequests;
 use super::handed_over::HandoverStore;
 use super::job::RunningJob;
 use super::rejoin::{MasterDoor, MasterNews, MasterSide, Returned};
-use super::slots::{AttemptInput, Permit, SlotEvent, SlotSetting};
 use super::work::SlotWork;
-use super::{EndRequests, JobSource, WorkerConfig, WorkerExit};
 use crate::budget::KeptInFiles;
 use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
 use crate::recycle::Recycler;

@@ -2,7 +2,7 @@
 
 use super::attempts::Suspension;
 use super::{Agent, delete};
-use crate::agent::slots::{Done, EndedAttempt, SlotEvent};
+use crate::agent::assignment::{Done, EndedAttempt, SlotEvent};
 use crate::protocol::{AttemptReport, FailureClass, WorkerFrame};
 use crate::shuffle::store::Gone;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};

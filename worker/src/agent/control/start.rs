@@ -3,14 +3,15 @@
 use super::fetches::Fetching;
 use super::link::MasterLink;
 use super::{Agent, SlotThreads, TaskMemory, watch};
+use crate::agent::assignment::SlotSetting;
 use crate::agent::begun::Begun;
 use crate::agent::capture::Capture;
+use crate::agent::config::{JobSource, WorkerConfig, WorkerError};
 use crate::agent::handed_over::HandoverStore;
 use crate::agent::rejoin::MasterDoor;
 use crate::agent::runners::{Runners, RunnersSetting};
-use crate::agent::slots::SlotSetting;
+use crate::agent::slots;
 use crate::agent::work::SlotWork;
-use crate::agent::{JobSource, WorkerConfig, WorkerError, slots};
 use crate::budget::{Budget, KeptInFiles, Shares};
 use crate::fault;
 use crate::http::limits::STALL_TIME;

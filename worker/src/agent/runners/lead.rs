@@ -6,10 +6,11 @@ use super::message::{
 };
 use super::process::{Runner, end};
 use super::{LISTEN_TIME, failed};
+use crate::agent::assignment::{Assignment, AttemptInput, Done, SlotSetting};
+use crate::agent::failed::Failed;
+use crate::agent::failed::failed as task_failed;
 use crate::agent::publish::{finish_part, make_built};
-use crate::agent::slots::{
-    Assignment, AttemptInput, Done, ENGINE_PATIENCE, Failed, SlotSetting, failed as task_failed,
-};
+use crate::agent::slots::ENGINE_PATIENCE;
 use crate::clean::message as clean;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ShippedProgram};

@@ -14,8 +14,8 @@ mod process;
 mod programs;
 mod serve;
 
-use super::WorkerConfig;
-use super::slots::Failed;
+use super::config::{RunnerStarter, WorkerConfig};
+use super::failed::Failed;
 use crate::clean::message as clean;
 use crate::http::Pool;
 use crate::protocol::{FailureClass, ProgramSum, ShippedProgram};
@@ -26,7 +26,6 @@ use process::{Runner, RunnerFolders, end, not_started, run_when_free};
 use programs::{ProgramSource, Programs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -39,18 +38,6 @@ pub use serve::{RunnerError, say_broken, serve};
 
 /// How long a runner is listened to before its slot looks around.
 const LISTEN_TIME: Duration = Duration::from_millis(50);
-
-/// Starts processes of shipped programs.
-pub trait RunnerStarter: Send + Sync {
-    /// Starts the program of this file in the folder, with the socket as its standard input; it is to [`serve`] there.
-    ///
-    /// # Errors
-    /// A file that cannot be run.
-    fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<Child>;
-
-    /// The process that was started in the folder has been reaped: ends what it has left behind.
-    fn ended(&self, folder: &Path);
-}
 
 /// The runners of a worker. Cloning shares them.
 #[derive(Clone)]

@@ -2,8 +2,9 @@
 
 use super::link::{Heard, RunnerLink};
 use super::message::{RUNNER_PROTOCOL, RunnerOrder, RunnerTerms, RunnerWord};
-use super::{LISTEN_TIME, RunnerStarter, Runners, failed};
-use crate::agent::slots::Failed;
+use super::{LISTEN_TIME, Runners, failed};
+use crate::agent::config::RunnerStarter;
+use crate::agent::failed::Failed;
 use crate::folder::Folder;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ProgramSum};

@@ -3,7 +3,7 @@
 //! Invariant: a file under the name of a program's checksum has that checksum; only such a file is ever run.
 
 use super::failed;
-use crate::agent::slots::Failed;
+use crate::agent::failed::{Failed, failed as task_failed};
 use crate::error_text::chain;
 use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Pool, Token};
@@ -88,7 +88,7 @@ impl Programs {
                 Ok(path) => break path,
                 Err(TryLockError::Poisoned(path)) => break path.into_inner(),
                 Err(TryLockError::WouldBlock) => {
-                    progress.step().map_err(|failure| crate::agent::slots::failed(&failure))?;
+                    progress.step().map_err(|failure| task_failed(&failure))?;
                     std::thread::sleep(FETCHED_ELSEWHERE_PAUSE);
                 }
             }
@@ -185,7 +185,7 @@ impl Programs {
             let mut answer = asked.await.map_err(&not_had)?;
             let (mut summing, mut bytes) = (ProgramSumming::default(), 0);
             while let Some(chunk) = answer.body_mut().chunk().await.map_err(&not_had)? {
-                progress.step().map_err(|failure| crate::agent::slots::failed(&failure))?;
+                progress.step().map_err(|failure| task_failed(&failure))?;
                 bytes += chunk.len() as u64;
                 if program.bytes < bytes {
                     let words = format!(

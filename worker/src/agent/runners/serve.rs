@@ -8,10 +8,11 @@ use super::message::{
     BuiltPart, LentSegment, RUNNER_PROTOCOL, RunnerEnd, RunnerInput, RunnerOrder, RunnerProgress,
     RunnerResult, RunnerTask, RunnerTerms, RunnerWord,
 };
-use crate::agent::JobSource;
+use crate::agent::config::JobSource;
+use crate::agent::failed::{Failed, failed};
 use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of, slot_progress};
 use crate::agent::publish::open_named;
-use crate::agent::slots::{Failed, catch_panic, failed, thread_cpu_ns};
+use crate::agent::slots::{catch_panic, thread_cpu_ns};
 use crate::attempt::AttemptContext;
 use crate::budget::{Budget, KeptInFiles};
 use crate::clean::message as clean;

@@ -1,6 +1,6 @@
 //! Panics on the threads of slots: their message and place, and whether user code or the engine is to blame.
 
-use super::Failed;
+use crate::agent::failed::Failed;
 use crate::clean::message as clean;
 use crate::protocol::FailureClass;
 use std::cell::{Cell, RefCell};

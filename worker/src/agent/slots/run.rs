@@ -1,17 +1,17 @@
 //! One attempt on the thread of its slot, from its launch to its report.
 
 use super::panics::catch_panic;
-use super::{Assignment, AttemptInput, Done, EndedAttempt, Failed, SlotEvent, SlotSetting};
+use crate::agent::assignment::{Assignment, AttemptInput, Done, EndedAttempt, SlotEvent, SlotSetting};
 use crate::agent::capture::CaptureMark;
+use crate::agent::failed::{Failed, failed};
 use crate::agent::job::JobCode;
 use crate::agent::publish::{finish_part, open_output, remove_built};
 use crate::agent::{crash, handed_over, runners};
 use crate::attempt::AttemptContext;
 use crate::clean::message as clean;
-use crate::error_text::chain;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
-use crate::task::{Fault, Progress, ReduceEnd, TaskFailure, TaskStats};
-use crate::{disk, fault, task};
+use crate::task::{Progress, ReduceEnd, TaskFailure, TaskStats};
+use crate::{fault, task};
 use gristmill_scheduler::ids::TaskKind;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -139,29 +139,6 @@ fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure)
 pub(super) fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
     let _engine = progress.engine();
     work()
-}
-
-/// A failure as it is reported to the master.
-pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
-    let class = match failure.class() {
-        Fault::User => FailureClass::User,
-        Fault::Input => FailureClass::Input,
-        Fault::Transport => FailureClass::Unreachable,
-        Fault::Config => FailureClass::Config,
-        Fault::Credentials => FailureClass::Credentials,
-        Fault::Worker => FailureClass::Worker,
-        Fault::Output => FailureClass::Output,
-        Fault::Corrupt => FailureClass::Corrupt,
-        Fault::Cancelled => FailureClass::Cancelled,
-    };
-    let mut message = chain(failure);
-    if let TaskFailure::Spill { path, source } | TaskFailure::Output { path, source } = failure
-        && let Some(remark) = disk::remark(path, source)
-    {
-        message.push_str("; ");
-        message.push_str(remark);
-    }
-    Failed { class, message: clean(&message) }
 }
 
 pub(in crate::agent) fn thread_cpu_ns() -> u64 {

@@ -2,7 +2,6 @@
 
 use super::error::{HttpError, Phase};
 use crate::http::limits::ERROR_BODY_BYTES_MAX;
-use crate::http::pool::Home;
 use crate::http::rate::LeastRate;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -17,8 +16,17 @@ pub struct Answer {
     pub(super) peer: String,
     pub(super) stall: Duration,
     pub(super) rate: LeastRate,
-    /// Where the connection goes once the body has been read.
+    /// Takes the connection once the body has been read.
     pub(super) home: Option<Home>,
+}
+
+/// Puts a connection back where it came from.
+pub(in crate::http) struct Home(pub(in crate::http) Box<dyn FnOnce() + Send + Sync>);
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Home")
+    }
 }
 
 impl Answer {
@@ -32,7 +40,7 @@ impl Answer {
         if hyper::body::Body::is_end_stream(&self.body)
             && let Some(home) = self.home.take()
         {
-            home.put_back();
+            (home.0)();
         }
     }
 
@@ -53,7 +61,7 @@ impl Answer {
                 None => {
                     // A body of unknown length is at its end only now.
                     if let Some(home) = self.home.take() {
-                        home.put_back();
+                        (home.0)();
                     }
                     return Ok(None);
                 }

@@ -1,10 +1,11 @@
 //! One request and the head of its answer: the greeting before it, what every request carries, and the wait.
 
+use super::Connection;
 use super::answer::expect_success;
 use super::error::{HttpError, Phase};
 use super::tracked::{Tracked, UploadProgress};
-use super::{Connection, Plaintext};
 use crate::http::body::{Body, empty};
+use crate::http::endpoint::Plaintext;
 use crate::http::lived::step;
 use crate::http::proof::{Asked, HELLO, HELLO_PATH, Proven};
 use crate::http::token::Key;

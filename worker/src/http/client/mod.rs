@@ -10,7 +10,7 @@ mod exchange;
 mod tracked;
 
 use super::body::{Body, empty};
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Plaintext};
 use super::limits::{CONNECT_TIME, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME};
 use super::lived::lived;
 use super::proof::{ClientSessions, Reached};
@@ -33,7 +33,7 @@ use tokio_rustls::TlsConnector;
 use tracing::debug;
 
 pub use answer::Answer;
-pub(super) use answer::expect_success;
+pub(super) use answer::{Home, expect_success};
 pub(super) use error::ends_early;
 pub use error::{HttpError, Phase};
 pub(super) use exchange::new_request;
@@ -57,16 +57,6 @@ impl Default for Timeouts {
     fn default() -> Self {
         Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME, steady: true }
     }
-}
-
-/// To whom a client speaks without TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Plaintext {
-    /// To this machine alone, with nothing in between.
-    #[default]
-    OnLoopback,
-    /// To any, because a person has typed `--insecure-plaintext`.
-    Everywhere,
 }
 
 /// One HTTP/1.1 connection; requests go one after the other.

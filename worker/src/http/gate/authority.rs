@@ -1,8 +1,9 @@
 //! Host and port as a request names them, and whether it comes from a page of somebody else.
 
-use super::SEC_FETCH_SITE;
 use hyper::HeaderMap;
-use hyper::header::ORIGIN;
+use hyper::header::{HeaderName, ORIGIN};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A host and port as in the Host header, in one spelling: lower case, no brackets, no final dot.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,13 +18,11 @@ use super::proof::{HELLO_PATH, PROVE_PATH, ServerSessions};
 use super::secret::Secret;
 use authority::{Authority, is_from_foreign_page};
 use guesses::Guesses;
-use hyper::header::{AUTHORIZATION, HOST, HeaderName};
+use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
-
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What a path and method need.
 #[derive(Clone, Debug)]

@@ -1,6 +1,5 @@
 //! One connection of a server: TLS, the proof of the secret, and its requests.
 
-use super::{PeerAddress, ShownKey};
 use crate::http::body::{Body, empty, json, read_limited};
 use crate::http::census::Admission;
 use crate::http::gate::{Arrival, Gate, GateVerdict};
@@ -24,6 +23,15 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
+
+/// Who sent a request; found among the request's extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub SocketAddr);
+
+/// The name of the key that the sender of a request has shown, empty if it has none; found among the request's
+/// extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownKey(pub String);
 
 pub(super) struct HttpServer<H> {
     pub(super) limits: ServerLimits,

@@ -16,6 +16,7 @@ use super::census::Census;
 use super::gate::{Gate, RouteAuth};
 use super::limits::{ACCEPT_PAUSE, ServerLimits, WARNING_INTERVAL};
 use connection::HttpServer;
+pub use connection::{PeerAddress, ShownKey};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use std::io;
@@ -46,15 +47,6 @@ impl ServerConfig {
         ServerConfig { transport, host_names: Vec::new(), limits: ServerLimits::default() }
     }
 }
-
-/// Who sent a request; found among the request's extensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerAddress(pub SocketAddr);
-
-/// The name of the key that the sender of a request has shown, empty if it has none; found among the request's
-/// extensions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownKey(pub String);
 
 /// Serves until `shutdown` resolves, then lets answers under way finish for a limited time.
 ///

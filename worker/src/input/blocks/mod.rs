@@ -7,10 +7,14 @@
 mod piece;
 mod sound;
 
+use super::bad_records::BadRecords;
 use super::content::recognized;
-use super::local::MappedFile;
-use super::record::{Block, Source};
-use super::{BadRecords, Blocks, FileAccess, InputError, InputLimits, OpenFile, Split};
+use super::error::InputError;
+use super::limits::InputLimits;
+use super::mapped::MappedFile;
+use super::record::{Block, Blocks, Source};
+use super::source::FileAccess;
+use super::split::Split;
 use piece::{Found, PieceBlocks};
 use std::sync::Arc;
 
@@ -88,10 +92,7 @@ impl SplitBlocks<'_> {
         let Some(piece) = self.split.pieces.get(self.pieces_begun) else { return Ok(None) };
         self.pieces_begun += 1;
         let file = self.access.open(piece)?;
-        match &file {
-            OpenFile::Local(_) | OpenFile::Read(_) => self.local_bytes += piece.length,
-            OpenFile::Remote(_) => self.remote_bytes += piece.length,
-        }
+        *(if file.is_remote() { &mut self.remote_bytes } else { &mut self.local_bytes }) += piece.length;
         self.source.path = piece.name.to_text();
         let was_cut = piece.length < piece.stamp.size && !piece.is_decoded();
         let (piece, file) = recognized(piece, self.split.format, file)?;
@@ -100,10 +101,7 @@ impl SplitBlocks<'_> {
             let suffix = table.unwrap_or(piece.compression.suffix());
             return Err(InputError::CutBeforeKnown { path: piece.name.clone(), suffix });
         }
-        self.mapping = match &file {
-            OpenFile::Local(file) if !piece.is_decoded() => file.mapping().cloned(),
-            _ => None,
-        };
+        self.mapping = file.mapping().filter(|_| !piece.is_decoded()).cloned();
         let mut piece = PieceBlocks::open(&piece, self.split.format, file, &self.limits)?;
         piece.bad = self.bad.clone();
         Ok(Some(piece))

@@ -1,13 +1,18 @@
 //! The blocks of one piece of a split.
 
+use crate::input::bad_records::BadRecords;
 use crate::input::border::{QUOTE, first_record, unclosed_quote, whole_records};
 use crate::input::compressed::Decoded;
 use crate::input::content::{HEAD_BYTES, refuse_unpacked};
+use crate::input::error::InputError;
+use crate::input::format::RecordFormat;
+use crate::input::limits::InputLimits;
 use crate::input::path::FilePath;
-use crate::input::record::RecordFormat;
-use crate::input::tables::{is_by_rows, table_rows};
+use crate::input::source::ByteSource;
+use crate::input::split::{Compression, Piece};
+use crate::input::table::is_by_rows;
+use crate::input::tables::table_rows;
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
-use crate::input::{BadRecords, Compression, InputError, InputLimits, OpenFile, Piece};
 use memchr::memchr;
 
 /// The mark by which some editors begin a file in UTF-8; no part of its text.
@@ -51,22 +56,22 @@ impl PieceBlocks {
     pub(super) fn open(
         piece: &Piece,
         format: RecordFormat,
-        file: OpenFile,
+        file: Box<dyn ByteSource>,
         limits: &InputLimits,
     ) -> Result<Self, InputError> {
         let seek = format == RecordFormat::Lines && 0 < piece.offset && !piece.is_decoded();
         let first = piece.offset - u64::from(seek);
-        let in_place = !piece.is_decoded() && matches!(file, OpenFile::Local(_));
+        let in_place = !piece.is_decoded() && file.bytes().is_some();
         let decoded = |decoded| (Box::new(Buffered::new(decoded, 0)) as Box<dyn Window>, 0);
         let (window, at): (Box<dyn Window>, u64) = match (piece.compression, file) {
             (Compression::None, file) if let Some(table) = &piece.table => {
-                table_rows(piece, table, format, file, limits)?
+                table_rows(piece, table, format, file)?
             }
             (Compression::Gzip, file) => decoded(Decoded::gzip(piece, file, limits)),
             (Compression::Bzip2, file) => decoded(Decoded::bzip2(piece, file, limits)),
             (Compression::Zstd, file) => decoded(Decoded::zstd(piece, file, limits)?),
-            (Compression::None, OpenFile::Local(file)) => (Box::new(Direct(file)), first),
-            (Compression::None, OpenFile::Read(file) | OpenFile::Remote(file)) => {
+            (Compression::None, file) if in_place => (Box::new(Direct(file)), first),
+            (Compression::None, file) => {
                 let ranges = ByteRanges::new(file, first, piece.end(), piece.stamp.size);
                 (Box::new(Buffered::new(ranges, first)), first)
             }

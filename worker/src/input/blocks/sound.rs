@@ -6,9 +6,12 @@
 
 use super::piece::{Found, PieceBlocks, REST_BYTES, clamp};
 use crate::input::border::{StrictRow, first_record, sound_records, strict_row};
-use crate::input::record::RecordFormat;
-use crate::input::{FileAccess, Piece};
-use crate::input::{InputError, InputLimits, LocalFiles};
+use crate::input::error::InputError;
+use crate::input::format::RecordFormat;
+use crate::input::limits::InputLimits;
+use crate::input::local::LocalFiles;
+use crate::input::source::FileAccess;
+use crate::input::split::Piece;
 use memchr::memchr;
 
 /// What the first record of some bytes is.

@@ -1,7 +1,7 @@
 //! Where files of lines are cut so that each split has so many of them: read once where the job is submitted.
 
-use crate::input::InputError;
-use crate::input::open_regular;
+use crate::input::error::InputError;
+use crate::input::private::open_regular;
 use crate::input::split::Piece;
 use gristmill_scheduler::units::MAPS_MAX;
 use std::io::Read;

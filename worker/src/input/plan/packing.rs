@@ -2,11 +2,13 @@
 
 use super::line_cuts::line_cuts;
 use super::rows::{row_cuts, sound_row_cuts};
-use super::{EXPANSION_TYPICAL, SplitRules};
-use crate::input::record::RecordFormat;
+use super::rules::{EXPANSION_TYPICAL, SplitRules};
+use crate::input::content::recognized_whole;
+use crate::input::error::InputError;
+use crate::input::format::RecordFormat;
+use crate::input::local::LocalFiles;
 use crate::input::split::{Compression, Piece, Place, Split};
-use crate::input::tables::TableKind;
-use crate::input::{InputError, LocalFiles, recognized_whole};
+use crate::input::table::TableKind;
 use gristmill_scheduler::units::MAPS_MAX;
 
 /// Cuts and packs the files of one input.

@@ -2,11 +2,12 @@
 
 use crate::input::blocks::{BYTE_ORDER_MARK, sound_cuts};
 use crate::input::border::{QUOTE, RowCuts};
-use crate::input::open_regular;
+use crate::input::error::InputError;
+use crate::input::format::RecordFormat;
+use crate::input::limits::InputLimits;
 use crate::input::path::FilePath;
-use crate::input::record::RecordFormat;
+use crate::input::private::open_regular;
 use crate::input::split::{FileStamp, Piece};
-use crate::input::{InputError, InputLimits};
 use memchr::memchr;
 use std::fs::File;
 use std::io::Read;

@@ -11,7 +11,6 @@ use arrow_array::{
 use arrow_buffer::ArrowNativeType;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
-use std::fmt;
 use std::sync::Arc;
 
 /// How all but text and bytes are written: numbers in full, dates and times as in ISO 8601, lists and structures in brackets.
@@ -59,37 +58,6 @@ fn in_utc(kind: &DataType) -> Option<DataType> {
     })
 }
 
-/// Room for the text of a value that has to be written first.
-pub(super) struct Scratch {
-    text: String,
-    /// Bytes that a text may have.
-    max: usize,
-    /// Whether the last text would have had more.
-    is_full: bool,
-}
-
-impl Scratch {
-    pub fn new(max: u64) -> Self {
-        Self { text: String::new(), max: usize::try_from(max).unwrap_or(usize::MAX), is_full: false }
-    }
-
-    /// Whether the last text was too long.
-    pub fn is_full(&self) -> bool {
-        self.is_full
-    }
-}
-
-impl fmt::Write for Scratch {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.is_full = self.max - self.text.len() < text.len();
-        if self.is_full {
-            return Err(fmt::Error);
-        }
-        self.text.push_str(text);
-        Ok(())
-    }
-}
-
 /// Where the value of a row lies among those that lie once for many rows.
 type PlaceOf<'a> = Box<dyn Fn(usize) -> usize + 'a>;
 
@@ -114,13 +82,12 @@ fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, PlaceOf<'a>)> {
 const UUID_BYTES: i32 = 16;
 
 /// Writes the bytes of a UUID as hexadecimal digits, with the dashes that make one of them.
-fn write_uuid(out: &mut Scratch, bytes: &[u8]) -> fmt::Result {
-    use fmt::Write as _;
+fn write_uuid(out: &mut String, bytes: &[u8]) {
+    use std::fmt::Write as _;
     for (place, byte) in bytes.iter().enumerate() {
         let dash = if matches!(place, 4 | 6 | 8 | 10) { "-" } else { "" };
-        write!(out, "{dash}{byte:02x}")?;
+        let _ = write!(out, "{dash}{byte:02x}");
     }
-    Ok(())
 }
 
 /// A column of a batch.
@@ -160,11 +127,11 @@ impl<'a> Cells<'a> {
     /// Hands the text of a row to `take`; `scratch` is room for what has to be written first. A null is empty.
     ///
     /// # Errors
-    /// A value that has no text, such as a day that no calendar here reaches, or more of it than there is room for.
+    /// A value that has no text, such as a day that no calendar here reaches.
     pub fn with<T>(
         &self,
         row: usize,
-        scratch: &mut Scratch,
+        scratch: &mut String,
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, ArrowError> {
         fn valid<'b>(array: &dyn Array, row: usize, value: impl FnOnce() -> &'b [u8]) -> &'b [u8] {
@@ -181,20 +148,19 @@ impl<'a> Cells<'a> {
             Self::Shared(array, _, _) if array.is_null(row) => &[],
             Self::Shared(_, place, values) => return values.with(place(row), scratch, take),
             Self::Uuid(array) => {
-                scratch.text.clear();
+                scratch.clear();
                 if array.is_valid(row) {
-                    write_uuid(scratch, array.value(row))
-                        .map_err(|error| ArrowError::from_external_error(Box::new(error)))?;
+                    write_uuid(scratch, array.value(row));
                 }
-                scratch.text.as_bytes()
+                scratch.as_bytes()
             }
             Self::Other(array, formatter) => {
-                scratch.text.clear();
+                scratch.clear();
                 if !array.is_null(row) {
                     // Not by `Display`, which does not say why there is no text.
                     formatter.value(row).write(scratch)?;
                 }
-                scratch.text.as_bytes()
+                scratch.as_bytes()
             }
         };
         Ok(take(text))

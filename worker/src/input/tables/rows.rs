@@ -1,24 +1,27 @@
 //! The rows of a table as bytes that come one after another.
 //!
-//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a time.
+//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a
+//! time. The crates that decode believe the lengths in a file: one that claims too much costs the process that reads it,
+//! which [`crate::memory_watch`] ends, and the attempt is charged for it.
 
-use super::arrow::ArrowFile;
-use super::batches::{Batches, DecodeError, Decoded, UnreadCodec};
-use super::bytes::TableBytes;
-use super::cell::{Cells, Scratch, as_written};
-use super::expansion::Expansion;
-use super::guard::guarded;
+use super::batches::{Batches, DecodeError};
+use super::bytes::{TableBytes, TableReader};
+use super::cell::{Cells, as_written};
 use super::parquet::ParquetFile;
-use super::{Table, TableKind};
+use crate::input::error::InputError;
+use crate::input::format::RecordFormat;
 use crate::input::path::FilePath;
-use crate::input::record::RecordFormat;
+use crate::input::source::ByteSource;
+use crate::input::split::Piece;
+use crate::input::table::{Table, TableKind};
 use crate::input::window::Fill;
-use crate::input::{InputError, InputLimits, OpenFile, Piece};
 use crate::text::write_csv_field;
 use arrow_array::ArrayRef;
+use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, Schema};
 use memchr::memchr2;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
 /// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
@@ -32,8 +35,6 @@ struct Batch {
     /// In the order in which they are written.
     columns: Vec<ArrayRef>,
     rows: usize,
-    /// Rows of the file before it.
-    first: u64,
     /// Its first row that is not written.
     from: usize,
 }
@@ -44,18 +45,11 @@ pub(in crate::input) struct TableRows {
     kind: TableKind,
     bytes: TableBytes,
     batches: Batches,
-    expansion: Expansion,
-    /// Bytes of the file that its rows are made of.
-    packed: u64,
-    /// Bytes of text that were made of them.
-    written: u64,
-    /// Bytes that the text of a row may have.
-    row_max: u64,
-    /// Rows could be longer if there were room for them.
-    for_want_of_room: bool,
     layout: RowText,
     /// Where the text of its first row is said to begin in the file.
     first: u64,
+    /// Rows of the file before the batch.
+    rows_before: u64,
     /// Where each column that is read lies in a batch, in the order in which it is written.
     order: Vec<usize>,
     /// Whether the values of each are UUIDs.
@@ -76,17 +70,15 @@ impl TableRows {
         piece: &Piece,
         table: &Table,
         format: RecordFormat,
-        file: OpenFile,
-        limits: &InputLimits,
+        file: Box<dyn ByteSource>,
     ) -> Result<Self, InputError> {
-        let expansion = Expansion::new(piece.name.clone(), limits);
         let bytes = TableBytes::new(file, piece.stamp.size);
         let failed = |source| failed(&piece.name, table.kind, &bytes, source);
         let opened = guarded(|| match table.kind {
-            TableKind::Parquet => parquet_rows(piece, table, bytes.clone(), expansion.clone()),
-            TableKind::Arrow => arrow_rows(piece, table, bytes.clone(), expansion.clone()),
+            TableKind::Parquet => parquet_rows(piece, table, bytes.clone()),
+            TableKind::Arrow => arrow_rows(piece, table, bytes.clone()),
         });
-        let Opened { names, order, uuids, first, packed, batches } = opened.map_err(failed)??;
+        let Opened { names, order, uuids, rows_before, batches } = opened.map_err(failed)?;
         let header = matches!(format, RecordFormat::Csv { .. }) && piece.offset == 0;
         let layout = match format {
             RecordFormat::Csv { delimiter, .. } => RowText::Csv { delimiter },
@@ -94,25 +86,21 @@ impl TableRows {
             _ => RowText::Tabs,
         };
         let (name, kind) = (piece.name.clone(), table.kind);
-        let row_max = limits.record_max.min(limits.buffered_record_max);
-        let (written, for_want_of_room) = (0, row_max < limits.record_max);
+        let first = rows_before.saturating_mul(ROW_SPAN);
+        let batch = None;
         Ok(Self {
             name,
             kind,
             bytes,
             batches,
-            expansion,
-            packed,
-            written,
-            row_max,
-            for_want_of_room,
             layout,
             first,
+            rows_before,
             order,
             uuids,
             names,
             header,
-            batch: None,
+            batch,
         })
     }
 
@@ -121,14 +109,18 @@ impl TableRows {
         self.first
     }
 
-    fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
-        let Some(Decoded { batch, first }) = self.batches.next().transpose()? else { return Ok(None) };
-        let columns: Result<_, ArrowError> =
-            self.order.iter().map(|&column| as_written(batch.column(column))).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), first, from: 0 }))
+    fn failed(&self, source: DecodeError) -> InputError {
+        failed(&self.name, self.kind, &self.bytes, source)
     }
 
-    /// Writes rows of a batch until there is enough; answers the first that is not written.
+    fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
+        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        let columns: Result<_, ArrowError> =
+            self.order.iter().map(|&column| as_written(batch.column(column))).collect();
+        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
+    }
+
+    /// Writes rows of a batch until there is enough; returns the first that is not written.
     fn write(&self, batch: &Batch, out: &mut Vec<u8>, enough: usize) -> Result<usize, DecodeError> {
         let cells: Result<Vec<Cells<'_>>, ArrowError> = batch
             .columns
@@ -137,24 +129,14 @@ impl TableRows {
             .map(|(column, is_uuid)| Cells::new(column.as_ref(), *is_uuid))
             .collect();
         let cells = cells?;
-        let mut scratch = Scratch::new(self.row_max);
-        let (mut row, before) = (batch.from, out.len());
+        let (mut row, mut scratch) = (batch.from, String::new());
         while row < batch.rows && out.len() < enough {
-            let begins = out.len();
             for (place, column) in cells.iter().enumerate() {
                 let put = |text: &[u8]| self.layout.field(place, cells.len(), text, out);
-                let done = column.with(row, &mut scratch, put);
-                // A list can have one large value many times: no more is written than a record may have. A text of several
-                // lines is several records, and is there already.
-                let row_bytes = (out.len() - begins) as u64;
-                let is_row = !matches!(self.layout, RowText::Text);
-                if scratch.is_full() || is_row && self.row_max.saturating_mul(2) < row_bytes {
-                    return Err(self.too_long((begins - before) as u64).into());
-                }
-                done.map_err(|source| InputError::NoText {
+                column.with(row, &mut scratch, put).map_err(|source| InputError::NoText {
                     path: self.name.clone(),
                     column: self.names[place].clone(),
-                    row: batch.first.saturating_add(row as u64).saturating_add(1),
+                    row: self.rows_before.saturating_add(row as u64).saturating_add(1),
                     source: source.into(),
                 })?;
             }
@@ -163,48 +145,33 @@ impl TableRows {
         }
         Ok(row)
     }
-
-    /// A row so far behind what was written that is longer than a record may be.
-    fn too_long(&self, behind: u64) -> InputError {
-        let offset = self.first.saturating_add(self.written).saturating_add(behind);
-        let (path, limit) = (self.name.clone(), self.row_max);
-        match self.for_want_of_room {
-            true => InputError::NoRoom { path, offset, limit },
-            false => InputError::RecordTooLong { path, offset, limit, quote: None },
-        }
-    }
 }
 
 impl Fill for TableRows {
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError> {
         if std::mem::take(&mut self.header) {
-            let before = buffer.len();
             for (place, name) in self.names.iter().enumerate() {
                 self.layout.field(place, self.names.len(), name.as_bytes(), buffer);
             }
             buffer.push(b'\n');
-            self.written = (buffer.len() - before) as u64;
             return Ok(true);
         }
         let enough = buffer.len().saturating_add(wanted);
         while buffer.len() < enough {
             let Some(mut batch) = self.batch.take() else {
-                match guarded(|| self.next_batch()) {
-                    Ok(Some(batch)) => self.batch = Some(batch),
-                    Ok(None) => return Ok(false),
-                    Err(source) => return Err(failed(&self.name, self.kind, &self.bytes, source)),
+                self.batch = guarded(|| self.next_batch()).map_err(|source| self.failed(source))?;
+                if self.batch.is_none() {
+                    return Ok(false);
                 }
                 continue;
             };
-            let before = buffer.len();
-            let until = guarded(|| self.write(&batch, buffer, enough));
-            self.written += (buffer.len() - before) as u64;
-            let until = until.and_then(|until| {
-                self.expansion.expect(self.packed, self.written)?;
-                Ok(until)
-            });
-            batch.from = until.map_err(|source| failed(&self.name, self.kind, &self.bytes, source))?;
-            self.batch = Some(batch).filter(|batch| batch.from < batch.rows);
+            batch.from =
+                guarded(|| self.write(&batch, buffer, enough)).map_err(|source| self.failed(source))?;
+            if batch.from < batch.rows {
+                self.batch = Some(batch);
+            } else {
+                self.rows_before = self.rows_before.saturating_add(batch.rows as u64);
+            }
         }
         Ok(true)
     }
@@ -212,6 +179,11 @@ impl Fill for TableRows {
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.bytes.verify_unchanged()
     }
+}
+
+/// Runs code of the crates that decode. They panic at some damaged files, which is an error of the file.
+fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder panicked".into()))
 }
 
 /// How fields are written.
@@ -269,50 +241,28 @@ struct Opened {
     order: Vec<usize>,
     /// Whether their values are UUIDs.
     uuids: Vec<bool>,
-    first: u64,
-    /// Bytes of the file that the rows of the piece are made of.
-    packed: u64,
+    /// Rows of the file before those of the piece.
+    rows_before: u64,
     batches: Batches,
 }
 
-fn parquet_rows(
-    piece: &Piece,
-    table: &Table,
-    bytes: TableBytes,
-    expansion: Expansion,
-) -> Result<Result<Opened, InputError>, DecodeError> {
-    let file = ParquetFile::open(bytes, expansion)?;
-    let schema = file.schema().clone();
-    let wanted = match columns(piece, table, &schema) {
-        Ok(wanted) => wanted,
-        Err(missing) => return Ok(Err(missing)),
-    };
-    let read = in_file_order(&wanted);
-    let (names, order) = placed(&schema.project(&read)?, &wanted);
+fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+    let file = ParquetFile::open(bytes)?;
+    let wanted = columns(piece, table, file.schema())?;
+    let (names, order) = placed(file.schema(), &wanted);
     let uuids = wanted.iter().map(|column| file.is_uuid(*column)).collect();
-    let groups = file.groups(piece);
-    let (first, packed) = (groups.first().saturating_mul(ROW_SPAN), groups.packed);
-    Ok(Ok(Opened { names, order, uuids, first, packed, batches: file.batches(groups, &read) }))
+    let (batches, rows_before) = file.batches(piece, &in_file_order(&wanted))?;
+    Ok(Opened { names, order, uuids, rows_before, batches })
 }
 
-fn arrow_rows(
-    piece: &Piece,
-    table: &Table,
-    bytes: TableBytes,
-    expansion: Expansion,
-) -> Result<Result<Opened, InputError>, DecodeError> {
-    let packed = bytes.size();
-    let file = ArrowFile::open(bytes, expansion)?;
-    let schema = file.schema().clone();
-    let wanted = match columns(piece, table, &schema) {
-        Ok(wanted) => wanted,
-        Err(missing) => return Ok(Err(missing)),
-    };
-    let read = in_file_order(&wanted);
-    let (names, order) = placed(&schema.project(&read)?, &wanted);
+fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+    let schema = FileReader::try_new(TableReader::new(bytes.clone()), None)?.schema();
+    let wanted = columns(piece, table, &schema)?;
+    let (names, order) = placed(&schema, &wanted);
     let is_uuid = |column: &usize| schema.field(*column).extension_type_name() == Some(ARROW_UUID);
     let uuids = wanted.iter().map(is_uuid).collect();
-    Ok(Ok(Opened { names, order, uuids, first: 0, packed, batches: file.batches(read)? }))
+    let batches = Box::new(FileReader::try_new(TableReader::new(bytes), Some(in_file_order(&wanted)))?);
+    Ok(Opened { names, order, uuids, rows_before: 0, batches })
 }
 
 /// The columns that are read by their places in the file.
@@ -357,20 +307,16 @@ fn in_file_order(wanted: &[usize]) -> Vec<usize> {
 }
 
 /// The names of the columns that are read, and their places among those that are read, which are in the file's order.
-fn placed(read: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
+fn placed(schema: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
     let in_order = in_file_order(wanted);
-    let order: Vec<usize> =
-        wanted.iter().map(|column| in_order.partition_point(|other| other < column)).collect();
-    let names = order.iter().map(|&place| read.field(place).name().clone()).collect();
-    (names, order)
+    let place = |column: &usize| in_order.partition_point(|other| other < column);
+    let name = |column: &usize| schema.field(*column).name().clone();
+    (wanted.iter().map(name).collect(), wanted.iter().map(place).collect())
 }
 
 fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
     bytes.take_failure().unwrap_or_else(|| match source.downcast::<InputError>() {
         Ok(ours) => *ours,
-        Err(source) => match source.downcast::<UnreadCodec>() {
-            Ok(unread) => InputError::TableCodec { path: name.clone(), kind, codec: unread.0 },
-            Err(source) => InputError::Table { path: name.clone(), kind, source },
-        },
+        Err(source) => InputError::Table { path: name.clone(), kind, source },
     })
 }

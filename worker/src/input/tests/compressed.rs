@@ -210,11 +210,11 @@ fn bomb_is_given_up_at_the_allowed_ratio() {
 fn transport_error_passes_through_the_decoders() {
     struct Broken;
     impl FileAccess for Broken {
-        fn open(&self, _: &Piece) -> Result<OpenFile, InputError> {
-            Ok(OpenFile::Remote(Box::new(Broken)))
+        fn open(&self, _: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
+            Ok(Box::new(Broken))
         }
     }
-    impl RangeRead for Broken {
+    impl ByteSource for Broken {
         fn read_at(&mut self, offset: u64, _: &mut [u8]) -> Result<(), InputError> {
             Err(InputError::Remote { path: FilePath::from("/a"), offset, source: "gone".into() })
         }

@@ -308,12 +308,12 @@ fn link_to_a_folder_beside_it_is_followed() {
 fn folders_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it() {
     let files = Files::new();
     let deep = |count: usize| files.path("in").join("d/".repeat(count - 1));
-    std::fs::create_dir_all(deep(glob::DEPTH_MAX)).unwrap();
-    std::fs::write(deep(glob::DEPTH_MAX).join("x"), "x").unwrap();
+    std::fs::create_dir_all(deep(wildcards::DEPTH_MAX)).unwrap();
+    std::fs::write(deep(wildcards::DEPTH_MAX).join("x"), "x").unwrap();
     assert_eq!(list_below(&files.text("in")).unwrap().len(), 1);
-    std::fs::create_dir(deep(glob::DEPTH_MAX + 1)).unwrap();
+    std::fs::create_dir(deep(wildcards::DEPTH_MAX + 1)).unwrap();
     let error = list_below(&files.text("in")).unwrap_err();
-    assert!(matches!(error, InputError::TooDeep { limit: glob::DEPTH_MAX, .. }), "{error}");
+    assert!(matches!(error, InputError::TooDeep { limit: wildcards::DEPTH_MAX, .. }), "{error}");
 }
 
 #[test]
@@ -330,5 +330,5 @@ fn links_that_make_many_names_of_few_end_at_a_limit() {
     }
     let path = FilePath::from(&*files.text("in"));
     let error = list::list_within(&path, list::Subdirectories::Read, 1000).unwrap_err();
-    assert!(matches!(error, InputError::TooManyNames { limit: 1000, .. }), "{error}");
+    assert!(matches!(error, InputError::TooManyFiles { limit: 1000, .. }), "{error}");
 }

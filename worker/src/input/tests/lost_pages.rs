@@ -9,7 +9,7 @@ use std::sync::Arc;
 struct With(MappedFiles);
 
 impl FileAccess for With {
-    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+    fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
         open(piece, &self.0)
     }
 }
@@ -25,7 +25,7 @@ fn cut(files: &Files, length: u64) {
 }
 
 fn mapping(access: &With, piece: &Piece) -> Arc<crate::input::MappedFile> {
-    let OpenFile::Local(file) = access.open(piece).unwrap() else { panic!("it was not mapped") };
+    let file = access.open(piece).unwrap();
     file.mapping().unwrap().clone()
 }
 

@@ -65,14 +65,14 @@ fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {
 struct AsRemote;
 
 impl FileAccess for AsRemote {
-    fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
-        Ok(OpenFile::Remote(Box::new(Ranges(std::fs::read(piece.path.to_path()).unwrap()))))
+    fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
+        Ok(Box::new(Ranges(std::fs::read(piece.path.to_path()).unwrap())))
     }
 }
 
 struct Ranges(Vec<u8>);
 
-impl RangeRead for Ranges {
+impl ByteSource for Ranges {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
         buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
         Ok(())

@@ -108,7 +108,7 @@ fn side_input_refuses_a_wrong_index_or_type() {
 fn side_input_that_cannot_be_fetched_is_charged_to_nobody() {
     struct Gone;
     impl FileAccess for Gone {
-        fn open(&self, piece: &Piece) -> Result<OpenFile, InputError> {
+        fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
             Err(InputError::Remote { path: piece.name.clone(), offset: 0, source: "gone".into() })
         }
     }

@@ -352,12 +352,12 @@ fn record_at_the_limit_is_read_and_one_byte_more_is_refused() {
 fn endless_record_is_refused_without_reading_it_all() {
     struct Endless;
     impl FileAccess for Endless {
-        fn open(&self, _: &Piece) -> Result<OpenFile, InputError> {
-            Ok(OpenFile::Remote(Box::new(Zeros)))
+        fn open(&self, _: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
+            Ok(Box::new(Zeros))
         }
     }
     struct Zeros;
-    impl RangeRead for Zeros {
+    impl ByteSource for Zeros {
         fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
             assert!(offset < 16 << 20, "read up to byte {offset}");
             buffer.fill(0);

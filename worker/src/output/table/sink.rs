@@ -1,8 +1,8 @@
 //! Gathers lines into batches of rows and writes them by the crates of Apache Arrow.
 
-use super::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
 use crate::input::TableKind;
-use crate::output::sink::Stored;
+use crate::output::layout::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
+use crate::output::stored::Stored;
 use crate::text::csv_fields;
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};

@@ -3,7 +3,7 @@
 use super::error::FetchError;
 use super::reader::{AnswerReadError, AnswerReader};
 use super::{FetchContext, FetchOutcome, Fetcher};
-use crate::input::{FilePlace, MappedFile};
+use crate::input::{FilePlace, MappedFile, open_mapped};
 use crate::segment;
 use crate::segment::{
     InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillFile, SpillWriter,
@@ -233,7 +233,7 @@ async fn verify(held: &HeldSegment, id: SegmentId) -> Result<(), FetchProblem> {
 
 /// Maps a file that the other worker has mapped; `None` where this one cannot. Then all bytes are asked for.
 pub(super) async fn open(place: FilePlace) -> Option<Arc<MappedFile>> {
-    tokio::task::spawn_blocking(move || MappedFile::open(place)).await.ok()?.ok()?
+    tokio::task::spawn_blocking(move || open_mapped(place)).await.ok()?.ok()?
 }
 
 /// Why a segment was not verified.

@@ -151,7 +151,7 @@ fn received(
     pieces: usize,
 ) -> Result<InFileSegment, SegmentError> {
     let (place, start) = segment.place();
-    let file = crate::input::MappedFile::open(place).unwrap().unwrap();
+    let file = crate::input::open_mapped(place).unwrap().unwrap();
     let mut receiving = ReceivedOrder::receive(ReceivedOrder::pairs(bytes.len() as u64).unwrap());
     bytes.chunks(pieces).for_each(|piece| receiving.take(piece));
     InFileSegment::received(receiving.finish(), id, file, start, Budget::new(1).try_reserve(0).unwrap())
@@ -180,5 +180,5 @@ fn a_file_that_has_changed_is_not_mapped_for_an_order() {
     let setup = setup(1 << 30, PARTITIONS);
     let (segment, ..) = sent(&setup);
     std::fs::write(&setup.path, "other lines\n".repeat(60_000)).unwrap();
-    assert!(crate::input::MappedFile::open(segment.place().0).is_err());
+    assert!(crate::input::open_mapped(segment.place().0).is_err());
 }

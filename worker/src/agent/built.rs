@@ -1,0 +1,51 @@
+//! The file in which an attempt builds its part.
+
+use crate::commit;
+use crate::folder::{Folder, PlainName};
+use crate::input::FilePath;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The file in which an attempt builds its part.
+#[derive(Clone, Debug)]
+pub struct Built {
+    pub(super) folder: Arc<Folder>,
+    pub(super) name: String,
+    /// The folder is that of the output, and not this worker's own.
+    pub(super) in_output: bool,
+}
+
+impl Built {
+    /// A file of this folder.
+    #[cfg(test)]
+    pub(super) fn at(folder: Folder, name: &str) -> Self {
+        Self { folder: Arc::new(folder), name: name.to_owned(), in_output: true }
+    }
+
+    /// The file of the part of a named output beside it.
+    pub(super) fn named(&self, output: &PlainName) -> Self {
+        Self { name: commit::named_built_name(&self.name, output), ..self.clone() }
+    }
+
+    /// Where it is, for messages.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path(&self.name)
+    }
+
+    /// Its folder and name, for a process that builds it.
+    pub(super) fn place(&self) -> (FilePath, String) {
+        (FilePath::from(self.folder.path("").as_path()), self.name.clone())
+    }
+
+    /// Opens it to be read.
+    pub(super) fn open(&self) -> io::Result<File> {
+        self.folder.open_file(&self.name)
+    }
+
+    /// What cannot be removed now goes with its folder, when the job or the worker ends.
+    pub(super) fn remove(&self) {
+        let _ = self.folder.remove_file(&self.name);
+    }
+}

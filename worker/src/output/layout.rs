@@ -1,0 +1,78 @@
+//! The columns of the lines of a job, for parts that hold tables by columns.
+
+use crate::input::TableKind;
+use std::io;
+
+/// The columns of the lines that a job writes, for parts that hold tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowLayout {
+    pub(super) separator: RowSeparator,
+    pub(super) columns: Vec<OutputColumn>,
+}
+
+/// What stands between the fields of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RowSeparator {
+    /// Tabs; what lies behind the last column's belongs to it.
+    Tab,
+    /// This byte, with quotes as in RFC 4180.
+    Csv(u8),
+}
+
+/// A column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct OutputColumn {
+    pub(super) name: String,
+    pub(super) kind: ColumnKind,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ColumnKind {
+    /// Text in UTF-8.
+    Text,
+    /// Whole numbers from -2^63 to 2^63 - 1.
+    Integer,
+}
+
+impl Default for RowLayout {
+    /// One column `line`.
+    fn default() -> Self {
+        Self::tabs([("line", ColumnKind::Text)])
+    }
+}
+
+impl RowLayout {
+    /// Fields with tabs between them.
+    pub fn tabs<N: Into<String>>(columns: impl IntoIterator<Item = (N, ColumnKind)>) -> Self {
+        let columns = columns.into_iter().map(|(name, kind)| OutputColumn { name: name.into(), kind });
+        Self { separator: RowSeparator::Tab, columns: columns.collect() }
+    }
+
+    /// Rows of CSV, whose fields are text. Names that are there already get a number.
+    pub fn csv<N: Into<String>>(delimiter: u8, names: impl IntoIterator<Item = N>) -> Self {
+        let mut columns: Vec<OutputColumn> = Vec::new();
+        for name in names {
+            let wanted: String = name.into();
+            let is_there = |name: &str| columns.iter().any(|column| column.name == name);
+            let numbered = (2_u64..).map(|number| format!("{wanted}_{number}"));
+            let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !is_there(name));
+            columns.push(OutputColumn { name: name.unwrap_or_default(), kind: ColumnKind::Text });
+        }
+        Self { separator: RowSeparator::Csv(delimiter), columns }
+    }
+}
+
+/// A line that is no row of its table.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} of the part cannot be a row of its {kind} file: {why}")]
+pub(super) struct NoRow {
+    pub(super) line: u64,
+    pub(super) kind: TableKind,
+    pub(super) why: String,
+}
+
+/// True if a part could not be written because of a line that is not a row.
+pub(super) fn is_no_row(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NoRow>())
+}
