@@ -1,25 +1,25 @@
-//! What can go wrong: why a job failed, why a request was refused, how an attempt ended.
+//! Failures: of jobs, of requests and of attempts.
 //!
-//! Programs decide by these, never by texts. A word that this program does not know, of a newer master, is kept as it is.
+//! Programs use these codes, never the texts. An unknown code of a newer master is kept as it is.
 
 use gristmill_worker::protocol::FailureClass;
 use serde::{Deserialize, Serialize};
 
-/// Why a job failed.
+/// Reason for which a job failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
-    /// A task failed in user code too often.
+    /// A task failed in user code too many times.
     UserCode,
-    /// The input is missing, changed, corrupt or holds a record over the limit.
+    /// The input is missing, changed or corrupt, or holds a record over the limit.
     Input,
-    /// A store did not take the credentials of a worker, or a worker had none.
+    /// A store rejected the credentials of a worker, or a worker had none.
     Credentials,
-    /// The job's parameters do not work.
+    /// The job's parameters are invalid.
     Config,
     /// The output could not be written or finished.
     Output,
-    /// The output directory was removed while the job ran, or a worker does not see it.
+    /// The output directory was removed while the job ran, or a worker cannot see it.
     OutputGone,
     /// A map output could not be fetched.
     OutputUnreadable,
@@ -27,155 +27,155 @@ pub enum FailureCode {
     OutputCorrupt,
     /// Memory ran out on several workers while they ran its tasks.
     Memory,
-    /// A mistake in this program, found by a task.
+    /// A bug of this program, found by a task.
     Engine,
-    /// A map gave another output the second time.
+    /// A map had different output when it ran again.
     NotDeterministic,
     /// A task lost too many workers.
     WorkersLost,
-    /// A task failed on all workers, through no fault of its own.
+    /// A task failed on all workers through no fault of its own.
     WorkersUnfit,
     /// The submitter, or a worker that has input files, could not be reached.
     Unreachable,
-    /// The store that has its input could not be reached, or did not send it.
+    /// The store of its input could not be reached, or did not send it.
     Store,
     /// No worker is left.
     NoWorkers,
-    /// The client that the job was attached to has gone.
+    /// The client to which the job was attached is gone.
     ClientLost,
     /// The master that ran it ended before the job did.
     MasterLost,
-    /// A limit of the master, or the quota of its token, was passed.
+    /// A limit of the master, or the quota of its token, was exceeded.
     Limit,
-    /// A mistake in this program, found by the master.
+    /// A bug of this program, found by the master.
     Internal,
-    /// One that this program does not know.
+    /// A code unknown to this program.
     #[serde(untagged)]
     Other(String),
 }
 
-/// Why the master refused a request.
+/// Reason for which the master refused a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// There is no such route.
+    /// The route does not exist.
     Route,
     /// The master is ending.
     Ending,
-    /// The body of the request is too long, or none that the route takes.
+    /// The body of the request is too long, or invalid for the route.
     Body,
-    /// There is no such job.
+    /// The job does not exist.
     Job,
     /// The job ended too long ago.
     JobForgotten,
     /// The job was run by an earlier master.
     JobPast,
-    /// What the master keeps of the job cannot be read.
+    /// The master's archived data of the job cannot be read.
     Archive,
     /// The job has no such task.
     Task,
-    /// There is no such worker.
+    /// The worker does not exist.
     Worker,
-    /// There is no such worker process.
+    /// The worker process does not exist.
     Process,
-    /// A token cannot be made or changed.
+    /// A token cannot be created or changed.
     Token,
-    /// The policy cannot be made, or cannot decide live.
+    /// The policy cannot be created, or cannot decide live.
     Policy,
-    /// The placement cannot be made.
+    /// The placement cannot be created.
     Placement,
-    /// The estimator cannot know what it is to know, or not now.
+    /// The estimator's memory is invalid, or cannot be replaced now.
     Estimator,
-    /// The submission cannot be read.
+    /// The submission cannot be parsed.
     Submission,
-    /// The submitter's address is of no use.
+    /// The submitter's address is unusable.
     Submitter,
     /// The submission is of another version of [`super::SCHEMA`].
     Schema,
-    /// A name of the submission is too long, or could harm whoever is shown it.
+    /// A name of the submission is too long, or unsafe to display.
     Name,
-    /// A key of the submission is no secret.
+    /// A key of the submission is invalid.
     Key,
-    /// The borders of its ranges cannot be read.
+    /// The bounds of its ranges cannot be parsed.
     Cuts,
-    /// Its deadline is over already.
+    /// Its deadline has already passed.
     Deadline,
-    /// Its measured work is none.
+    /// Its measured work is invalid.
     Exact,
-    /// The scheduler does not take such a job.
+    /// The scheduler rejects such a job.
     Spec,
-    /// There is no such pool.
+    /// The pool does not exist.
     Pool,
     /// No job of that name is registered.
     JobName,
     /// The submitting program is not the cluster's.
     Build,
-    /// The master takes no programs.
+    /// The master accepts no programs.
     Ship,
-    /// The program of a job is not there, or is not what it was said to be.
+    /// The program of a job does not exist, or differs from the announced one.
     Program,
     /// There is no room for another program.
     ProgramRoom,
-    /// The job is of another token.
+    /// The job belongs to another token.
     Owner,
     /// The quota of the token does not allow it.
     Quota,
-    /// The state folder cannot be written.
+    /// The state directory cannot be written.
     Register,
-    /// The file that another master would come back from cannot be written.
+    /// The recovery file cannot be written.
     Journal,
-    /// The master has no descriptor left.
+    /// The master has no free file descriptor.
     Resources,
     /// The master cannot use the output directory of a detached job.
     NotShared,
     /// The master cannot use the store into which a detached job writes.
     OutputStore,
-    /// One that this program does not know.
+    /// A code unknown to this program.
     #[serde(untagged)]
     Other(String),
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "EndJson", into = "EndJson")]
 pub enum AttemptEnd {
     /// It runs.
     Running,
-    /// Well.
+    /// It succeeded.
     Succeeded,
-    /// It was suspended, and another attempt goes on where it stood.
+    /// It was suspended, and another attempt continues from its state.
     HandedOver,
-    /// It came back from its worker's queue before it had begun.
+    /// It came back from its worker's queue before it had started.
     Returned,
-    /// Badly.
+    /// It failed.
     Failed {
-        /// Whose fault.
+        /// Cause of the failure.
         class: AttemptFailure,
-        /// What happened.
+        /// Description.
         message: String,
     },
     /// Its worker was lost.
     Lost,
 }
 
-/// Whose fault the failure of an attempt was.
+/// Cause of an attempt's failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AttemptFailure {
-    /// As the worker said.
+    /// As reported by the worker.
     Known(FailureClass),
-    /// One that this program does not know.
+    /// A class unknown to this program.
     Other(String),
 }
 
-/// How a handover is shown: class and message.
+/// Class and message of a handover.
 const HANDED_OVER: (&str, &str) = ("handed_over", "another attempt goes on from there");
 
-/// How a return is shown, likewise.
+/// Class and message of a return.
 const RETURNED: (&str, &str) = ("returned", "it had not begun");
 
 impl AttemptEnd {
-    /// Class and message, if the attempt ended neither well nor with its worker.
+    /// Class and message, unless the attempt succeeded or was lost with its worker.
     #[must_use]
     pub fn shown(&self) -> Option<(&str, &str)> {
         match self {
@@ -188,7 +188,7 @@ impl AttemptEnd {
     }
 }
 
-/// An [`AttemptEnd`] in JSON, where a handover and a return stand among the failures, as they did in the first version.
+/// An [`AttemptEnd`] in JSON. As in the first version, a handover and a return are among the failures.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EndJson {

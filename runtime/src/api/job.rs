@@ -1,4 +1,4 @@
-//! How a job stands: state, counts, totals, failure, outlook on its deadline.
+//! Status of a job: state, counts, totals, failure, forecast for its deadline.
 
 use super::{BuiltPart, FailureCode};
 use gristmill_scheduler::core::BackupTotals;
@@ -8,32 +8,32 @@ use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a job stands.
+/// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// Nothing of it has been launched.
+    /// No task has been launched.
     Waiting,
-    /// Something runs or has run.
+    /// A task runs or has run.
     Running,
-    /// All its tasks are done, and its output is being published, by its client or the master; that can still fail.
+    /// All its tasks are done, and its output is being published by its client or the master; that can still fail.
     Publishing,
     /// The output is complete.
     Succeeded,
-    /// Given up.
+    /// The job failed.
     Failed,
-    /// Somebody cancelled it.
+    /// The job was cancelled.
     Cancelled,
 }
 
 impl JobState {
-    /// Whether nothing will happen any more.
+    /// True if the job has ended.
     #[must_use]
     pub fn ended(self) -> bool {
         matches!(self, JobState::Succeeded | JobState::Failed | JobState::Cancelled)
     }
 
-    /// As people and programs read it.
+    /// Name of the state, for people and programs.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -47,29 +47,29 @@ impl JobState {
     }
 }
 
-/// Tasks of one kind.
+/// Counts of the tasks of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TaskCounts {
-    /// All.
+    /// All tasks.
     pub total: u32,
-    /// Running now.
+    /// Running tasks.
     pub running: u32,
-    /// Done.
+    /// Tasks that are done.
     pub done: u32,
 }
 
-/// Why a job did not succeed.
+/// Failure of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// What programs decide by.
+    /// Code for programs.
     pub code: FailureCode,
-    /// One sentence with the task.
+    /// One sentence that names the task.
     pub message: String,
-    /// The last report of the attempt that decided it: attempt, worker, words.
+    /// The last report of the decisive attempt: attempt, worker, message.
     pub detail: Option<String>,
 }
 
-/// Sums over the attempts of a job that succeeded.
+/// Sums over the successful attempts of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobTotals {
     /// Records read by maps.
@@ -80,13 +80,13 @@ pub struct JobTotals {
     pub map_records_out: u64,
     /// Bytes of map output.
     pub map_bytes_out: u64,
-    /// Bytes that came over HTTP from another worker.
+    /// Bytes received over HTTP from another worker.
     pub shuffle_bytes: u64,
-    /// Transfers of map outputs that came damaged though the copy at the other worker was whole, and were repeated.
+    /// Transfers of map outputs that arrived damaged and were repeated; the source held an intact copy.
     #[serde(default)]
     pub transfers_damaged: u64,
-    /// Segments gathered at the homes of their partitions, of maps times reduces; those of a reduce that moved count again,
-    /// and those that a second attempt of a reduce gathers beside it do not.
+    /// Segments gathered at the homes of their partitions, out of maps times reduces. The segments of a reduce that
+    /// moved count again. Those gathered in addition for a speculative attempt do not count.
     pub shuffle_segments: u64,
     /// Records read by reduces.
     pub reduce_records_in: u64,
@@ -94,22 +94,22 @@ pub struct JobTotals {
     pub records_out: u64,
     /// Bytes of all parts.
     pub bytes_out: u64,
-    /// Runs that went to disk.
+    /// Number of runs spilled to disk.
     pub spills: u64,
-    /// Bytes of those.
+    /// Bytes of spilled runs.
     pub spilled_bytes: u64,
     /// CPU time of slots in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that attempts held slots, nanoseconds; while they were suspended they held none.
+    /// Time for which attempts held slots, nanoseconds; suspended time is excluded.
     #[serde(default)]
     pub slot_ns: u64,
-    /// Time of that in which slots were made to wait because they are slower than the machine, nanoseconds.
+    /// Part of that time in which slots were paced because they are slower than the machine, nanoseconds.
     #[serde(default)]
     pub paced_ns: u64,
-    /// Time that attempts were suspended, nanoseconds.
+    /// Time for which attempts were suspended, nanoseconds.
     #[serde(default)]
     pub suspended_ns: u64,
-    /// Times that attempts were suspended.
+    /// Number of suspensions of attempts.
     #[serde(default)]
     pub suspensions: u64,
     /// Largest resident memory of any worker process that took part, bytes; mapped input counts too.
@@ -117,11 +117,11 @@ pub struct JobTotals {
     /// Memory that each worker may use for collecting, keeping and merging, bytes.
     #[serde(default)]
     pub worker_memory_budget_bytes: u64,
-    /// Most bytes that the outputs and gathered segments of any worker have taken at once, as far as its budget
-    /// counts them.
+    /// Maximum of the bytes that the outputs and gathered segments of any worker have used at once, as counted by its
+    /// budget.
     #[serde(default)]
     pub worker_kept_peak_bytes: u64,
-    /// Splits whose bytes were read from a disk that the worker sees.
+    /// Splits read from a disk of the worker.
     pub splits_local: u32,
     /// Splits read over HTTP from a process on the same host.
     pub splits_same_host: u32,
@@ -129,12 +129,12 @@ pub struct JobTotals {
     pub splits_remote: u32,
 }
 
-/// Attempts by how they ended.
+/// Number of attempts by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptCounts {
-    /// Launched in all.
+    /// All launched attempts.
     pub launched: u32,
-    /// Those of them that are of maps.
+    /// Launched attempts of maps.
     #[serde(default)]
     pub maps_launched: u32,
     /// Failed by user code (charged).
@@ -143,33 +143,33 @@ pub struct AttemptCounts {
     pub failed_other: u32,
     /// Lost with their worker.
     pub lost: u32,
-    /// Told to stop.
+    /// Cancelled.
     pub cancelled: u32,
-    /// Of maps, queued on a worker, and taken back or lost with it before they began.
+    /// Map attempts queued on a worker, and preempted or lost with it before they started.
     #[serde(default)]
     pub returned: u32,
     /// Maps run again because their output was lost.
     pub maps_rerun: u32,
-    /// Second attempts of slow tasks that were launched.
+    /// Speculative attempts launched.
     #[serde(default)]
     pub backups: u32,
-    /// Those of them that ended well before the first attempt of their task did.
+    /// Speculative attempts that succeeded before the first attempt of their task.
     #[serde(default)]
     pub backups_won: u32,
-    /// How long they held slots beside the first attempts, nanoseconds; those that still do are left out.
+    /// Time for which speculative attempts held slots, nanoseconds; those that still hold one are excluded.
     #[serde(default)]
     pub backup_slot_ns: u64,
 }
 
 impl AttemptCounts {
-    /// With what the core counts of backups.
+    /// Adds the core's counts of speculative attempts.
     pub(crate) fn with_backups(self, totals: BackupTotals) -> Self {
         let BackupTotals { launched, won, slot_time } = totals;
         Self { backups: launched, backups_won: won, backup_slot_ns: slot_time.0, ..self }
     }
 }
 
-/// JSON text as what it says; files of before have the text itself.
+/// Serializes JSON text as the value it encodes. Files of old versions have the text itself.
 mod json_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
@@ -189,7 +189,7 @@ mod json_text {
     }
 }
 
-/// Everything worth knowing of a job.
+/// Status of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobStatus {
     /// [`SCHEMA`](super::SCHEMA).
@@ -198,13 +198,13 @@ pub struct JobStatus {
     pub job: JobId,
     /// Its name.
     pub name: String,
-    /// Role and label of the token that submitted it; `None` of jobs of masters that did not remember it.
+    /// Role and label of the token that submitted it; `None` if its master did not record it.
     #[serde(default)]
     pub owner: Option<String>,
-    /// Its parameters as JSON text; in JSON what that text says.
+    /// Its parameters as JSON text; serialized as the value it encodes.
     #[serde(with = "json_text")]
     pub parameters: String,
-    /// How it stands.
+    /// Its state.
     pub state: JobState,
     /// Map tasks.
     pub maps: TaskCounts,
@@ -214,21 +214,21 @@ pub struct JobStatus {
     pub segments_total: u64,
     /// Bytes of input of all maps.
     pub input_bytes: u64,
-    /// Bytes of input read so far, with running attempts.
+    /// Bytes of input read so far, running attempts included.
     pub input_bytes_read: u64,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrived_ns: u64,
-    /// When its first task was launched.
+    /// Time of the launch of its first task.
     pub started_ns: Option<u64>,
-    /// When its last map ended (the last time, if maps were run again).
+    /// Time of the end of its last map; the last such time if maps ran again.
     pub maps_done_ns: Option<u64>,
-    /// When no reduce lacked a segment any more, for the first time after the last map.
+    /// First time after the last map at which no reduce lacked a segment.
     pub shuffle_done_ns: Option<u64>,
-    /// When it ended.
+    /// Time of its end.
     pub ended_ns: Option<u64>,
     /// The master's clock when this was written.
     pub now_ns: u64,
-    /// When it arrived, started and ended by the clock on the wall, as RFC 3339 has it; `None` from a master of before.
+    /// Arrival, start and end by the wall clock, as in RFC 3339; `None` from an older master.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,32 +243,32 @@ pub struct JobStatus {
     pub attempts: AttemptCounts,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
-    /// Float sums of user code, exact until they were rounded for this.
+    /// Float sums of user code, summed exactly and rounded once.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, f64>,
-    /// Greatest numbers that user code said.
+    /// Maxima reported by user code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub maxima: BTreeMap<String, f64>,
-    /// Published parts in order; while a job is followed, only once it has ended.
+    /// Published parts in order; listed for a follower only once the job has ended.
     pub parts: Vec<Part>,
-    /// Where each of the parts was built, for whoever publishes them; nobody else is told.
+    /// Places where the parts were built; sent only to the process that publishes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub built: Vec<BuiltPart>,
-    /// Records of the input that were left out because they are bad, and the one too many; in input order. Counted for
-    /// each map once, however often it ran. Listed wherever parts are.
+    /// Bad records of the input that were skipped, and the one beyond the maximum, in input order. Each map counts
+    /// once, however many attempts it had. They are listed wherever parts are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bad_records: Vec<NamedBadRecord>,
-    /// What went wrong on the way, newest last, at most [`INCIDENTS_MAX`].
+    /// Incidents, the newest last, at most [`INCIDENTS_MAX`].
     pub incidents: Vec<String>,
-    /// Incidents left out of the list.
+    /// Number of incidents dropped from the list.
     pub incidents_omitted: u64,
-    /// Why it did not succeed.
+    /// Failure, if it did not succeed.
     pub failure: Option<JobFailure>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
-    /// Live workers of the master, as of the job's end.
+    /// Number of live workers of the master; at the job's end once it has ended.
     pub workers: u32,
-    /// Their slots.
+    /// Number of their slots.
     pub slots: u32,
     /// Output directory.
     pub output: FilePath,
@@ -278,27 +278,27 @@ pub struct JobStatus {
     /// Its pool.
     #[serde(default)]
     pub pool: Option<String>,
-    /// The higher the sooner, under policies that look at it.
+    /// Priority, used by some policies; higher is more urgent.
     #[serde(default)]
     pub priority: i32,
-    /// When it should end, if somebody said so: the master's clock, nanoseconds.
+    /// Deadline, if there is one: the master's clock, nanoseconds.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
-    /// Whether that looked feasible when it arrived, in words, with what it needs.
+    /// Forecast for the deadline, made at arrival.
     #[serde(default)]
     pub deadline_outlook: Option<DeadlineOutlook>,
-    /// How much work it looks to be, until it ends.
+    /// Estimated work, until the job ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkLeft>,
 }
 
-/// How much work a job looks to be, by the master's estimator: slot-seconds of maps, seconds of the network, slot-seconds of
-/// reduces. Without an estimator tasks and segments.
+/// Estimated work of a job: slot-seconds of maps, seconds of the network, slot-seconds of reduces. Without an
+/// estimator, numbers of tasks and segments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkLeft {
     /// All of it.
     pub whole: [f64; 3],
-    /// What is left.
+    /// Remaining work.
     pub left: [f64; 3],
 }
 
@@ -307,26 +307,26 @@ pub struct WorkLeft {
 pub struct NamedBadRecord {
     /// Its file as the user named it.
     pub path: String,
-    /// Where it begins in the file, bytes, after decompression.
+    /// Offset of its start in the file after decompression, bytes.
     pub offset: u64,
-    /// Why it was refused.
+    /// Reason for its rejection.
     pub reason: String,
 }
 
-/// What a deadline needs, as seen at the job's arrival.
+/// Forecast for a deadline, made at the job's arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadlineOutlook {
-    /// Whether the job can meet its deadline as far as estimates tell; `None` if nothing is known of its work.
+    /// True if the job can meet its deadline according to estimates; `None` if its work is unknown.
     pub feasible: Option<bool>,
-    /// Map slots that it needs from now on; `None` if no number of them is enough. JSON has no infinity.
+    /// Map slots that it needs from now on; `None` if no number is enough, because JSON has no infinity.
     pub map_slots: Option<f64>,
-    /// Reduce slots that it needs, likewise.
+    /// Reduce slots that it needs from now on; `None` if no number is enough.
     pub reduce_slots: Option<f64>,
-    /// In words.
+    /// The forecast in words.
     pub words: String,
 }
 
-/// Incidents kept for one job.
+/// Maximum number of incidents kept for one job.
 pub const INCIDENTS_MAX: usize = 50;
 
 impl JobStatus {

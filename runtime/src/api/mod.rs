@@ -1,7 +1,7 @@
-//! What clients and master say to each other: the JSON bodies of `/api/v1`.
+//! Messages between clients and the master: the JSON bodies of `/api/v1`.
 //!
-//! The schema is versioned by [`SCHEMA`], which every body that leaves the program carries. Fields are only
-//! ever added within a version. Times are nanoseconds since the master started unless a name says otherwise.
+//! The schema is versioned by [`SCHEMA`], which every body that leaves the program carries. Fields are only added
+//! within a version. Times are nanoseconds since the master started unless the name indicates otherwise.
 
 mod cluster;
 mod failures;
@@ -37,17 +37,17 @@ pub use self::watch::WatchLine;
 pub use crate::role::Role;
 use serde::{Deserialize, Serialize};
 
-/// Version of everything in this folder.
+/// Version of all types in this directory.
 pub const SCHEMA: u32 = 1;
 
 /// Root of all routes.
 pub(crate) const ROOT: &str = "/api/v1";
 
-/// The body of every answer that is not a success.
+/// Body of every error response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApiError {
-    /// What programs decide by.
+    /// Code for programs.
     pub code: ErrorCode,
-    /// For a person.
+    /// Message for people.
     pub message: String,
 }

@@ -1,34 +1,34 @@
-//! Making, revoking and rotating tokens.
+//! Creation, revocation and rotation of tokens.
 
 use super::Role;
 use serde::{Deserialize, Serialize};
 
-/// What the jobs that are submitted with a token may take together; what is `None` is not limited.
+/// Limits on what the jobs submitted with one token may use together; `None` is unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     pub jobs_max: Option<u32>,
-    /// Slots at once.
+    /// Number of slots at once.
     pub slots_max: Option<u32>,
-    /// Bytes of live jobs: what their maps have put out, parts that are built, and the programs they were shipped with.
+    /// Bytes of live jobs: outputs of their maps, parts that are built, and the programs they were shipped with.
     pub disk_bytes_max: Option<u64>,
 }
 
 impl Quota {
-    /// Whether nothing is limited.
+    /// True if nothing is limited.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Owner of a job: the token that it was submitted with, and what that one may take.
+/// Owner of a job: the token with which it was submitted, and the quota of that token.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct JobOwner {
     /// Role and label of the token, without its generation.
     pub token: String,
-    /// As it was when the job was submitted.
+    /// The quota at the time of submission.
     pub quota: Quota,
 }
 
@@ -36,41 +36,41 @@ pub struct JobOwner {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// What it is called besides, so that it can be revoked alone.
+    /// Its label, with which it can be revoked alone.
     pub label: Option<String>,
-    /// What jobs submitted with it may take from now on; `None`: as it was.
+    /// New quota of the jobs submitted with it; `None` to keep it.
     #[serde(default)]
     pub quota: Option<Quota>,
 }
 
-/// Its answer.
+/// Response of `POST /api/v1/tokens`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct MadeToken {
     /// `NAME:KEY`: a secret.
     pub token: String,
 }
 
-/// Answer of `GET /api/v1/tokens`.
+/// Response of `GET /api/v1/tokens`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TokenList {
-    /// Generation of tokens that are made now.
+    /// Generation of newly created tokens.
     pub generation: u32,
-    /// Those that were made, used since the master started, or revoked, by their names.
+    /// Tokens that were created, used since the master started, or revoked, by name.
     pub tokens: Vec<KnownToken>,
 }
 
-/// A token of which a master knows.
+/// A token known to a master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KnownToken {
     /// `ROLE[-LABEL]@GENERATION`.
     pub name: String,
     /// False once it is revoked or of an earlier generation.
     pub holds: bool,
-    /// Seconds since a request came with it; `None`: none has since the master started.
+    /// Seconds since the last request with it; `None` if there was none since the master started.
     pub seen_seconds_ago: Option<u64>,
-    /// Limits of the jobs that are submitted with it.
+    /// Quota of the jobs submitted with it.
     pub quota: Option<Quota>,
 }
 
@@ -86,6 +86,6 @@ pub struct RevokeToken {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RotateTokens {
-    /// For how long the tokens of before are taken too, seconds.
+    /// Time for which earlier tokens are also accepted, seconds.
     pub grace_seconds: u64,
 }

@@ -1,30 +1,31 @@
-//! The lines in which a job is followed.
+//! Lines with which a job is followed.
 
 use super::{BuiltPart, JobStatus};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 
-/// One line of the answer to a submission or a watch.
+/// One line of the response to a submission or a watch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchLine {
-    /// How the job stands now, but for its parts; the last line has an ended state, or the state `publishing` for whoever publishes.
+    /// Status of the job without its parts. The last line has an ended state, or the state `publishing` for the process
+    /// that publishes.
     Status(Box<JobStatus>),
-    /// Some parts of the status that comes next, in order, with where they were built if that is told.
+    /// Some parts of the status that follows, in order, with their places if these are sent.
     Parts {
         /// The parts.
         parts: Vec<Part>,
-        /// Where they were built.
+        /// Places where they were built.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         built: Vec<BuiltPart>,
     },
 }
 
-/// Most parts that one line tells of: some 300 KiB.
+/// Maximum number of parts in one line: some 300 KiB.
 pub(crate) const PARTS_OF_LINE_MAX: usize = 1000;
 
 impl WatchLine {
-    /// The lines that tell a status.
+    /// Lines that contain a status.
     pub fn of(mut status: JobStatus) -> impl Iterator<Item = Self> {
         let mut parts = std::mem::take(&mut status.parts).into_iter();
         let mut built = std::mem::take(&mut status.built).into_iter();

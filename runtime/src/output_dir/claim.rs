@@ -1,10 +1,9 @@
-//! Who has claimed an output directory, and what happens to the claim of the dead.
+//! Claims on output directories, and the recovery of claims of dead processes.
 //!
-//! A claim is the folder `_temporary` with one file in it that names its owner: host, boot, process, and when that
-//! began. Whoever has the claim holds a lock on that file, which goes with the process however it dies. So a claim whose
-//! lock is free, and whose owner does not live, belongs to nobody, and the next job takes it over; whoever gets the lock
-//! for itself alone does so, and nobody else. A claim that tells nothing of its owner, or lies where there are no locks,
-//! stays.
+//! A claim is the directory `_temporary` with one file that names its owner: host, boot, process and its start time.
+//! The owner holds a lock on that file, which ends with the process however it dies. If the lock is free and the owner
+//! is not alive, the claim is abandoned and the next job takes it over; only the process that gets the exclusive lock
+//! does so. A claim that does not identify its owner, or is on a file system without locks, stays.
 
 use super::undo::Published;
 use super::{OutputDirectory, RETIRED, SUCCESS};
@@ -21,29 +20,30 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How the claim file of a job is called while the output is finished, or abandoned; its nonce follows.
+/// Prefix of the claim file's name while the output is finished, or abandoned; its nonce follows.
 pub(super) const CLOSING: &str = "closing-";
 pub(super) const ABANDONING: &str = "abandoning-";
 
 /// Longest claim file, bytes.
 const CLAIM_BYTES_MAX: u64 = 4096;
 
-/// How long a folder may be there before its claim is signed, which takes no time to speak of.
+/// Age from which a directory without a signed claim is abandoned; signing takes a moment.
 const UNSIGNED_MAX: Duration = Duration::from_secs(3600);
 
-/// What a claim file says.
+/// Content of a claim file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Claim {
-    /// `None` where a process cannot tell about itself.
+    /// `None` if the process cannot identify itself.
     owner: Option<Owner>,
     /// The job, once the master has it.
     job: Option<JobId>,
-    /// The directory was made for it.
+    /// True if the directory was created for it.
     made: bool,
 }
 
 impl Claim {
-    /// True if its owner is dead, once nobody holds the lock. A master holds none for the jobs that it has: it may have many.
+    /// True if its owner is dead, provided that the lock is free. A master holds no lock for its jobs, because it may
+    /// have many.
     fn is_of_dead(&self, here: &Owner) -> bool {
         let is_dead = |owner: &Owner| match self.job.is_some() && owner.boot == here.boot {
             true => owner.is_dead_without_lock(here),
@@ -63,11 +63,11 @@ impl std::fmt::Display for Claim {
     }
 }
 
-/// Writes a new claim file of this process and takes its lock. With `sync`, it survives a power cut.
+/// Writes a new claim file of this process and locks it. With `sync`, it survives a power failure.
 pub(super) fn sign(folder: &Folder, name: &PlainName, made: bool, sync: bool) -> io::Result<File> {
     let claim = Claim { owner: Owner::current().ok(), job: None, made };
     let mut file = folder.create(name.as_str())?;
-    // Where there are no locks nobody takes a claim over either.
+    // On a file system without locks, no process takes a claim over.
     let _ = file.try_lock_shared();
     file.write_all(&serde_json::to_vec(&claim)?)?;
     if sync {
@@ -76,11 +76,11 @@ pub(super) fn sign(folder: &Folder, name: &PlainName, made: bool, sync: bool) ->
     Ok(file)
 }
 
-/// Holds a claim file that another process of this user has written, which may go now. If a job is named, this process
+/// Holds a claim file written by another process of this user, which may then end. If a job is named, this process
 /// becomes the owner.
 ///
 /// # Errors
-/// There is no such file, it is the claim of another job, or somebody is taking it over.
+/// No such file, the claim of another job, or a claim that is being taken over.
 pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<JobId>) -> io::Result<File> {
     let mut file = folder.open_own(name.as_str())?;
     if let Err(error @ TryLockError::WouldBlock) = file.try_lock_shared() {
@@ -92,7 +92,7 @@ pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<Jo
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("it is that of {of}")));
         }
         let text = serde_json::to_vec(&Claim { owner: Owner::current().ok(), job, made })?;
-        // Read while it is written, it tells nothing, and the claim stays.
+        // A reader of a half-written file cannot identify the owner, so the claim stays.
         let written =
             file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(text.len() as u64));
         if let Err(error) = written {
@@ -102,14 +102,14 @@ pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<Jo
     Ok(file)
 }
 
-/// What the claim on a directory says of its owner, if it can be read.
+/// The claim on a directory, if it can be read.
 pub(super) fn read(directory: &Folder) -> Option<Claim> {
     let temporary = directory.folder(TEMPORARY).ok()?;
     let (name, _, _) = find(&temporary).ok()??;
     parse(&mut temporary.open_file(name).ok()?).ok()
 }
 
-/// The claim file: its name, what that begins with, and its nonce.
+/// The claim file: its name, the prefix of its name, and its nonce.
 fn find(temporary: &Folder) -> io::Result<Option<(OsString, &'static str, String)>> {
     for name in temporary.names()? {
         if let Some((begin, nonce)) = name.to_str().and_then(split_name) {
@@ -120,16 +120,16 @@ fn find(temporary: &Folder) -> io::Result<Option<(OsString, &'static str, String
     Ok(None)
 }
 
-/// What the name of a claim file begins with, and its nonce.
+/// Prefix and nonce in the name of a claim file.
 fn split_name(name: &str) -> Option<(&'static str, &str)> {
     [PROBE, CLOSING, ABANDONING].into_iter().find_map(|begin| {
-        // What attempts build is called like the claim with their names behind, which have a dot.
+        // Files built by attempts have the name of the claim as a prefix, followed by a suffix with a dot.
         let nonce = name.strip_prefix(begin).filter(|nonce| !nonce.contains('.'))?;
         Some((begin, nonce))
     })
 }
 
-/// Whether a file in `_temporary` is a claim.
+/// True if a file in `_temporary` is a claim.
 pub(super) fn is_claim(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| split_name(name).is_some())
 }
@@ -141,8 +141,8 @@ fn parse(file: &mut File) -> io::Result<Claim> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Ends the claim of a dead process: what it had finished stays, what it had not is undone. Answers whether the claim is
-/// gone; `false` if its owner may be alive.
+/// Ends the claim of a dead process: a finished output stays, any other is undone. Returns true if the claim is gone,
+/// and false if its owner may be alive.
 pub(super) fn take_over(directory: &Path) -> bool {
     match try_take_over(directory) {
         Ok(gone) => gone,
@@ -154,7 +154,7 @@ pub(super) fn take_over(directory: &Path) -> bool {
     }
 }
 
-/// Removes what is left of claims that dead processes had given back, or had not made yet.
+/// Removes claims that dead processes had given back, or had not completed.
 pub(super) fn sweep(directory: &Folder) {
     let names = directory.names().into_iter().flatten();
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(RETIRED.as_bytes())) {
@@ -166,7 +166,7 @@ pub(super) fn sweep(directory: &Folder) {
     }
 }
 
-/// Whether nobody holds the claim in a folder, and its owner is dead; or nobody has signed it for long.
+/// True if the lock on the claim in a directory is free and its owner is dead, or if no claim was signed for long.
 fn is_left(retired: &Folder) -> io::Result<bool> {
     retired.refuse_shared()?;
     let is_old =
@@ -193,7 +193,7 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     if file.try_lock().is_err() {
         return Ok(false);
     }
-    // With the lock it is ours alone, unless somebody was faster and it is gone already.
+    // With the lock it is exclusively held here, unless another process was faster and has removed it.
     if temporary.look(&name)?.ino() != file.metadata()?.ino() {
         return Ok(true);
     }

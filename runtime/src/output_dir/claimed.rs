@@ -1,7 +1,7 @@
-//! The output of a job, wherever it is: one door for whoever claims, adopts, finishes or abandons it.
+//! Output of a job in either kind of storage, with one interface to claim, adopt, finish and abandon it.
 //!
-//! A directory (the module above) is open and locked; a prefix of an object store (`store`) is a URL, and asking for it may take
-//! long. Not here: what either does.
+//! A directory (the parent module) is open and locked. A prefix of an object store (`store`) is a URL, and requests to
+//! it may take long.
 
 use super::store::StoreOutput;
 use super::undo::RetiredClaim;
@@ -25,10 +25,11 @@ pub(crate) enum ClaimedOutput {
     Store(StoreOutput),
 }
 
-/// The URL of an output in a store; `None` for a directory.
+/// URL of an output in a store; `None` for a directory.
 ///
 /// # Errors
-/// A URL that cannot be used, or of a web server, which is only read: no process asks a server that a submission names as output.
+/// An invalid URL, or one of a web server, which is read-only: no process sends requests to a server because a
+/// submission names it as output.
 fn store_url(output: &FilePath) -> Result<Option<ObjectUrl>, OutputError> {
     let text = output.to_text();
     if !is_url(&text) {
@@ -41,7 +42,7 @@ fn store_url(output: &FilePath) -> Result<Option<ObjectUrl>, OutputError> {
     }
 }
 
-/// Refuses an output that neither a directory nor a store can be, wherever it is written.
+/// Rejects an output that is neither a directory nor a prefix of a store.
 ///
 /// # Errors
 /// As [`store_url`].
@@ -53,7 +54,7 @@ impl ClaimedOutput {
     /// Claims a directory or prefix, as [`OutputDirectory::claim`] does.
     ///
     /// # Errors
-    /// Whatever makes it unusable, before any task starts.
+    /// Everything that makes it unusable, before any task starts.
     pub(crate) fn claim(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
         match store_url(&FilePath::from(path))? {
             Some(url) => StoreOutput::claim(url, overwrite, nonce).map(Self::Store),
@@ -61,11 +62,11 @@ impl ClaimedOutput {
         }
     }
 
-    /// The claim of a submission, to be finished or abandoned by another process than the one that made it: that of `job` until
-    /// it ends, if one is named. Asks no store for anything: see [`ClaimedOutput::hold`].
+    /// Adopts the claim of a submission, to be finished or abandoned by another process than the one that made it. If
+    /// `job` is given, it becomes the owner until it ends. Sends no request to a store: see [`ClaimedOutput::hold`].
     ///
     /// # Errors
-    /// As [`OutputDirectory::adopt`], and a URL that cannot be used.
+    /// As [`OutputDirectory::adopt`], and an invalid URL.
     pub(crate) fn adopt(submission: &Submission, job: Option<JobId>) -> Result<Self, OutputError> {
         match store_url(&submission.output)? {
             Some(url) => StoreOutput::adopt(url, submission).map(Self::Store),
@@ -73,11 +74,11 @@ impl ClaimedOutput {
         }
     }
 
-    /// Makes this process the owner of a claim in a store, and so sees whether it can reach that. Of a directory that is done
-    /// when it is adopted.
+    /// Makes this process the owner of a claim in a store, which also shows that it can reach the store. For a
+    /// directory this is done by adopting it.
     ///
     /// # Errors
-    /// What the store says, and a claim that is not this job's any more.
+    /// Errors of the store, and a claim that is not this job's any more.
     pub(crate) fn hold(&self) -> Result<(), OutputError> {
         match self {
             Self::Directory(_) => Ok(()),
@@ -85,10 +86,10 @@ impl ClaimedOutput {
         }
     }
 
-    /// Closes the output of a submission whose claim cannot be adopted any more; without `success`, abandons it.
+    /// Closes the output of a submission whose claim cannot be adopted any more. Without `success`, abandons it.
     ///
     /// # Errors
-    /// An output that cannot be completed, or that another process has in hand.
+    /// An output that cannot be completed, or that another process is closing.
     pub(crate) fn close_left(
         submission: &Submission,
         success: Option<&Success>,
@@ -108,7 +109,8 @@ impl ClaimedOutput {
     /// Publishes the parts and gives the claim back, as [`OutputDirectory::finish`] does.
     ///
     /// # Errors
-    /// Parts that are not as their attempts left them, and what the file system or the store says; the claim is then abandoned.
+    /// Parts that differ from their attempts' reports, and errors of the file system or the store. The claim is then
+    /// abandoned.
     pub(crate) fn finish(
         self,
         success: &Success,
@@ -121,7 +123,7 @@ impl ClaimedOutput {
         }
     }
 
-    /// Removes everything that the job has put there.
+    /// Removes everything that the job has written.
     pub(crate) fn abandon(self) {
         fault::place("output.abandon");
         match self {
@@ -130,7 +132,7 @@ impl ClaimedOutput {
         }
     }
 
-    /// The name of its claim.
+    /// Name of its claim.
     pub(crate) fn probe(&self) -> &PlainName {
         match self {
             Self::Directory(directory) => directory.probe(),
@@ -138,7 +140,7 @@ impl ClaimedOutput {
         }
     }
 
-    /// Whether it was made for the job.
+    /// True if it was created for the job.
     pub(crate) fn is_made(&self) -> bool {
         match self {
             Self::Directory(directory) => directory.is_made(),
@@ -146,15 +148,15 @@ impl ClaimedOutput {
         }
     }
 
-    /// Whether closing it waits for others than disks.
+    /// True if closing it waits for remote systems, not only for disks.
     pub(crate) fn is_far(&self) -> bool {
         matches!(self, Self::Store(_))
     }
 
-    /// What becomes of parts that are sent to this process; into a store workers upload them themselves.
+    /// Receiver of parts that are sent to this process; `None` for a store, into which workers upload parts themselves.
     ///
     /// # Errors
-    /// A process that can open nothing more.
+    /// A process without free file descriptors.
     pub(crate) fn parts(&self, sync: bool) -> io::Result<Option<Parts>> {
         match self {
             Self::Directory(directory) => directory.parts(sync).map(Some),
@@ -162,7 +164,7 @@ impl ClaimedOutput {
         }
     }
 
-    /// The directory, absolute, or the URL.
+    /// The absolute directory, or the URL.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::Directory(directory) => directory.path(),
@@ -171,10 +173,10 @@ impl ClaimedOutput {
     }
 }
 
-/// Refuses an output that holds a file or object of these pieces of input.
+/// Rejects an output that contains a file or object of these pieces of input.
 ///
 /// # Errors
-/// Which one; or a directory that cannot be looked at.
+/// The first such file, or a directory that cannot be examined.
 pub(crate) fn refuse_inputs<'a>(
     output: &Path,
     pieces: impl Iterator<Item = &'a Piece>,

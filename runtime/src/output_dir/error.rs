@@ -1,4 +1,4 @@
-//! Why an output directory cannot be used or closed.
+//! Errors of using or closing an output.
 
 use gristmill_worker::commit::TEMPORARY;
 use gristmill_worker::descriptors::are_used_up;
@@ -6,29 +6,29 @@ use gristmill_worker::objects::ObjectError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an output directory cannot be used. Exit code 3.
+/// Reason for which an output cannot be used. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum OutputError {
-    /// There is something already.
+    /// It is not empty.
     #[error("the output directory {path} exists and is not empty")]
     NotEmpty { path: PathBuf },
     /// It is not a directory.
     #[error("the output {path} exists and is not a directory")]
     NotADirectory { path: PathBuf },
-    /// It is a link to what is not there.
+    /// It is a link whose target does not exist.
     #[error("the output {path} is a link that leads nowhere; make the directory that it names, or remove it")]
     DanglingLink { path: PathBuf },
-    /// It is the root of all files.
+    /// It is the root directory.
     #[error("the output {path} is the root of the file system; name a directory in it")]
     Root { path: PathBuf },
-    /// It holds what a person has or stands on.
+    /// It is or contains a protected path, such as a home or system directory.
     #[error(
         "the output directory {path} is or holds {what}, which --overwrite does not replace; name another directory"
     )]
     Protected { path: PathBuf, what: &'static str },
-    /// It holds something that is not overwritten.
+    /// It contains a file that is not overwritten.
     #[error(
         "the output directory {path} holds {name}, and --overwrite replaces nothing but the output of a job; name another \
          directory, or remove that yourself"
@@ -44,7 +44,7 @@ pub enum OutputError {
          nothing else; name another directory, or remove what is in that yourself"
     )]
     NoSuccess { path: PathBuf },
-    /// What the job reads lies in what it would replace.
+    /// The job reads a file that it would replace.
     #[error("the output directory {path} holds {input}, an input of the same job; name another directory")]
     HoldsInput {
         path: PathBuf,
@@ -55,29 +55,29 @@ pub enum OutputError {
     #[error("another job is writing to {path} (it has a {TEMPORARY} folder, {by})")]
     Busy {
         path: PathBuf,
-        /// What its claim says.
+        /// Description of the claim.
         by: String,
     },
-    /// A part is not what the attempt that built it said of it.
+    /// A part differs from the report of the attempt that built it.
     #[error(
         "the part {part}, built as {path}, is not as it was left: it has {bytes} bytes of checksum {crc32c:08x} instead of \
          {} of {:08x}", expected.0, expected.1
     )]
     Changed {
         part: String,
-        /// Where it was built.
+        /// Path of the built file.
         path: PathBuf,
-        /// Bytes that are there.
+        /// Bytes found.
         bytes: u64,
         /// Their CRC-32C.
         crc32c: u32,
-        /// Bytes and CRC-32C as its attempt said.
+        /// Bytes and CRC-32C reported by the attempt.
         expected: (u64, u32),
     },
-    /// An object store could not do what it was asked.
+    /// A request to an object store failed.
     #[error(transparent)]
     Store { source: Box<ObjectError> },
-    /// A web server.
+    /// The output is on a web server.
     #[error(
         "the output {url} is on a web server, which is only read; name a directory, or a prefix of s3, gs or az"
     )]
@@ -86,10 +86,10 @@ pub enum OutputError {
     #[error("another job is writing to {url} (there is the object {url}/{TEMPORARY}, {by})")]
     Claimed {
         url: String,
-        /// What its claim says.
+        /// Description of the claim.
         by: String,
     },
-    /// Below the prefix is something that is not overwritten.
+    /// An object below the prefix is not overwritten.
     #[error(
         "the output {url} holds {object}, and --overwrite replaces nothing in a store but the output of a job; name another \
          prefix, or delete that yourself"
@@ -103,10 +103,10 @@ pub enum OutputError {
     #[error("the output {url} is not in the hands of this process any more: {by}")]
     ClaimLost {
         url: String,
-        /// What there is instead.
+        /// What exists instead.
         by: String,
     },
-    /// A store that writes whatever the condition.
+    /// The store ignores conditions on writes.
     #[error(
         "the store of {url} does not keep to conditions on writing (If-None-Match), so two jobs there could both seem to have \
          finished; name a prefix of another store"
@@ -117,10 +117,10 @@ pub enum OutputError {
         "somebody else has written {url}/_SUCCESS since this job has claimed that prefix; what this job has uploaded is deleted"
     )]
     OtherWriter { url: String },
-    /// An uploaded part is not what the attempt that uploaded it said of it.
+    /// An uploaded part differs from the report of the attempt that uploaded it.
     #[error("the part {url} is not as it was left: {what}")]
     PartObject { url: String, what: String },
-    /// Nobody knows whether the output is there.
+    /// It is unknown if the output was written.
     #[error(
         "it is not known whether {url} was written; if it is there, and names parts, the output is whole, and else there is none"
     )]
@@ -129,15 +129,15 @@ pub enum OutputError {
         #[source]
         source: Box<ObjectError>,
     },
-    /// Somebody has removed it.
+    /// The directory was removed.
     #[error("the output directory {path} was removed before the output was complete")]
     Gone {
         path: PathBuf,
-        /// What was not found.
+        /// The missing file.
         #[source]
         source: Box<OutputError>,
     },
-    /// The file system says no.
+    /// The file system failed.
     #[error("could not {action} {path}")]
     Io {
         action: &'static str,
@@ -148,12 +148,12 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// Whether the file system has not found something.
+    /// True if the file system did not find a file.
     pub(crate) fn is_of_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// True if this process or its machine had no descriptor left: that says nothing of the output.
+    /// True if this process or its machine had no free file descriptor, which is no defect of the output.
     pub(crate) fn is_of_resources(&self) -> bool {
         matches!(self, Self::Io { source, .. } if are_used_up(source))
     }

@@ -1,7 +1,8 @@
-//! How an output is closed whose closer died over it: what that had begun is brought to its end, in either direction.
+//! Closing of an output whose closer died while closing it: the started operation is completed, whether it was
+//! finishing or abandoning.
 //!
-//! Whoever comes here is the one that closes this output now: the master of a job, in the place of the one that died, or
-//! for a client that died.
+//! The caller is the process that closes this output now: the master of a job, in place of one that died or of a client
+//! that died.
 
 use super::publish::{check_named, check_part};
 use super::undo::{Published, RetiredClaim};
@@ -22,10 +23,10 @@ enum Left {
 }
 
 impl OutputDirectory {
-    /// Closes the output of a submission whose claim cannot be adopted any more; without `success`, abandons it.
+    /// Closes the output of a submission whose claim cannot be adopted any more. Without `success`, abandons it.
     ///
     /// # Errors
-    /// An output that cannot be completed, or that another process has in hand.
+    /// An output that cannot be completed, or that another process is closing.
     pub(crate) fn close_left(
         submission: &Submission,
         success: Option<&Success>,
@@ -46,7 +47,7 @@ impl OutputDirectory {
                 success.map_or(Ok(None), |_| Err(OutputError::io("complete the output in", &path)(error)))
             }
             (None, success) => {
-                // Given back, and perhaps not removed any more.
+                // The claim was given back, but its directory perhaps not removed.
                 if let Ok(folder) = Folder::open(submission.output.to_path()) {
                     let retired = format!("{RETIRED}{}", nonce_of(&submission.output_probe));
                     let _ = folder.refuse_foreign(true).and_then(|()| folder.remove_tree(retired));
@@ -57,7 +58,7 @@ impl OutputDirectory {
         }
     }
 
-    /// The claim of this submission, if a process that is dead was closing it.
+    /// The claim of this submission, if a dead process was closing it.
     fn left(submission: &Submission) -> Option<Left> {
         let probe = &submission.output_probe;
         let folder = Folder::open(submission.output.to_path()).ok()?;
@@ -66,7 +67,7 @@ impl OutputDirectory {
         temporary.refuse_shared().ok()?;
         for how in [claim::CLOSING, claim::ABANDONING] {
             let Ok(file) = temporary.open_own(format!("{how}{}", nonce_of(probe))) else { continue };
-            // It is held by whoever closes the output, as long as that lives.
+            // A live process that closes the output holds the lock.
             file.try_lock().ok()?;
             let made = submission.output_made;
             let left = Self { folder, temporary, probe: probe.clone(), made, lock: Some(file) };
@@ -75,7 +76,7 @@ impl OutputDirectory {
         None
     }
 
-    /// Publishes what is not yet, and `_SUCCESS` if that is not there.
+    /// Publishes the remaining parts, and `_SUCCESS` if it does not exist.
     fn complete(
         self,
         success: &Success,
@@ -94,7 +95,7 @@ impl OutputDirectory {
         Ok(self.clear_away())
     }
 
-    /// Publishes the parts that are not where they belong.
+    /// Publishes the parts that are not in their final place.
     pub(super) fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
         let mut folders = BTreeMap::new();
@@ -112,7 +113,7 @@ impl OutputDirectory {
                 published.map_err(OutputError::io("publish", &folder.path(&part.name)))?;
             }
             if check_part(part, &self.folder, &part.name, built.stamp).is_ok() {
-                // Where there is no rename that does not replace, it may have two names.
+                // On a file system without a rename that fails on existing names, the file may have two names.
                 let _ = self.temporary.remove_file(&from);
                 continue;
             }

@@ -1,11 +1,11 @@
-//! The output of a job, from the moment it is claimed to `_SUCCESS` or back to nothing: a directory here, a prefix of an object
-//! store in `store`.
+//! The output of a job from its claim to `_SUCCESS`, or to its removal: a directory here, a prefix of an object store
+//! in `store`.
 //!
-//! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build parts there,
-//! each in a file of its own; whoever closes the output publishes those that count, and `_SUCCESS` comes last. What
-//! a worker does that was given up, and goes on, changes no published part. A job that fails leaves nothing and, if
-//! the directory was its own, no directory. Both folders are held open, must be this user's (the directory may be root's),
-//! and everything is done in them by plain names.
+//! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build
+//! parts there, each in its own file. The process that closes the output publishes those that count, and writes
+//! `_SUCCESS` last. A lost worker that continues to run changes no published part. A failed job leaves no files and, if
+//! the directory was created for it, no directory. Both directories are held open and must be this user's (the output
+//! directory may be root's), and all operations in them use plain names.
 
 mod claim;
 mod claimed;
@@ -35,13 +35,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use undo::Published;
 
-/// How the names begin of what is overwritten, until the job has succeeded; inside the directory.
+/// Prefix of the names of overwritten files until the job has succeeded; inside the directory.
 const REPLACED: &str = "_replaced-";
 
-/// How the name of a folder begins that is not `_temporary` yet, or no more.
+/// Prefix of the name of a directory that is not `_temporary` yet, or not any more.
 const RETIRED: &str = "_claim-";
 
-/// Claims of dead processes that are taken over in a row.
+/// Maximum number of claims of dead processes taken over in a row.
 const TAKE_OVERS_MAX: u32 = 4;
 
 /// A directory that belongs to a job until it is finished or abandoned.
@@ -50,26 +50,26 @@ pub(crate) struct OutputDirectory {
     folder: Folder,
     /// `_temporary` in it.
     temporary: Folder,
-    /// Name of the claim file, which tells the files of this claim from those of any other.
+    /// Name of the claim file, which distinguishes the files of this claim from those of any other.
     probe: PlainName,
-    /// The directory was made by this job.
+    /// True if the directory was created by this job.
     made: bool,
     /// The claim file, with this process's lock on it, until the claim is given back.
     lock: Option<File>,
 }
 
 impl OutputDirectory {
-    /// Claims a directory. With `overwrite`, what is in it is moved aside and comes back if the job fails. What a process
-    /// that has died had claimed is put in order first. With `sync`, the claim survives a power cut.
+    /// Claims a directory. With `overwrite`, its content is moved aside and comes back if the job fails. The remains of
+    /// a dead process's claim are cleaned up first. With `sync`, the claim survives a power failure.
     ///
     /// # Errors
-    /// Whatever makes the directory unusable, before any task starts.
+    /// Everything that makes the directory unusable, before any task starts.
     pub(crate) fn claim(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
         let path = std::path::absolute(path).map_err(OutputError::io("resolve", path))?;
-        // What a link names is claimed, and the link stays.
+        // The target of a link is claimed, and the link stays.
         let path = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() && path.is_dir() => {
-                // Whoever made the link chose the directory.
+                // The owner of the link chose the directory.
                 let ours = folder::refuse_foreign(&path, &found, true).map_err(io::Error::from);
                 ours.map_err(OutputError::io("use", &path))?;
                 fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
@@ -108,7 +108,7 @@ impl OutputDirectory {
         };
         let claimed = Self::claim_made(path, made, overwrite, sync, nonce);
         if made && claimed.is_err() {
-            // Only an empty directory goes: what is in it is somebody else's.
+            // Only an empty directory is removed: its content belongs to another user.
             let _ = fs::remove_dir(path);
         }
         claimed
@@ -121,7 +121,7 @@ impl OutputDirectory {
         sync: bool,
         nonce: &str,
     ) -> Result<Self, OutputError> {
-        // By now it is no link, and must not have become one.
+        // It was no link before, and must not have become one.
         let opened = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => Folder::open(parent).and_then(|parent| parent.folder(name)),
             _ => Folder::open(path),
@@ -151,13 +151,13 @@ impl OutputDirectory {
         }
     }
 
-    /// Moves what is in the directory into a folder inside it: the directory itself stays, be it a mount, a link's, or
-    /// root's.
+    /// Moves the content of the directory into a subdirectory. The directory itself stays, because it may be a mount,
+    /// the target of a link, or root's.
     fn move_aside(&self, contents: &[OsString]) -> Result<(), OutputError> {
         let aside = self.aside();
         let made = self.folder.make_folder(&aside);
         let made = made.map_err(OutputError::io("create", &self.folder.path(&aside)))?;
-        // It says that the rest is complete, which is no longer so.
+        // `_SUCCESS` comes first: it marks the rest as complete, which does not hold any more.
         for name in success_first(contents.to_vec()) {
             let moved = self.folder.rename(&name, &made, &name);
             moved.map_err(OutputError::io("move aside", &self.folder.path(&name)))?;
@@ -165,11 +165,11 @@ impl OutputDirectory {
         Ok(())
     }
 
-    /// The claim of a submission, to be finished or abandoned by another process than the one that made it: that of
-    /// `job` until it ends, if one is named.
+    /// Adopts the claim of a submission, to be finished or abandoned by another process than the one that made it. If
+    /// `job` is given, it becomes the owner until it ends.
     ///
     /// # Errors
-    /// A directory that this process does not see, that is another user's, or in which the claim is not or not free.
+    /// A directory that this process cannot see, that is another user's, or whose claim does not exist or is not free.
     pub(crate) fn adopt(submission: &Submission, job: Option<JobId>) -> Result<Self, OutputError> {
         let (path, probe) = (submission.output.to_path(), submission.output_probe.clone());
         let adopting = || {
@@ -188,12 +188,12 @@ impl OutputDirectory {
         adopting().map_err(OutputError::io("take over the claim on", path))
     }
 
-    /// The name of its claim, by which whoever sees the directory knows it.
+    /// Name of its claim, by which a process identifies the directory.
     pub(crate) fn probe(&self) -> &PlainName {
         &self.probe
     }
 
-    /// Whether it was made for the job.
+    /// True if it was created for the job.
     pub(crate) fn is_made(&self) -> bool {
         self.made
     }
@@ -202,33 +202,33 @@ impl OutputDirectory {
         nonce_of(&self.probe)
     }
 
-    /// Name of `_temporary` before anybody sees it, and when it is nobody's any more.
+    /// Name of `_temporary` before it is visible, and after the claim has been given back.
     fn retired(&self) -> String {
         format!("{RETIRED}{}", self.nonce())
     }
 
-    /// Name of the folder where what is overwritten waits for the end of the job.
+    /// Name of the directory in which overwritten files wait for the end of the job.
     fn aside(&self) -> String {
         format!("{REPLACED}{}", self.nonce())
     }
 
-    /// What becomes of parts that are sent here.
+    /// Receiver of parts that are sent to this process.
     ///
     /// # Errors
-    /// A process that can open nothing more.
+    /// A process without free file descriptors.
     pub(crate) fn parts(&self, sync: bool) -> io::Result<Parts> {
         let folder = self.temporary.try_clone()?;
         Ok(Parts { name: self.probe.clone(), folder: Arc::new(folder), sync })
     }
 
-    /// The directory, absolute.
+    /// The absolute directory.
     #[must_use]
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path("")
     }
 
-    /// Takes the claim for this process. A submitter and a master may both find that they have to close an output;
-    /// the first one does, and the other one touches nothing: by then the directory may belong to somebody else.
+    /// Takes the claim for this process. Both a submitter and a master may decide to close an output. The first one
+    /// closes it, and the other one touches nothing: by then the directory may belong to another job.
     fn take_claim(&self, how: &str) -> Result<(), OutputError> {
         let closing = format!("{how}{}", self.nonce());
         let taken = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
@@ -236,28 +236,28 @@ impl OutputDirectory {
     }
 }
 
-/// Names of which that of `_SUCCESS` comes first.
+/// Sorts names so that `_SUCCESS` comes first.
 fn success_first(mut names: Vec<OsString>) -> Vec<OsString> {
     names.sort_by_key(|name| name != SUCCESS);
     names
 }
 
-/// Whether nothing is there, whatever links lead to it.
+/// True if the path does not exist; links are not followed.
 fn is_missing(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// What is in an output directory, but for claims.
+/// Content of an output directory, without claims.
 fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
     let mut names = folder.names().map_err(OutputError::io("list", &folder.path("")))?;
     names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
     Ok(names)
 }
 
-/// What is in an output directory, for it to be replaced.
+/// Content of an output directory that is to be replaced.
 ///
 /// # Errors
-/// A directory that is not empty without `overwrite`, and with it one that holds what is no output of a job.
+/// A directory that is not empty without `overwrite`, or one with files that are not the output of a job.
 fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
     let there = contents(folder)?;
     match there.is_empty() {
@@ -268,8 +268,8 @@ fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, Output
     Ok(there)
 }
 
-/// Refuses what is not to be replaced without touching it. While somebody else claims the directory, what is seen in it may
-/// be half moved aside: then only the claim itself tells.
+/// Rejects content that must not be replaced, without touching it. If another job claims the directory, its content may
+/// be half moved aside; the claim then decides alone.
 ///
 /// # Errors
 /// As `replaceable`.
@@ -285,7 +285,7 @@ fn refuse_untouched(folder: &Folder, overwrite: bool) -> Result<(), OutputError>
     }
 }
 
-/// Makes `_temporary` with the claim in it, at once, which also shows that files can be written here.
+/// Creates `_temporary` with the claim in it atomically, which also shows that files can be written here.
 fn mark(folder: &Folder, probe: &PlainName, made: bool, sync: bool) -> Result<(Folder, File), OutputError> {
     let retired = format!("{RETIRED}{}", nonce_of(probe));
     let made_folder = folder.make_folder(&retired);
@@ -294,7 +294,7 @@ fn mark(folder: &Folder, probe: &PlainName, made: bool, sync: bool) -> Result<(F
     let signed = signed.map_err(OutputError::io("write", &temporary.path(probe.as_str())));
     let marked = signed.and_then(|lock| {
         use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
-        // Onto an empty folder too, which no claim is.
+        // This also replaces an empty directory, which is no claim.
         match folder.rename(&retired, folder, TEMPORARY) {
             Ok(()) => Ok(lock),
             Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Err(busy(folder)),

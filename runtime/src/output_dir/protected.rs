@@ -1,5 +1,5 @@
-//! What is never replaced, whoever asks: directories that hold what a person has or stands on, or what the job reads, and
-//! whatever is no output of a job.
+//! Paths that are never replaced, whatever the options: system and home directories, the job's input, and everything
+//! that is not the output of a job.
 
 use super::undo::is_part_behind;
 use super::{BAD_RECORDS, OutputError, REPLACED, SUCCESS, Success};
@@ -14,18 +14,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the accounts of this machine stand with their home directories.
+/// Table of the accounts of this machine, with their home directories.
 const ACCOUNTS: &str = "/etc/passwd";
 
-/// How the names of parts begin: ours, and those of Hadoop's maps and reduces.
+/// Prefixes of the names of parts: those of this program, and of Hadoop's maps and reduces.
 const PARTS: [&str; 3] = ["part-", "part-m-", "part-r-"];
 
-/// What this directory is or holds that makes it too precious to be replaced.
+/// Reason why this directory must not be replaced; `None` if it may be.
 pub(super) fn why(directory: &Path) -> Option<&'static str> {
     why_kept(&fs::canonicalize(directory).ok()?)
 }
 
-/// The same of a file or directory by its canonical path. A link that stands there is itself, not what it leads to.
+/// The same for the canonical path of a file or directory. A link at this path is not followed.
 pub fn why_kept(whole: &Path) -> Option<&'static str> {
     let holds = |place: &Path| place.starts_with(whole);
     let within = |place: &Path| holds(place) || fs::canonicalize(place).is_ok_and(|place| holds(&place));
@@ -37,24 +37,24 @@ pub fn why_kept(whole: &Path) -> Option<&'static str> {
     ];
     let own = places.into_iter().find(|(place, _)| place.as_deref().is_some_and(within));
     own.map(|(_, what)| what).or_else(|| {
-        // `HOME` may name another one than the account has.
+        // `HOME` may differ from the home directory of the account.
         let accounts = fs::read(ACCOUNTS).unwrap_or_default();
         homes(&accounts).any(within).then_some("the home directory of an account of this machine")
     })
 }
 
-/// The home directories that a table of accounts names: the sixth field of each line.
+/// Home directories in a table of accounts: the sixth field of each line.
 fn homes(accounts: &[u8]) -> impl Iterator<Item = &Path> {
     let lines = accounts.split(|byte| *byte == b'\n');
     let homes = lines.filter_map(|line| line.split(|byte| *byte == b':').nth(5));
     homes.map(|home| Path::new(OsStr::from_bytes(home))).filter(|home| home.is_absolute())
 }
 
-/// Refuses a directory that is no output of a job: one that holds, under one of these names, what no job has put there, and
-/// one without `_SUCCESS`, unless all in it is what a job that died has left.
+/// Rejects a directory that is not the output of a job. That is one in which a listed name does not belong to a job's
+/// output, or one without `_SUCCESS`, unless everything in it is left from a job that died.
 ///
 /// # Errors
-/// The first such name by order, or that there is no `_SUCCESS`.
+/// The first such name in order, or the lack of `_SUCCESS`.
 pub(super) fn refuse_other(folder: &Folder, names: &[OsString]) -> Result<(), OutputError> {
     let outputs = named_outputs(folder);
     let is_jobs = |name: &&OsString| is_of_output(folder, outputs.as_ref(), name) || is_aside(folder, name);
@@ -67,7 +67,7 @@ pub(super) fn refuse_other(folder: &Folder, names: &[OsString]) -> Result<(), Ou
     Err(OutputError::NoSuccess { path: folder.path("") })
 }
 
-/// The outputs beside the main one that the `_SUCCESS` of a directory names; Hadoop's is empty. `None` without one.
+/// Named outputs in the `_SUCCESS` of a directory; that of Hadoop is empty. `None` without `_SUCCESS`.
 fn named_outputs(folder: &Folder) -> Option<BTreeSet<OsString>> {
     if folder.look(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
         return Some(BTreeSet::new());
@@ -77,8 +77,8 @@ fn named_outputs(folder: &Folder) -> Option<BTreeSet<OsString>> {
     Some(named.map(|named| named.output.as_str().into()).collect())
 }
 
-/// Whether a job has put that into its output: a file of its own name, or a folder that its `_SUCCESS` names, of nothing
-/// but parts.
+/// True if this entry belongs to the output of a job: a file with a name used by jobs, or a directory that `_SUCCESS`
+/// lists and that contains only parts.
 fn is_of_output(folder: &Folder, outputs: Option<&BTreeSet<OsString>>, name: &OsStr) -> bool {
     let is_own = match name.to_str() {
         Some(SUCCESS) => outputs.is_some(),
@@ -96,7 +96,7 @@ fn is_of_output(folder: &Folder, outputs: Option<&BTreeSet<OsString>>, name: &Os
     is_named && folder.folder(name).and_then(all_parts).unwrap_or(false)
 }
 
-/// Whether it is a folder in which what was overwritten waited for the end of a job, with nothing but that in it.
+/// True if this is a directory of overwritten files that contains nothing else.
 fn is_aside(folder: &Folder, name: &OsStr) -> bool {
     let all_jobs = |aside: Folder| {
         let outputs = named_outputs(&aside);
@@ -106,12 +106,12 @@ fn is_aside(folder: &Folder, name: &OsStr) -> bool {
         && folder.folder(name).and_then(all_jobs).unwrap_or(false)
 }
 
-/// Whether it is a file, and no link to one.
+/// True if this is a regular file; links are not followed.
 fn is_file(folder: &Folder, name: &OsStr) -> bool {
     folder.look(name).is_ok_and(|found| found.is_file())
 }
 
-/// Whether a file is called as parts are, Hadoop's too, or as the checksums that Hadoop keeps of its files.
+/// True if a file is named like a part, Hadoop's included, or like Hadoop's checksum files.
 fn is_part_or_sum(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let summed = name.strip_prefix('.').and_then(|name| name.strip_suffix(".crc"));
@@ -119,10 +119,10 @@ fn is_part_or_sum(name: &OsStr) -> bool {
     PARTS.iter().any(|beginning| is_part_behind(beginning, name)) || (summed.is_some() && name == SUCCESS)
 }
 
-/// Refuses an output directory that holds a file of these pieces of input.
+/// Rejects an output directory that contains a file of these pieces of input.
 ///
 /// # Errors
-/// Which one; or a directory that cannot be looked at.
+/// The first such file, or a directory that cannot be examined.
 pub(super) fn refuse_inputs<'a>(
     output: &Path,
     pieces: impl Iterator<Item = &'a Piece>,
@@ -142,7 +142,7 @@ pub(super) fn refuse_inputs<'a>(
         .filter(may_be_inside)
         .filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path)))
     {
-        // A worker's file of this name may be another one than ours.
+        // A worker's file of this name may be another file than the local one.
         let same = |path: &Path| fs::metadata(path).is_ok_and(|found| FileStamp::of(&found) == piece.stamp);
         let inside = fs::canonicalize(piece.path.to_path()).is_ok_and(|path| path.starts_with(&whole));
         if inside && (piece.place == Place::Submitter || same(piece.path.to_path())) {
@@ -155,17 +155,17 @@ pub(super) fn refuse_inputs<'a>(
     Ok(())
 }
 
-/// Names below an output directory that are looked at.
+/// Maximum number of names below an output directory that are examined.
 const NAMES_MAX: usize = 4096;
 
-/// The numbers of all files below a directory; `None` if there are too many, or one cannot be looked at. To look at these
-/// few costs less than to follow the path of each of many inputs.
+/// Inode numbers of all files below a directory; `None` if there are too many, or one cannot be examined. Examining
+/// these few files costs less than resolving the paths of many inputs.
 fn inodes_below(directory: &Path) -> Option<BTreeSet<u64>> {
     let (mut inodes, mut folders, mut names) = (BTreeSet::new(), vec![directory.to_owned()], 0);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).ok()? {
             let entry = entry.ok()?;
-            // What a link leads to lies elsewhere, or is seen there.
+            // The target of a link is outside, or is found separately.
             let found = entry.metadata().ok()?;
             if found.is_dir() {
                 folders.push(entry.path());

@@ -1,4 +1,4 @@
-//! How an output is finished: parts are checked and published, then `_SUCCESS`.
+//! Completion of an output: parts are checked and published, then `_SUCCESS`.
 
 use super::undo::{Published, PublishedFile, RetiredClaim};
 use super::{BAD_RECORDS, OutputDirectory, OutputError, SUCCESS, Success, claim};
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl OutputDirectory {
-    /// Publishes the parts, writes `_SUCCESS` and gives the claim back. With `sync`, on disk before this returns. What is
-    /// left goes when the answer is dropped, which may take as long again.
+    /// Publishes the parts, writes `_SUCCESS` and gives the claim back. With `sync`, everything is on disk before this
+    /// returns. Remaining files are removed when the returned value is dropped, which may take as long again.
     ///
     /// # Errors
-    /// Parts that are not as their attempts left them, or what the file system says; the claim is then abandoned. Or
+    /// Parts that differ from their attempts' reports, or errors of the file system; the claim is then abandoned. Or
     /// another process has closed the output.
     pub(crate) fn finish(
         self,
@@ -59,7 +59,7 @@ impl OutputDirectory {
         Ok(retired)
     }
 
-    /// Publishes all parts, or none if one is not as it should be. `published` gets their names, one by one.
+    /// Publishes all parts, or none if one is invalid. `published` receives their names, one by one.
     fn publish_parts<'a>(
         &self,
         parts: &'a [Part],
@@ -97,7 +97,7 @@ impl OutputDirectory {
         Ok(())
     }
 
-    /// The folder of a named output, made if it is not there yet.
+    /// Directory of a named output, created if it does not exist.
     pub(super) fn folder_of<'f>(
         &self,
         output: &PlainName,
@@ -120,7 +120,7 @@ impl OutputDirectory {
         Ok(&folders[output])
     }
 
-    /// Whoever says what is published does not say where.
+    /// Checks the names of parts: a report must not choose the path of a published file.
     pub(super) fn check_names(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         if parts.len() != built.len() {
             let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
@@ -148,7 +148,7 @@ impl OutputDirectory {
         Ok(())
     }
 
-    /// Names the records that were left out, if some were.
+    /// Writes the names of the skipped records, if there are any.
     fn write_bad_records(
         &self,
         success: &Success,
@@ -161,8 +161,8 @@ impl OutputDirectory {
         self.write_beside(BAD_RECORDS, success.bad_records_text().as_bytes(), sync, published)
     }
 
-    /// Writes a file beside the parts. Written anew each time: what a disk has failed to keep it does not try to keep
-    /// again.
+    /// Writes a file next to the parts. Each retry writes a new file, because the system does not retry data that a
+    /// disk has failed to store.
     fn write_beside<'a>(
         &self,
         name: &'a str,
@@ -220,13 +220,13 @@ impl OutputDirectory {
         retried(|| self.folder.sync()).map_err(OutputError::io("sync", &self.path()))
     }
 
-    /// The client of a job that succeeded died and left no claim in its output directory. Whether it had finished the
-    /// output before; what it left half finished is undone.
+    /// Checks the output of a successful job whose client died and left no claim in the directory: returns `Ok` if the
+    /// client had finished it. A half-finished output is undone.
     ///
     /// # Errors
-    /// An output that is not complete, as far as this process sees.
+    /// An output that is not complete, as far as this process can see.
     pub(crate) fn left_finished(path: &Path, success: &Success) -> Result<(), OutputError> {
-        // Also what it had not cleared away yet, such as what was overwritten.
+        // Also removes files it had not removed yet, such as those that were overwritten.
         claim::take_over(path);
         let folder = Folder::open(path).and_then(|folder| {
             folder.refuse_foreign(true)?;
@@ -235,7 +235,7 @@ impl OutputDirectory {
         Self::is_complete(&folder.map_err(OutputError::io("find the complete output in", path))?, success)
     }
 
-    /// Whether the output that is there is this one.
+    /// Checks that the output in the directory is this one.
     ///
     /// # Errors
     /// It is not.
@@ -250,13 +250,13 @@ impl OutputDirectory {
     }
 }
 
-/// Tries of what the file system refuses when an output is closed.
+/// Number of tries of an operation of the file system when an output is closed.
 const TRIES: u32 = 3;
 
 /// Pause between them.
 const TRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// Does what may fail for once, such as on a disk that has an error, up to [`TRIES`] times.
+/// Runs an operation that may fail temporarily, such as on a disk with an error, up to [`TRIES`] times.
 fn retried<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..TRIES {
         match step() {
@@ -292,7 +292,7 @@ fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result
     Ok(())
 }
 
-/// Checks that the file of a part is what its attempt reported. A file that has not been touched since is not read again.
+/// Checks that the file of a part is as its attempt reported. An unmodified file is not read again.
 pub(super) fn check_part(
     part: &Part,
     folder: &Folder,
@@ -300,7 +300,7 @@ pub(super) fn check_part(
     stamp: FileStamp,
 ) -> Result<(), OutputError> {
     let path = folder.path(name);
-    // Nothing but a file is a part.
+    // Only a regular file is a part.
     let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
     let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
     let found = FileStamp::of(&found);
@@ -310,7 +310,7 @@ pub(super) fn check_part(
     check_sum(part.name.clone(), path, file, (part.bytes, part.crc32c))
 }
 
-/// Checks that the file of a named output is what its attempt reported. It is read for that, once.
+/// Checks that the file of a named output is as its attempt reported. It is read once for that.
 pub(super) fn check_named(
     part: &Part,
     named: &NamedPart,
@@ -330,7 +330,7 @@ fn check_sum(part: String, path: PathBuf, file: File, expected: (u64, u32)) -> R
     Err(OutputError::Changed { part, path, bytes, crc32c, expected })
 }
 
-/// Bytes that are read at once to be summed up.
+/// Bytes read at once for the checksum.
 const SUM_CHUNK_BYTES: usize = 256 << 10;
 
 /// Length and CRC-32C of a file.

@@ -1,4 +1,4 @@
-//! `_SUCCESS`: the file that says that an output is complete, and what it holds.
+//! `_SUCCESS`: the file that marks an output as complete, and its content.
 
 use crate::api::{JobStatus, NamedBadRecord, SCHEMA};
 use gristmill_worker::folder::Folder;
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Name of the file that says that the output is complete.
+/// Name of the file that marks an output as complete.
 pub const SUCCESS: &str = "_SUCCESS";
 
-/// Longest `_SUCCESS` that is read of a store, bytes: that of a million parts.
+/// Longest `_SUCCESS` that is read from a store, bytes: that of a million parts.
 pub(super) const SUCCESS_BYTES_MAX: u64 = 256 << 20;
 
-/// Name of the file that names the records of the input that were left out because they are bad, if some were.
+/// Name of the file that lists the skipped bad records of the input, if there are any.
 pub const BAD_RECORDS: &str = "_BAD_RECORDS";
 
-/// What `_SUCCESS` holds, as JSON.
+/// Content of `_SUCCESS`, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Success {
     /// Version of these fields.
@@ -27,31 +27,31 @@ pub struct Success {
     pub job: String,
     /// Its parameters.
     pub parameters: serde_json::Value,
-    /// Meaning of the columns, if the job says so.
+    /// Meaning of the columns, if the job defines it.
     pub columns: Option<Vec<String>>,
     /// The parts in order, with their checksums.
     pub parts: Vec<Part>,
-    /// Records of all parts.
+    /// Number of records of all parts.
     pub records: u64,
-    /// Bytes of all parts.
+    /// Number of bytes of all parts.
     pub bytes: u64,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
     /// Float sums of user code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, f64>,
-    /// Greatest numbers that user code said.
+    /// Maxima reported by user code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub maxima: BTreeMap<String, f64>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
-    /// Records of the input that were left out; they stand in [`BAD_RECORDS`].
+    /// Skipped records of the input; they are listed in [`BAD_RECORDS`].
     #[serde(skip)]
     pub bad_records: Vec<NamedBadRecord>,
 }
 
 impl Success {
-    /// From the last status of a job.
+    /// Creates it from the last status of a job.
     #[must_use]
     pub fn of(status: &JobStatus, columns: Option<Vec<String>>) -> Self {
         Self {
@@ -70,17 +70,17 @@ impl Success {
         }
     }
 
-    /// What [`BAD_RECORDS`] holds: a line for each, with file, place and reason between tabs.
+    /// Content of [`BAD_RECORDS`]: a line for each record, with file, offset and reason separated by tabs.
     pub(super) fn bad_records_text(&self) -> String {
         let line = |bad: &NamedBadRecord| format!("{}\t{}\t{}\n", bad.path, bad.offset, bad.reason);
         let lines: String = self.bad_records.iter().map(line).collect();
         format!("file\tbyte\treason\n{lines}")
     }
 
-    /// Reads the `_SUCCESS` of a directory, or of a prefix of a store that is named by its URL.
+    /// Reads the `_SUCCESS` of a directory, or of a prefix of a store given by its URL.
     ///
     /// # Errors
-    /// A file that is missing or is none of ours, and what a store says.
+    /// A file that is missing or was not written by this program, and errors of a store.
     pub fn read(directory: &Path) -> io::Result<Self> {
         match directory.to_str().filter(|path| is_url(path)) {
             Some(url) => Self::read_stored(url),
@@ -100,7 +100,7 @@ impl Success {
     pub(super) fn read_in(directory: &Folder) -> io::Result<Self> {
         let mut text = Vec::new();
         directory.open_file(SUCCESS)?.take(SUCCESS_BYTES_MAX).read_to_end(&mut text)?;
-        // A longer one ends in the middle.
+        // A longer file is cut off and fails to parse.
         serde_json::from_slice(&text).map_err(io::Error::other)
     }
 }

@@ -1,4 +1,4 @@
-//! Claims, closing, and what is left of either.
+//! Tests of claims, of closing outputs, and of the remains of either.
 
 use super::*;
 use crate::api::{BuiltPart, SCHEMA};
@@ -35,7 +35,7 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// Makes what a job of Hadoop has left of its output: one part.
+/// Creates the output that an old job of Hadoop leaves: one part.
 fn old_output(out: &Path) {
     fs::create_dir_all(out).unwrap();
     fs::write(out.join("part-00009"), "old").unwrap();
@@ -107,7 +107,7 @@ fn only_the_first_of_two_processes_closes_an_output() {
     assert_eq!(names(&out), ["_SUCCESS", "part-00000"]);
 }
 
-/// A part built by an attempt, and what was said of it.
+/// A part built by an attempt, and the attempt's report.
 fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
     let attempt = TaskId::reduce(JobId(1), 0).attempt(3);
     let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
@@ -124,7 +124,7 @@ fn finish_publishes_the_parts_that_count_and_no_others() {
     let out = dir.path().join("out");
     let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
     let (part, built, path) = built(&out, "it");
-    // Touched, but the same: it is read again.
+    // Modified but equal: the file is read again.
     fs::write(&path, "it").unwrap();
     fs::write(out.join("_temporary/probe-1-reduce-0.0"), "an earlier attempt's").unwrap();
     claimed.finish(&Success { parts: vec![part], ..success() }, &[built], true).unwrap();
@@ -182,7 +182,7 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
             (part, BuiltPart { attempt, stamp })
         };
         let (parts, built): (Vec<_>, Vec<_>) = (0..2).map(of).unzip();
-        // Somebody else puts something there while the job runs.
+        // Another user's files appear while the job runs.
         for name in [foreign, "part-00007"] {
             fs::write(out.join(name), "of others").unwrap();
         }
@@ -244,7 +244,7 @@ fn named_parts_that_were_published_when_their_closer_died_go_or_are_completed() 
     dies(dead);
     let next = OutputDirectory::claim(&out, false, false, "1").unwrap();
     assert_eq!(names(&out), [TEMPORARY], "the next job finds nothing");
-    // This one dies too, and its parts are completed by whoever closes the output in its place.
+    // This one dies too, and its parts are completed by the process that closes the output in its place.
     let (part, built, path) = built(&out, "it");
     let part = Part { named: vec![named("a", "that"), named("errors", "this")], ..part };
     fs::write(format!("{}.a", path.display()), "that").unwrap();
@@ -332,7 +332,7 @@ fn finish_removes_what_was_overwritten() {
     assert_eq!(names(dir.path()), ["out"]);
 }
 
-/// What a process that has died leaves of its claim.
+/// Leaves a claim as a dead process does.
 fn dies(claimed: OutputDirectory) {
     let path = claimed.path();
     drop(claimed);
@@ -400,7 +400,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         dying.take_claim(claim::CLOSING).unwrap();
         fs::write(out.join("part-00000"), "new").unwrap();
         dying.unpublish(&Published::Unknown);
-        // One of two is back.
+        // One of two files is back.
         fs::rename(dying.folder.path(dying.aside()).join(old), out.join(old)).unwrap();
         dies(dying);
         let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
@@ -486,7 +486,7 @@ fn of_two_claims_on_one_directory_the_second_disturbs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     old_output(&out);
-    // As often as chance may want it.
+    // Repeated, because the order of the threads varies.
     for round in 0..50 {
         let claims: Vec<Result<OutputDirectory, OutputError>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
@@ -519,7 +519,8 @@ fn claim_on_a_link_is_one_on_what_it_names() {
     assert_eq!(names(&target), ["_SUCCESS"]);
 }
 
-/// What a claim with `overwrite` says of a directory: nothing if it may be replaced. It is left as it is.
+/// Error of a claim of this directory with `overwrite`; `None` if the directory may be replaced. The directory is left
+/// unchanged.
 fn refusal(out: &Path) -> Option<OutputError> {
     match OutputDirectory::claim(out, true, false, "1") {
         Ok(claimed) => {
@@ -654,13 +655,13 @@ fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
     };
     make("_claim-dead", &of_dead.to_string());
     make("_claim-unknown", "{");
-    // One of nobody who would have signed it by now, and one that somebody may be about to sign.
+    // One claim that nobody will sign any more, and one that may be signed soon.
     for (name, age) in [("_claim-old", 2 * 3600), ("_claim-new", 0)] {
         fs::DirBuilder::new().mode(0o700).create(out.join(name)).unwrap();
         let made = SystemTime::now() - Duration::from_secs(age);
         File::open(out.join(name)).unwrap().set_modified(made).unwrap();
     }
-    // Nor is one that was killed as it signed, when that was long ago.
+    // One whose process was killed while it signed, long ago, goes too.
     make("_claim-half", "");
     let half = File::options().write(true).open(out.join("_claim-half/closing-2")).unwrap();
     half.set_modified(SystemTime::now() - Duration::from_secs(2 * 3600)).unwrap();

@@ -1,4 +1,4 @@
-//! How a claim ends: what is given up is undone, what was moved aside comes back, `_temporary` goes.
+//! End of a claim: an abandoned output is undone, moved files come back, and `_temporary` is removed.
 
 use super::{OutputDirectory, SUCCESS, claim, success_first};
 use crate::removal::remove_retrying;
@@ -10,14 +10,14 @@ use std::ffi::OsStr;
 use std::fs;
 
 impl OutputDirectory {
-    /// Removes everything the job has put there and brings back what was moved aside.
+    /// Removes everything that the job has put into the directory and brings back what was moved aside.
     pub(crate) fn abandon(self) {
         if self.take_claim(claim::ABANDONING).is_ok() {
             self.undo(&Published::Nothing);
         }
     }
 
-    /// The output is complete: what cannot be cleared away does not make it less so.
+    /// Removes temporary files. The output is complete, so a failure here is ignored.
     pub(super) fn clear_away(self) -> RetiredClaim {
         if let Err(error) = remove_retrying(|| self.folder.remove_tree(self.aside())) {
             tracing::warn!(path = %self.folder.path(self.aside()).display(), %error, "could not be removed");
@@ -25,8 +25,8 @@ impl OutputDirectory {
         self.retire()
     }
 
-    /// Gives the claim back. Attempts that linger find no folder any more. What they have built goes while it is still
-    /// claimed, so that the next job goes on with it after a death.
+    /// Gives the claim back. Lingering attempts find no directory any more. Their files are removed while the directory
+    /// is still claimed, so that the next job can continue after a crash.
     fn retire(self) -> RetiredClaim {
         self.remove_built();
         if let Err(error) = self.folder.rename(TEMPORARY, &self.folder, self.retired()) {
@@ -42,25 +42,26 @@ impl OutputDirectory {
         }
     }
 
-    /// What cannot be removed is left: there is nobody to tell who could do better. Only what this job has published is
-    /// removed: other parts in the directory are what is being moved aside, or somebody else's.
+    /// Undoes the output. Files that cannot be removed are left, because no caller could do better. Only files
+    /// published by this job are removed: other parts in the directory are being moved aside, or belong to another
+    /// user.
     pub(super) fn undo(self, published: &Published<'_>) {
         self.unpublish(published);
         self.bring_back();
         let made = self.made.then(|| self.path().to_path_buf());
         drop(self.retire());
         if let Some(path) = made {
-            // Only an empty directory goes: files of others are not ours to remove.
+            // Only an empty directory is removed: other files may belong to another user.
             let _ = fs::remove_dir(path);
         }
     }
 
-    /// Removes what is published. Says so before anything comes back: whoever goes on with this after a death must not
-    /// take old parts, or an old `_SUCCESS`, for those of the job.
+    /// Removes published files. This is noted before old files come back: a process that continues after a crash must
+    /// not mistake old parts, or an old `_SUCCESS`, for those of the job.
     pub(super) fn unpublish(&self, published: &Published<'_>) {
         match published {
             Published::Nothing => return,
-            // The last one first: a directory with `_SUCCESS` is complete.
+            // In reverse order, because a directory with `_SUCCESS` counts as complete.
             Published::These(names) => {
                 for (output, name) in names.iter().rev() {
                     let _ = match output {
@@ -71,7 +72,7 @@ impl OutputDirectory {
                         }
                     };
                 }
-                // Only an empty folder goes.
+                // Only an empty directory is removed.
                 for output in names.iter().filter_map(|(output, _)| *output).collect::<BTreeSet<_>>() {
                     let _ = self.folder.remove_folder(output.as_str());
                 }
@@ -99,7 +100,7 @@ impl OutputDirectory {
         }
     }
 
-    /// Removes the parts in a folder that may be that of a named output, and the folder if nothing else is in it.
+    /// Removes the parts in the directory of a named output, and the directory if it is then empty.
     fn unpublish_named(&self, name: &OsStr) {
         let Ok(folder) = self.folder.folder(name) else { return };
         let names = folder.names().into_iter().flatten();
@@ -112,7 +113,7 @@ impl OutputDirectory {
     /// Brings back what was moved aside.
     fn bring_back(&self) {
         let Ok(aside) = self.folder.folder(self.aside()) else { return };
-        // Last what says that the rest is complete.
+        // `_SUCCESS` comes last, because it marks the rest as complete.
         for name in success_first(aside.names().unwrap_or_default()).into_iter().rev() {
             if let Err(error) = aside.publish(&name, &self.folder, &name) {
                 tracing::warn!(from = %aside.path(&name).display(), %error, "could not be brought back");
@@ -125,23 +126,23 @@ impl OutputDirectory {
 /// The named output, if it is not the main one, and the name of a file.
 pub(super) type PublishedFile<'a> = (Option<&'a PlainName>, &'a str);
 
-/// What a job has published of its output.
+/// Published files of a job.
 pub(super) enum Published<'a> {
-    /// It had not begun to.
+    /// Publishing had not started.
     Nothing,
     /// These files, in this order.
     These(Vec<PublishedFile<'a>>),
-    /// A process died while it published: all parts that there are count.
+    /// A process died while it published: all existing parts count.
     Unknown,
 }
 
-/// What is left of a claim that was given back: a folder with the claim's file; both go with this.
+/// A claim that was given back: the renamed directory with the claim file. Both are removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct RetiredClaim(OutputDirectory);
 
 impl Drop for RetiredClaim {
     fn drop(&mut self) {
-        // Some file systems keep what is open, under another name. Its owner lives, so no other process takes it.
+        // Some file systems keep an open file under another name. Its owner lives, so no other process takes it.
         drop(self.0.lock.take());
         let (folder, retired) = (&self.0.folder, self.0.retired());
         if let Err(error) = remove_retrying(|| folder.remove_tree(&retired)) {
@@ -150,12 +151,12 @@ impl Drop for RetiredClaim {
     }
 }
 
-/// Whether a file name is that of a part.
+/// True if this is the file name of a part.
 fn is_part(name: &str) -> bool {
     is_part_behind("part-", name)
 }
 
-/// Whether a file name is this and the number of a part, with or without one of the ends that parts have.
+/// True if a file name is `beginning` and the number of a part, with or without the suffix of a part format.
 pub(super) fn is_part_behind(beginning: &str, name: &str) -> bool {
     let name = name.strip_suffix(PartFormat::of_name(&name.into()).suffix()).unwrap_or(name);
     name.strip_prefix(beginning)

@@ -1,10 +1,9 @@
-//! The claim on a prefix of a store: the object `_temporary`, which names its owner and what is done with the output.
+//! Claim on a prefix of a store: the object `_temporary`, which names its owner and the state of the output.
 //!
-//! It is created if there is none, and from then on only replaced in the version that was read, so whoever is too late learns it:
-//! a second job, a second closer, a second taker of what a dead process has left. There is no lock in a store; a claim whose
-//! owner is dead for certain, as far as a process of the same machine since its start can tell, is taken over, and any other
-//! one stays.
-//! The claim keeps others from writing in vain. That two outputs never count `_SUCCESS` alone sees to.
+//! It is created if none exists. Afterwards it is replaced only in the version that was read, so a late writer fails: a
+//! second job, a second closer, or a second process that takes over a dead one's claim. A store has no locks. A claim
+//! is taken over only if its owner is certainly dead, which a process can determine for its own machine since boot. Any
+//! other claim stays. The claim only avoids wasted work: that two outputs never count is ensured by `_SUCCESS` alone.
 
 use super::super::OutputError;
 use super::{StoreOutput, is_condition, is_missing};
@@ -21,42 +20,43 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Longest claim, bytes.
 const CLAIM_BYTES_MAX: u64 = 64 << 10;
 
-/// What is done with an output.
+/// State of a claimed output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoreClaimState {
-    /// Its parts are made.
+    /// Its parts are being built.
     Open,
-    /// It is finished.
+    /// It is being finished.
     Closing,
-    /// What there is of it is removed.
+    /// It is being removed.
     Abandoning,
 }
 
-/// What the object says.
+/// Content of the claim object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct StoreClaim {
-    /// Its name, with the nonce that the names of its parts have.
+    /// Name of the claim, with the nonce that is part of the names of its parts.
     pub(super) probe: PlainName,
-    /// `None` where a process cannot tell about itself.
+    /// `None` if the process cannot identify itself.
     pub(super) owner: Option<Owner>,
     /// The job, once a master has it.
     pub(super) job: Option<JobId>,
     pub(super) state: StoreClaimState,
-    /// What other jobs have left may go when the output is finished.
+    /// True if remains of other jobs may be removed when the output is finished.
     pub(super) overwrite: bool,
-    /// The `_SUCCESS` of the output that is overwritten.
+    /// Version of the `_SUCCESS` that is overwritten.
     pub(super) replaces: Option<ObjectVersion>,
 }
 
-/// The names of the claims that jobs of this process have made and still hold.
+/// Names of the claims that jobs of this process have made and still hold.
 static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 fn held() -> MutexGuard<'static, BTreeSet<String>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A claim that this process has made, for as long as this lives: what else is in its name, an earlier job of it has left.
+/// A claim that this process has made and holds while this value lives. Any other claim in this process's name is left
+/// from an earlier job.
 #[derive(Debug)]
 pub(super) struct HeldClaim(String);
 
@@ -84,13 +84,13 @@ impl fmt::Display for StoreClaim {
 }
 
 impl StoreClaim {
-    /// Whether its owner is dead, or this very process.
+    /// True if its owner is dead, or is this very process.
     pub(super) fn is_left(&self) -> bool {
         let Ok(here) = Owner::current() else { return false };
         self.owner.as_ref().is_some_and(|owner| *owner == here || owner.is_dead_without_lock(&here))
     }
 
-    /// Whether a job of this very process has it in hand.
+    /// True if a job of this very process holds it.
     pub(super) fn is_held_here(&self) -> bool {
         held().contains(self.probe.as_str())
     }
@@ -102,7 +102,7 @@ impl StoreClaim {
 }
 
 impl StoreOutput {
-    /// The claim that is there, with its version; `None` if there is none.
+    /// The existing claim and its version; `None` if there is none.
     pub(super) fn read_claim(&self) -> Result<Option<(StoreClaim, ObjectVersion)>, OutputError> {
         let (text, version) = match self.bucket.get(&self.url.child_key(CLAIM), CLAIM_BYTES_MAX) {
             Err(error) if is_missing(&error) => return Ok(None),
@@ -110,14 +110,14 @@ impl StoreOutput {
         };
         match serde_json::from_slice(&text) {
             Ok(claim) => Ok(Some((claim, version))),
-            // Somebody else's object of this name, or of another version of this program.
+            // Another user's object of this name, or one of another version of this program.
             Err(_) => {
                 Err(OutputError::Claimed { url: self.url.to_string(), by: "of an unknown owner".to_owned() })
             }
         }
     }
 
-    /// Creates the claim; `false` if there is one.
+    /// Creates the claim; `false` if one exists.
     pub(super) fn create_claim(
         &self,
         overwrite: bool,
@@ -133,7 +133,7 @@ impl StoreOutput {
         };
         match self.bucket.create(&self.url.child_key(CLAIM), claim.text(self)?) {
             Ok(_) => Ok(true),
-            // A first try that went well, and of which no answer came, is met by the second one.
+            // If the first try succeeded without a response, the second one finds its claim.
             Err(error) if is_condition(&error) || error.may_be_done => {
                 let there = self.read_claim()?;
                 match there.is_some_and(|(there, _)| there == claim) {
@@ -146,7 +146,7 @@ impl StoreOutput {
         }
     }
 
-    /// Sees to it that the store refuses to create what is there: without that both of two writers would win.
+    /// Checks that the store refuses to create an existing object. Otherwise both of two writers would succeed.
     pub(super) fn check_conditions(&self) -> Result<(), OutputError> {
         let Some((claim, _)) = self.read_claim()? else { return Err(self.lost(None)) };
         match self.bucket.create(&self.url.child_key(CLAIM), claim.text(self)?) {
@@ -156,7 +156,7 @@ impl StoreOutput {
         }
     }
 
-    /// Gives the claim back, unless it is another's by now, as after a person has deleted it.
+    /// Gives the claim back, unless it is another job's by now, such as after a user has deleted it.
     pub(super) fn give_back(&self) {
         match self.is_claimed() {
             Ok(true) => {
@@ -167,7 +167,7 @@ impl StoreOutput {
         }
     }
 
-    /// Whether the claim that is there is this job's.
+    /// True if the existing claim is this job's.
     pub(super) fn is_claimed(&self) -> Result<bool, OutputError> {
         Ok(self.read_claim()?.is_some_and(|(there, _)| there.probe == self.probe))
     }
@@ -175,7 +175,7 @@ impl StoreOutput {
     /// Replaces the claim by another one of this process, in the version that was read.
     ///
     /// # Errors
-    /// What the store says; [`OutputError::ClaimLost`] if somebody was faster.
+    /// Errors of the store; [`OutputError::ClaimLost`] if another process was faster.
     pub(super) fn replace_claim(
         &self,
         claim: &StoreClaim,
@@ -196,7 +196,7 @@ impl StoreOutput {
         }
     }
 
-    /// The claim is not this job's, or not in this process's hands.
+    /// Error for a claim that is not this job's, or not held by this process.
     pub(super) fn lost(&self, there: Option<StoreClaim>) -> OutputError {
         let by = there.map_or_else(|| "there is none any more".to_owned(), |claim| claim.to_string());
         OutputError::ClaimLost { url: self.url.to_string(), by }

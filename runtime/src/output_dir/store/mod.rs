@@ -1,12 +1,12 @@
-//! The output of a job under a prefix of an object store, from the moment it is claimed to `_SUCCESS` or back to nothing.
+//! The output of a job under a prefix of an object store, from its claim to `_SUCCESS`, or to its removal.
 //!
-//! A store renames nothing, so workers upload parts under their last names, each attempt under one of its own (`objects` of the
-//! worker). What of it is the output says `_SUCCESS`, written last, in one request with a condition: that there is none, or
-//! that it still is the one which is overwritten. So an output is there whole or not at all for whoever reads `_SUCCESS`
-//! first, of two writers one is told that it was too late, and no object of one has the name of another's.
-//! Parts that nobody names may be left behind by processes that were killed; the next job there removes them.
+//! A store cannot rename objects, so workers upload parts under their final names, each attempt under its own
+//! (`objects` of the worker). `_SUCCESS` lists the objects of the output. It is written last, in one request with the
+//! condition that none exists, or that it is still the one to be overwritten. A reader that starts with `_SUCCESS` sees
+//! the whole output or none. Of two writers, one fails because it is late, and their objects never share a name. Killed
+//! processes may leave unlisted parts behind; the next job there removes them.
 //!
-//! Not here: uploading, which workers do.
+//! Parts are uploaded by workers, not here.
 
 mod claim;
 mod publish;
@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Claims of dead processes that are taken over in a row.
+/// Maximum number of claims of dead processes taken over in a row.
 const TAKE_OVERS_MAX: u32 = 4;
 
 /// A prefix that belongs to a job until it is finished or abandoned.
@@ -35,18 +35,18 @@ const TAKE_OVERS_MAX: u32 = 4;
 pub(crate) struct StoreOutput {
     url: ObjectUrl,
     bucket: Arc<ObjectBucket>,
-    /// Name of the claim; its nonce stands in the names of all parts.
+    /// Name of the claim; its nonce is part of the names of all parts.
     probe: PlainName,
-    /// Of the one who has made the claim. Nobody reads it: it says, until it is dropped, that the claim is held here.
+    /// Set in the process that made the claim. It is never read: until it is dropped, it marks the claim as held here.
     _held: Option<HeldClaim>,
 }
 
 impl StoreOutput {
-    /// Claims a prefix. With `overwrite`, an output of a job that is there stays until this one takes its place. What a process
-    /// of this host that has died had claimed is put in order first.
+    /// Claims a prefix. With `overwrite`, the existing output of a job stays until this one replaces it. The remains of
+    /// a claim by a dead process of this host are cleaned up first.
     ///
     /// # Errors
-    /// Whatever makes the prefix unusable, before any task starts.
+    /// Everything that makes the prefix unusable, before any task starts.
     pub(crate) fn claim(url: ObjectUrl, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
         let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
         let named = format!("{PROBE}{nonce}").parse().map_err(std::io::Error::other);
@@ -70,7 +70,7 @@ impl StoreOutput {
                 continue;
             }
             fault::place("store.claimed");
-            // Whoever was there before the claim may have finished in between.
+            // The previous owner may have finished between the check and the claim.
             let again = output.check_conditions().and_then(|()| output.look_around(overwrite));
             match again {
                 Ok(again) if again == replaces => return Ok(output),
@@ -84,10 +84,10 @@ impl StoreOutput {
         Err(OutputError::Claimed { url: output.url.to_string(), by })
     }
 
-    /// The output of a submission. Asks the store for nothing.
+    /// Output of a submission. Sends no request to the store.
     ///
     /// # Errors
-    /// Settings that cannot be used, or a name of a claim that is none.
+    /// Invalid settings, or an invalid name of a claim.
     pub(crate) fn adopt(url: ObjectUrl, submission: &Submission) -> Result<Self, OutputError> {
         let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
         let probe = submission.output_probe.clone();
@@ -98,10 +98,10 @@ impl StoreOutput {
         Ok(Self { url, bucket, probe, _held: None })
     }
 
-    /// Makes this process the owner of the claim, which another one has made.
+    /// Makes this process the owner of a claim that another process made.
     ///
     /// # Errors
-    /// What the store says, and a claim that is not this job's any more, or is being closed.
+    /// Errors of the store, and a claim that is not this job's any more, or is being closed.
     pub(crate) fn hold(&self) -> Result<(), OutputError> {
         match self.read_claim()? {
             Some((claim, version)) if claim.probe == self.probe && claim.state == StoreClaimState::Open => {
@@ -112,14 +112,15 @@ impl StoreOutput {
         }
     }
 
-    /// Writes `_SUCCESS`, which names the parts, and gives the claim back.
+    /// Writes `_SUCCESS`, which lists the parts, and gives the claim back.
     ///
     /// # Errors
-    /// Parts that are not as their attempts left them, another writer that was faster, and what the store says. What the job has
-    /// uploaded is removed then, unless nobody knows whether `_SUCCESS` was written, or a closer that died had written it.
+    /// Parts that differ from their attempts' reports, another writer that was faster, and errors of the store. The
+    /// uploaded objects of the job are then removed, unless it is unknown if `_SUCCESS` was written, or a dead closer
+    /// had written it.
     pub(crate) fn finish(self, success: &Success, built: &[BuiltPart]) -> Result<(), OutputError> {
         let (before, claim) = match self.take(StoreClaimState::Closing) {
-            // Its claim was given back, perhaps by a closer that died before it could say so.
+            // Its claim was given back, perhaps by a closer that died before it could report that.
             Err(error @ OutputError::ClaimLost { .. }) if self.read_claim()?.is_none() => {
                 return if self.is_finished_with(success)? { Ok(()) } else { Err(error) };
             }
@@ -146,24 +147,24 @@ impl StoreOutput {
         }
     }
 
-    /// Removes everything that the job has uploaded, and the claim; an output that a closer that died had finished stays.
+    /// Removes all uploaded objects of the job, and the claim. An output that a dead closer had finished stays.
     pub(crate) fn abandon(self) {
         match self.take(StoreClaimState::Abandoning) {
             Ok(_) => {
                 self.undo();
             }
-            // Another process has it in hand, or it is gone.
+            // Another process is closing it, or it is gone.
             Err(OutputError::ClaimLost { .. }) => {}
             Err(error) => self.warn("abandoned", &error),
         }
     }
 
-    /// The name of its claim.
+    /// Name of its claim.
     pub(crate) fn probe(&self) -> &PlainName {
         &self.probe
     }
 
-    /// Where it is.
+    /// URL of the prefix.
     pub(crate) fn url(&self) -> &ObjectUrl {
         &self.url
     }
@@ -176,8 +177,8 @@ impl StoreOutput {
         Self { url: self.url.clone(), bucket: self.bucket.clone(), probe: claim.probe.clone(), _held: None }
     }
 
-    /// Takes the claim for this process, to finish or abandon the output. A submitter and a master may both find that they have
-    /// to; the first one does. Answers what was done with it before, and the claim as it is now.
+    /// Takes the claim for this process, to finish or abandon the output. Both a submitter and a master may decide to
+    /// do so; the first one does. Returns the previous state of the claim, and the claim as it is now.
     fn take(&self, state: StoreClaimState) -> Result<(StoreClaimState, StoreClaim), OutputError> {
         match self.read_claim()? {
             Some((claim, version))
@@ -193,12 +194,12 @@ impl StoreOutput {
         }
     }
 
-    /// Whether an attempt of this job has uploaded an object of this name.
+    /// True if an attempt of this job has uploaded an object of this name.
     fn is_own(&self, name: &str) -> bool {
         attempts_object(name).is_some_and(|object| object.nonce == self.nonce())
     }
 
-    /// All that there is below the prefix, with the names that it has there.
+    /// All objects below the prefix, with their names relative to it.
     fn objects(&self) -> Result<Vec<(String, Object)>, OutputError> {
         let prefix = self.url.prefix();
         let listed = self.bucket.list(&prefix).map_err(OutputError::store)?;
@@ -207,7 +208,7 @@ impl StoreOutput {
         Ok(listed.into_iter().map(named).collect())
     }
 
-    /// The `_SUCCESS` that is there and its version; `None` if there is none, or it is no job's of ours.
+    /// The existing `_SUCCESS` and its version; `None` if it does not exist, or was not written by this program.
     fn read_success(&self) -> Result<Option<(Success, ObjectVersion)>, OutputError> {
         let (text, version) = match self.bucket.get(&self.url.child_key(SUCCESS), SUCCESS_BYTES_MAX) {
             Err(error) if is_missing(&error) => return Ok(None),
@@ -216,18 +217,18 @@ impl StoreOutput {
         Ok(serde_json::from_slice(&text).ok().map(|success| (success, version)))
     }
 
-    /// Whether the output that is there is this one.
+    /// True if the existing output is this one.
     fn is_finished_with(&self, success: &Success) -> Result<bool, OutputError> {
         Ok(self.read_success()?.is_some_and(|(there, _)| there.parts == success.parts))
     }
 
-    /// Looks at what is below the prefix. Answers the version of the `_SUCCESS` that is to be overwritten.
+    /// Examines the objects below the prefix. Returns the version of the `_SUCCESS` that is to be overwritten.
     ///
     /// # Errors
-    /// Something that is not to be overwritten, or is no output of a job.
+    /// Objects that must not be overwritten, or are not the output of a job.
     fn look_around(&self, overwrite: bool) -> Result<Option<ObjectVersion>, OutputError> {
         let mut there = self.objects()?;
-        // An object of the prefix's own name is what some programs put there for a folder.
+        // Some programs create an object with the prefix's own name to represent a directory.
         there.retain(|(name, _)| name != CLAIM && !name.is_empty());
         if there.is_empty() {
             return Ok(None);
@@ -248,7 +249,7 @@ impl StoreOutput {
         }
     }
 
-    /// Removes what is not of the output that was just finished, then the claim.
+    /// Removes the objects that do not belong to the finished output, then the claim.
     fn clear(&self, success: &Success, old: &BTreeSet<String>, overwrite: bool) {
         let written = self.write_bad_records(success);
         match written.and_then(|()| self.replaced(success, old, overwrite)) {
@@ -261,7 +262,7 @@ impl StoreOutput {
         }
     }
 
-    /// Only once `_SUCCESS` is written: until then they are those of the output before, and nothing says whose they are.
+    /// Written only after `_SUCCESS`: until then the file belongs to the previous output, and nothing shows its owner.
     fn write_bad_records(&self, success: &Success) -> Result<(), OutputError> {
         if success.bad_records.is_empty() {
             return Ok(());
@@ -270,8 +271,8 @@ impl StoreOutput {
         self.bucket.put(&self.url.child_key(BAD_RECORDS), text).map_err(OutputError::store)
     }
 
-    /// What is not of the output that was just finished: of this job, of the output before it, and with `overwrite` what jobs
-    /// that were killed have left.
+    /// Objects that do not belong to the finished output: of this job, of the previous output, and with `overwrite` of
+    /// killed jobs.
     fn replaced(
         &self,
         success: &Success,
@@ -279,10 +280,10 @@ impl StoreOutput {
         overwrite: bool,
     ) -> Result<Vec<String>, OutputError> {
         let (keep, there) = (names_of(success), self.objects()?);
-        // Whoever has claimed the prefix, after a person has deleted this job's claim, looks after what is there.
+        // If a user has deleted this job's claim, the next owner of the prefix cleans it up.
         let overwrite = overwrite && self.is_claimed()?;
         let folder = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-        // As does another output below this one, even if it was begun a moment ago.
+        // So does the owner of another output below this one, even if that has just been started.
         let is_mark = |name: &str| matches!(name.rsplit('/').next(), Some(SUCCESS | CLAIM));
         let marked = there.iter().filter(|(name, _)| is_mark(name));
         let others: BTreeSet<String> = marked.filter_map(|(name, _)| folder(name)).collect();
@@ -296,8 +297,8 @@ impl StoreOutput {
         Ok(there.into_iter().filter(|(name, _)| is_gone(name)).map(|(_, object)| object.key).collect())
     }
 
-    /// Removes what this job has uploaded, but for an output that is finished, then the claim; answers whether it is. Where that
-    /// fails the claim stays, and the next job goes on.
+    /// Removes the uploaded objects of this job, except for a finished output, then the claim. Returns true if the
+    /// output is finished. If the removal fails, the claim stays, and the next job continues.
     fn undo(&self) -> bool {
         match self.remains() {
             Ok((is_finished, gone)) => {
@@ -313,7 +314,7 @@ impl StoreOutput {
         }
     }
 
-    /// Whether `_SUCCESS` is that of this job, and the objects of this job that it does not name.
+    /// True if `_SUCCESS` is that of this job, with the objects of this job that it does not list.
     fn remains(&self) -> Result<(bool, Vec<String>), OutputError> {
         let named = self.read_success()?.map_or_else(BTreeSet::new, |(success, _)| names_of(&success));
         let mut own = self.objects()?;
@@ -322,7 +323,7 @@ impl StoreOutput {
         Ok((is_finished, own.into_iter().map(|(_, object)| object.key).collect()))
     }
 
-    /// Whether these objects are gone.
+    /// Deletes objects. Returns true if all are gone.
     fn delete(&self, keys: &[String]) -> bool {
         let deleted = self.bucket.delete(keys).map_err(OutputError::store);
         if let Err(error) = &deleted {
@@ -336,7 +337,7 @@ impl StoreOutput {
     }
 }
 
-/// The names of all parts that an output has, those of named outputs with their folders.
+/// Names of all parts of an output; those of named outputs include their directories.
 fn names_of(success: &Success) -> BTreeSet<String> {
     let of_part = success.parts.iter().flat_map(|part| {
         let named = part.named.iter().map(|named| format!("{}/{}", named.output, part.name));
@@ -345,12 +346,12 @@ fn names_of(success: &Success) -> BTreeSet<String> {
     of_part.collect()
 }
 
-/// Whether an attempt has given an object this name.
+/// True if an object of this name was uploaded by an attempt.
 fn is_attempts(name: &str) -> bool {
     attempts_object(name).is_some()
 }
 
-/// What an object's name says of the attempt that has given it; those of named outputs lie one folder below.
+/// Parses the name of an attempt's object. Those of named outputs are one level below.
 fn attempts_object(name: &str) -> Option<AttemptObject<'_>> {
     AttemptObject::of(name.split_once('/').map_or(name, |(_, name)| name))
 }
@@ -363,10 +364,10 @@ fn is_condition(error: &ObjectError) -> bool {
     matches!(error.cause, ObjectFailure::Condition)
 }
 
-/// Refuses a prefix below which an object of these pieces of input is.
+/// Rejects a prefix that contains an object of these pieces of input.
 ///
 /// # Errors
-/// Which one.
+/// The first such object.
 pub(super) fn refuse_inputs<'a>(
     url: &ObjectUrl,
     pieces: impl Iterator<Item = &'a Piece>,

@@ -1,4 +1,4 @@
-//! How an output in a store is finished: parts are looked at, then `_SUCCESS` is written under its condition.
+//! Completion of an output in a store: parts are checked, then `_SUCCESS` is written with a condition.
 
 use super::super::{OutputError, SUCCESS, Success};
 use super::claim::StoreClaim;
@@ -15,19 +15,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-/// Times that `_SUCCESS` is written when no answer came in time: a request that the library does not send again by itself.
+/// Number of times that `_SUCCESS` is written if no response came in time. The library does not retry such a request.
 const TRIES_MAX: u32 = 3;
 
-/// Why an output is not finished.
+/// Reason why an output is not finished.
 pub(super) enum NotFinished {
-    /// There is no `_SUCCESS` of it.
+    /// Its `_SUCCESS` does not exist.
     Certainly(OutputError),
-    /// There may be one: what the job has uploaded must stay.
+    /// Its `_SUCCESS` may exist, so the uploaded objects of the job must stay.
     Perhaps(OutputError),
 }
 
 impl StoreOutput {
-    /// Looks at the parts and writes `_SUCCESS`. Answers the names of the parts of the output that it has taken the place of.
+    /// Checks the parts and writes `_SUCCESS`. Returns the names of the parts of the replaced output.
     pub(super) fn publish(
         &self,
         claim: &StoreClaim,
@@ -35,7 +35,7 @@ impl StoreOutput {
         built: &[BuiltPart],
     ) -> Result<BTreeSet<String>, NotFinished> {
         let old = self.read_success().map_err(NotFinished::Certainly)?;
-        // A closer that died had come so far.
+        // A dead closer had come this far.
         if old.as_ref().is_some_and(|(old, _)| old.parts == success.parts) {
             return Ok(BTreeSet::new());
         }
@@ -46,7 +46,7 @@ impl StoreOutput {
         Ok(old.map_or_else(BTreeSet::new, |(old, _)| names_of(&old)))
     }
 
-    /// Writes `_SUCCESS` where there is none, or in the place of the one that is overwritten, and of no other.
+    /// Writes `_SUCCESS` if none exists, or replaces the one that is to be overwritten, and no other.
     fn write_success(
         &self,
         text: &[u8],
@@ -65,7 +65,7 @@ impl StoreOutput {
             tries += 1;
             may_be_done |= error.may_be_done;
             if is_condition(&error) {
-                // An earlier try may have gone well without an answer.
+                // An earlier try may have succeeded without a response.
                 return match self.is_finished_with(success) {
                     Ok(true) => Ok(()),
                     Ok(false) => {
@@ -99,7 +99,7 @@ impl StoreOutput {
         Ok(text)
     }
 
-    /// Sees to it that all parts are there, under the names of the attempts that count, as these have left them.
+    /// Checks that all parts exist, under the names of the attempts that count, as these have reported them.
     fn check_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         if parts.len() != built.len() {
             let what = format!("{} parts were built, and {} are known", built.len(), parts.len());
@@ -144,7 +144,7 @@ impl StoreOutput {
     }
 }
 
-/// What an object looks like that must have so many bytes; or what is wrong with it.
+/// Stamp of an object that must have this many bytes; an error if it is missing or has another size.
 fn check_size(there: &BTreeMap<String, ObjectStamp>, name: &str, bytes: u64) -> Result<ObjectStamp, String> {
     match there.get(name) {
         None => Err("it is not there".to_owned()),
