@@ -1,13 +1,11 @@
 //! Delayed shortest remaining processing time: the schedule of the virtual SRPT, with every reduce a slot later.
 //!
-//! Paper: ASRPT, section VI B, Theorem 4. Rule: in each slot the maps that SRPT serves in it; reduce units that SRPT
-//! served in the slot before join a queue, first in, first out, which is served by the machines that SRPT gives to no
-//! map in this slot.
-//! It must know the work of every job when it arrives, in slot-seconds.
-//! It favours and harms as SRPT does; it is a means of proof, and `asrpt` is never worse.
-//! Deviations: none; reduces of a slot join the queue in the order in which SRPT serves them.
-//! Parameters: `slot`, length of a slot (1s).
-//! It is not: work-conserving, nor to be run without preemption: every slot deals the machines anew.
+//! Paper: ASRPT, section VI B, Theorem 4. Rule: each slot runs the maps that SRPT serves in it. Reduce units that SRPT
+//! served in the previous slot join a FIFO queue, which is served by the machines that SRPT gives to no map in this
+//! slot. Required: the work of every job when it arrives, in slot-seconds. Favours and harms the same jobs as SRPT. It
+//! is a tool of the proof, and `asrpt` is never worse. Deviations: none; reduces of a slot join the queue in the order
+//! in which SRPT serves them. Parameters: `slot`, length of a slot (1s). Limits: it is not work-conserving and requires
+//! preemption, since every slot assigns the machines again.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
@@ -18,7 +16,7 @@ use crate::units::Span;
 use crate::view::{Change, Station, View};
 use std::collections::VecDeque;
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "dsrpt",
     aliases: &[],
@@ -31,26 +29,26 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     make: |arguments| Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?))),
 }];
 
-/// SRPT's schedule with reduces delayed.
+/// SRPT's schedule with delayed reduces.
 #[derive(Debug)]
 pub struct Dsrpt {
     srpt: VirtualRun,
     slot: QueueSlot,
 }
 
-/// What is done in the present slot, and what waits.
+/// Work of the current slot, and waiting work.
 #[derive(Debug, Default)]
 struct QueueSlot {
-    /// Reduce units in the order in which SRPT served them: seq and number.
+    /// Waiting reduce units in the order in which SRPT served them: seq and number.
     waiting: VecDeque<(u64, u64)>,
     /// Machines for maps in this slot: seq and number.
     maps: Vec<(u64, u64)>,
-    /// Machines for reduces in this slot, each job once.
+    /// Machines for reduces in this slot, one entry per job.
     reduces: Vec<(u64, u64)>,
 }
 
 impl QueueSlot {
-    /// Goes on by one slot; says whether anything waits.
+    /// Advances by one slot. Returns true if any unit waits.
     fn pass(&mut self, served: &[VirtuallyServed], machines: u64) -> bool {
         self.maps.clear();
         self.maps.extend(served.iter().filter(|job| 0 < job.maps).map(|job| (job.seq, job.maps)));
@@ -76,7 +74,7 @@ impl QueueSlot {
 }
 
 impl Dsrpt {
-    /// A policy that knows no job yet, with slots of this length.
+    /// Creates a policy without jobs, with slots of this length.
     ///
     /// # Panics
     /// If the slot has no length.

@@ -1,12 +1,11 @@
 //! First in, first out.
 //!
 //! Paper: the baseline of all five; Hadoop's default since the first release. Rule: jobs of higher priority first,
-//! those of the same in the order of arrival; each takes all it can use; within a job ready reduces go before maps. It
-//! favours long jobs that came early and harms short ones behind them.
-//! Deviations: the priority, which is 0 unless a submitter says otherwise, as in Hadoop. As reduces take their slot
-//! only when their input is complete, a younger job's maps fill the slots that an older job cannot use yet.
-//! Parameters: none.
-//! It is not: a strict queue; it never leaves a slot idle to keep the order.
+//! those of equal priority in the order of arrival; each takes all it can use; within a job ready reduces go before
+//! maps. Favours long jobs that arrived early and harms short ones behind them. Deviations: the priority, which is 0
+//! unless set by the submitter, as in Hadoop. Reduces take their slot only when their input is complete, so a younger
+//! job's maps fill the slots that an older job cannot use yet. Parameters: none. Limits: it is not a strict queue; it
+//! never leaves a slot idle to keep the order.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason};
@@ -15,7 +14,7 @@ use crate::policy::ordered::{Ordered, ShuffleRule};
 use crate::view::{Change, View};
 use std::cmp::Reverse;
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "fifo",
     aliases: &["fcfs"],
@@ -29,12 +28,12 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 /// Jobs in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    /// By priority, then seq.
+    /// Jobs by priority, then seq.
     jobs: Ordered<(Reverse<i32>, u64)>,
 }
 
 impl Fifo {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -73,7 +72,7 @@ mod tests {
         ) {
             let wants: Vec<[u32; 3]> = wants.iter().map(|&(maps, reduces)| [maps, 0, reduces]).collect();
             let row = |seq| Row { seq, weight: 1.0, live: true, ..Row::default() };
-            // The handles run against the order of arrival.
+            // The handles are in reverse order of arrival.
             let mut rows: Vec<Row> = (0..wants.len() as u64).rev().map(row).collect();
             let mut floor = Counts::unified(free, wants.clone());
             floor.plan(&mut Fifo::new(), &mut rows);

@@ -1,15 +1,12 @@
 //! Longest remaining processing time first.
 //!
-//! Paper: ASRPT, section VII A; there it shows how badly a work-conserving scheduler can do.
-//! Rule: jobs by the work that they have left at map and reduce together, most first; each takes all it can use.
-//! Ties: the older.
-//! It must know the work left of every job, in slot-seconds; live that comes from the estimator.
-//! It favours the largest jobs and harms all others: they wait until the large ones have become as small.
-//! Deviations: none in the slotted model. Live, running maps keep their slots, the work left of a reduce is all of it
-//! until it is done, and the shuffle goes in the same order.
-//! Parameters: `preemptive` (no): whether running reduces may be suspended, as in the paper's preemptive scenario. Of
-//! jobs with the same work left one whose reduces run goes first then.
-//! It is not: of use for anything but comparison.
+//! Paper: ASRPT, section VII A, as an example of a bad work-conserving scheduler. Rule: jobs by their work left at map
+//! and reduce together, largest first; each takes all it can use. Ties: the older. Required: the work left of every
+//! job, in slot-seconds. Live it comes from the estimator. Favours the largest jobs and harms all others: they wait
+//! until the large ones have become as small. Deviations: none in the slotted model. Live, running maps keep their
+//! slots, the whole work of a reduce counts as left until it is done, and the shuffle follows the same order.
+//! Parameters: `preemptive` (no): allows suspending running reduces, as in the paper's preemptive scenario. Of jobs
+//! with equal work left, one with running reduces then goes first. Limits: it is useful for comparison only.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, order_of};
@@ -19,7 +16,7 @@ use crate::policy::ordered::{Ordered, ShuffleRule, turn};
 use crate::policy::srpt::{WorkKey, work_left};
 use crate::view::{Change, View};
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "lrpt",
     aliases: &[],
@@ -30,7 +27,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     make: |arguments| Ok(Box::new(Lrpt::new(arguments.flag("preemptive")?))),
 }];
 
-/// Jobs by the work they have left, most first.
+/// Jobs by their work left, largest first.
 #[derive(Debug, Default)]
 pub struct Lrpt {
     preemptive: bool,
@@ -38,7 +35,7 @@ pub struct Lrpt {
 }
 
 impl Lrpt {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     #[must_use]
     pub fn new(preemptive: bool) -> Self {
         Self { preemptive, ..Self::default() }
@@ -89,7 +86,7 @@ mod tests {
         ) {
             let wants: Vec<[u32; 3]> = jobs.iter().map(|&(maps, reduces, _)| [maps, 0, reduces]).collect();
             let row = |(seq, &(_, _, left)): (usize, &(u32, u32, u32))| {
-                // What is left decides, at map and reduce together, and not what could start now.
+                // The order depends on the work left at map and reduce together, not on what could start now.
                 let left = [f64::from(left), 100.0, f64::from(left % 2)];
                 Row { seq: seq as u64, weight: 1.0, live: true, left: left.into(), ..Row::default() }
             };

@@ -2,13 +2,11 @@
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 3.1. Rule: jobs
 //! with `y_i >= x_i` before jobs with `y_i < x_i` at both stations, in the order of arrival within each class, where x
-//! and y are a job's whole map and shuffle work in seconds of the whole station. If all jobs come at once, the last one
-//! ends at `max(sum x, sum y)`, which no schedule can beat.
-//! It must know: of each job only whether its shuffle is the larger part. It favours shuffle-heavy jobs and harms
-//! map-heavy ones, which may wait for ever while others keep coming.
-//! Parameters: none.
-//! Deviations: sizes are looked at again whenever the estimate changes. Ready reduces go first within their job.
-//! It is not: meant for short response times; within a class it is first in, first out.
+//! and y are a job's whole map and shuffle work in seconds of the whole station. If all jobs arrive at once, the last
+//! one ends at `max(sum x, sum y)`, which is optimal. Required: for each job, if its shuffle is the larger part.
+//! Favours shuffle-heavy jobs and harms map-heavy ones, which may wait forever while others arrive. Parameters: none.
+//! Deviations: sizes are updated whenever the estimate changes. Ready reduces go first within their job. Limits: it
+//! does not aim at short response times; within a class it is first in, first out.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason};
@@ -16,7 +14,7 @@ use crate::policy::Policy;
 use crate::policy::ordered::{Ordered, ShuffleRule};
 use crate::view::{Change, Handle, Station, View};
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "makespan",
     aliases: &[],
@@ -30,12 +28,12 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 /// Shuffle-heavy jobs before map-heavy ones.
 #[derive(Debug, Default)]
 pub struct Makespan {
-    /// By whether it is map-heavy, then seq.
+    /// Jobs by class (true if map-heavy), then seq.
     jobs: Ordered<(bool, u64)>,
 }
 
 impl Makespan {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,17 +1,16 @@
-//! The job that would be over first if it had everything to itself goes first.
+//! Serves the job first that would end first with the whole cluster to itself.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.1,
-//! Algorithm 1. Rule: each station serves the job with the smallest `L_i(t) = max(x_i(t), y_i(t))`, where x and y are
-//! what is left of its map and shuffle work in seconds of the whole station; ties to the older job.
-//! It is 2a/(1+a)-speed 1-competitive and, if all jobs come at once, within that factor of the optimum
-//! (Theorem 3, Corollary 4), where a is the largest imbalance `max(x/y, y/x)` of any job.
-//! It must know: map and shuffle work of every job. It favours jobs that are short in both; it harms long ones, and
-//! with unbalanced jobs it leaves stations idle that `split-srpt` uses.
-//! Parameters: `shuffle=all` (as in the paper's section 5) lets later jobs use what the first in order leaves of the
-//! shuffle; `shuffle=head` (all that section 4.1 asks for) gives it to the first alone, and then carries less load.
-//! Deviations: sizes are those left at the moment, so that a job can overtake another even if all came at once, where
-//! the paper says that the order by `max(x, y)` stays. Ready reduces go first within their job.
-//! It is not: the shortest remaining processing time of the sum of both, which `srpt` is.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.1, Algorithm
+//! 1. Rule: each station serves the job with the smallest `L_i(t) = max(x_i(t), y_i(t))`, where x and y are its map and
+//! shuffle work left in seconds of the whole station; ties to the older job. It is 2a/(1+a)-speed 1-competitive and, if
+//! all jobs arrive at once, within that factor of the optimum (Theorem 3, Corollary 4), where a is the largest
+//! imbalance `max(x/y, y/x)` of any job. Required: map and shuffle work of every job. Favours jobs that are short in
+//! both. Harms long ones, and with unbalanced jobs it leaves stations idle that `split-srpt` uses. Parameters:
+//! `shuffle=all` (as in the paper's section 5) lets later jobs use the shuffle capacity that the first in order leaves.
+//! `shuffle=head` (sufficient for section 4.1) gives the shuffle to the first alone, and then carries less load.
+//! Deviations: sizes are the current ones, so a job can pass another even if all arrived at once, where the paper keeps
+//! the order by `max(x, y)`. Ready reduces go first within their job. Limits: it is not the shortest remaining
+//! processing time of the sum of both, which is `srpt`.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, order_of};
@@ -19,7 +18,7 @@ use crate::policy::Policy;
 use crate::policy::ordered::{Ordered, ShuffleRule};
 use crate::view::{Change, Handle, Station, View};
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "max-srpt",
     aliases: &[],
@@ -40,13 +39,13 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 /// Jobs by the larger of their two remaining sizes.
 #[derive(Debug)]
 pub struct MaxSrpt {
-    /// By remaining size, then seq.
+    /// Jobs by remaining size, then seq.
     jobs: Ordered<(u64, u64)>,
     shuffle: ShuffleRule,
 }
 
 impl MaxSrpt {
-    /// With a shuffle that serves all jobs in order.
+    /// Creates the policy with a shuffle that serves all jobs in order.
     #[must_use]
     pub fn new() -> Self {
         Self { jobs: Ordered::default(), shuffle: ShuffleRule::All }

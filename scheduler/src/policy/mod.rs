@@ -1,7 +1,7 @@
 //! Policies: which job may use which capacity next.
 //!
-//! Not here: which worker (`placement`), retries and losses (`ledger`). A policy sees rows, writes grants and
-//! knows neither tasks nor workers.
+//! A policy sees rows and writes grants; it does not see tasks or workers. `placement` chooses workers; `ledger`
+//! handles retries and losses.
 
 pub mod asrpt;
 pub mod deadlines;
@@ -38,7 +38,7 @@ use crate::catalogue::{self, CatalogueError, Entry};
 use crate::plan::Plan;
 use crate::view::{Change, Handle, View};
 
-/// All policies that come with Gristmill.
+/// Returns all policies that are part of Gristmill.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
     [
@@ -61,49 +61,49 @@ pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
     .collect()
 }
 
-/// Makes the policy of this text, `name` or `name:parameter=value,...`.
+/// Creates the policy of this text, `name` or `name:parameter=value,...`.
 ///
 /// # Errors
-/// An unknown name, with the known ones and the nearest, or parameters that the policy refuses.
+/// An unknown name, with the known ones and the nearest, or parameters that the policy rejects.
 pub fn by_name(text: &str) -> Result<Box<dyn Policy>, CatalogueError> {
     catalogue::call(&catalogue(), "policy", text)
 }
 
-/// A policy.
+/// Scheduling policy.
 ///
-/// State advances in [`observe`](Policy::observe) only, so that [`plan`](Policy::plan) may be called any
-/// number of times for one instant. Neither may do work for all jobs: `view.touched` names the rows that
-/// changed, and `grant` says when to stop walking.
+/// State changes in [`observe`](Policy::observe) only, so that [`plan`](Policy::plan) may be called any number of times
+/// for one instant. Neither may do work for all jobs: `view.touched` names the rows that changed, and `grant` reports
+/// when to stop.
 pub trait Policy: Send {
-    /// Its name, as in `--policy`.
+    /// Returns its name, as in `--policy`.
     fn name(&self) -> &'static str;
 
-    /// Whether running reduces beyond the grants are to be suspended. Such a policy distributes the slots of reduces
-    /// anew in every plan: it sees those that could be suspended as startable ([`Row::can`](crate::view::Row::can)),
-    /// and is asked for two plans in one instant.
+    /// True if running reduces beyond the grants are to be suspended. Such a policy distributes the slots of reduces
+    /// again in every plan: it sees suspendable reduces as startable ([`Row::can`](crate::view::Row::can)), and makes
+    /// two plans in one instant.
     fn preempts(&self) -> bool {
         false
     }
 
-    /// Whether it looks at the pools of jobs.
+    /// True if it uses the pools of jobs.
     fn knows_pools(&self) -> bool {
         false
     }
 
-    /// Whether it would have running maps suspended too, which only the slotted model does.
+    /// True if it also suspends running maps, which only the slotted model supports.
     fn suspends_maps(&self) -> bool {
         false
     }
 
-    /// Whether it counts whole slots and units, so that the rates of the fluid model mean nothing to it.
+    /// True if it counts whole slots and units, so that it does not support the rates of the fluid model.
     fn counts_slots(&self) -> bool {
         false
     }
 
-    /// Something changed.
+    /// Handles a change.
     fn observe(&mut self, view: View<'_>, change: Change);
 
-    /// What it thinks of a job, in sentences, beyond what its grants and their reasons say; mostly nothing.
+    /// Explains the state of a job in sentences, beyond its grants and their reasons; mostly empty.
     fn explain(&self, _view: View<'_>, _job: Handle) -> Vec<String> {
         Vec::new()
     }

@@ -1,44 +1,45 @@
-//! Jobs in one order at all stations: what the priority policies have in common, each being a key.
+//! Jobs in one order at all stations: the common part of the priority policies, each of which is a key.
 //!
-//! A policy by priority is an [`Ordered`], a key and a reason. Policies that add to it walk with the same functions.
+//! A priority policy is an [`Ordered`], a key and a reason. Policies that extend it use the same functions.
 //!
 //! Within a job ready reduces go before maps. The shuffle comes after the maps, since in the fluid model a job can
-//! shuffle what its maps put out under the same plan.
+//! shuffle the output of its maps under the same plan.
 
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::Ranked;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::fmt::Debug;
 
-/// The order of arrival, for ties; a job with a reduce that would have to give its slot back comes before its equals.
+/// Returns the order of arrival, for ties; a job with a reduce that would have to release its slot comes before its
+/// equals.
 pub(super) fn turn(row: &Row) -> u64 {
     if row.yields { row.seq } else { row.seq | 1 << 63 }
 }
 
-/// Who gets the shuffle.
+/// Which jobs get the shuffle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShuffleRule {
-    /// Everybody in order, until nothing is left.
+    /// All jobs in order, until no capacity is left.
     All,
     /// The first in order alone, even if it leaves capacity idle.
     Head,
 }
 
-/// Places of the sets in [`Ordered`].
+/// Indexes of the sets in [`Ordered`].
 const HUNGRY: usize = 0;
 const REDUCING: usize = 1;
 const FETCHING: usize = 2;
 
-/// Jobs by key at every station, the lowest first. A job stands in a set only while it can use what the set is about,
-/// so that planning walks over nobody who wants nothing. Keys must be unique: they end in [`Row::seq`].
+/// Jobs by key at every station, lowest first. A job is in a set only while it can use that station, so that planning
+/// visits only jobs with demand. Keys must be unique: they end in [`Row::seq`].
 #[derive(Clone, Debug)]
 pub struct Ordered<K> {
-    /// Jobs that can use a slot (without unified slots: for maps), those that can start reduces where slots are not
-    /// unified, and those with something to fetch.
+    /// Jobs that can use a slot (a map slot without unified slots), jobs that can start reduces without unified slots,
+    /// and jobs with segments to fetch.
     sets: [Ranked<K, Handle>; 3],
-    /// Which sets have a job, by handle: most jobs that change are in one of them, and a look here is the quickest.
+    /// Sets that contain each job, by handle. Most changed jobs are in one of them, and this lookup is the fastest.
     listed: Vec<[bool; 3]>,
-    /// Jobs without anything to fetch that this plan's maps feed. Kept only for its memory.
+    /// Jobs without segments to fetch that this plan's maps feed. Kept only to reuse its memory.
     fed: Vec<(K, Handle)>,
 }
 
@@ -48,12 +49,12 @@ impl<K: Ord + Copy + Debug> Default for Ordered<K> {
     }
 }
 
-/// Whether the job can use more of this station.
+/// True if the job can use more of this station.
 pub(super) fn can(view: View<'_>, job: Handle, station: Station) -> bool {
     0.0 < view.row(job).can[station]
 }
 
-/// Whether this plan's maps feed the shuffle of a job that has nothing to fetch otherwise.
+/// True if this plan's maps feed the shuffle of a job that has nothing else to fetch.
 pub(super) fn is_fed(view: View<'_>, plan: &Plan<'_>, job: Handle) -> bool {
     plan.feeds()
         && !can(view, job, Station::Shuffle)
@@ -61,7 +62,7 @@ pub(super) fn is_fed(view: View<'_>, plan: &Plan<'_>, job: Handle) -> bool {
         && 0.0 < plan.got(job, Station::Map)
 }
 
-/// Gives each job in turn all that it can use at these stations, until no slot is left there. Jobs whose shuffle the
+/// Grants each job in order all that it can use at these stations, until no slot is left there. Jobs whose shuffle the
 /// plan's maps feed are appended to `fed`.
 pub(super) fn walk<K>(
     view: View<'_>,
@@ -89,7 +90,7 @@ pub(super) fn walk<K>(
     }
 }
 
-/// Those who have something to fetch and those who are fed, in the order of their keys.
+/// Merges the jobs with segments to fetch and those that are fed, in the order of their keys.
 pub(super) fn merged<K: Ord + Copy + Debug>(
     fetching: &Ranked<K, Handle>,
     fed: impl Iterator<Item = (K, Handle)>,
@@ -118,7 +119,7 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
         }
     }
 
-    /// Puts the jobs that changed at their places.
+    /// Updates the places of changed jobs.
     pub fn observe(&mut self, view: View<'_>, change: Change, key: impl Fn(View<'_>, Handle) -> K) {
         if let Change::Left(job) = change {
             self.place(job, None, [false; 3]);
@@ -133,7 +134,7 @@ impl<K: Ord + Copy + Debug> Ordered<K> {
         }
     }
 
-    /// Grants everything in order.
+    /// Grants all capacity in order.
     pub fn plan(
         &mut self,
         view: View<'_>,

@@ -1,20 +1,19 @@
 //! Available shortest remaining processing time.
 //!
-//! Paper: ASRPT, section VI, Algorithm 1 and Corollary 2. An SRPT that ignores that reduces wait for maps runs
-//! virtually beside the real schedule, in slots, on all machines. In each slot, jobs ordered by the work they have left
-//! at map and reduce together (least first, ties to the older): (1) every job's maps up to the number of machines
-//! that the virtual SRPT gives its maps in this slot; (2) reduces that can start; (3) maps that are left. So maps end
-//! no later than in the virtual run, and no machine idles while anybody can use it.
-//! It must know the work of every job, in slot-seconds; live that comes from the estimator, and a job that turns out
-//! larger or smaller moves in the virtual list by the difference.
-//! It favours small jobs; a large one waits as long as smaller ones come, but no longer than in the virtual run.
-//! Deviations: maps and reduces are counted in whole units, rounded up. Live, slots of time follow the master's clock,
-//! a map may take more or less than one, the machines that the virtual run gives a job's maps are a target of slots
-//! held, and the shuffle goes in the order of the jobs. Preemptive, maps are left to finish, a reduce's work counts as
-//! left until it is done, and of jobs with the same work left one whose reduces run goes first.
-//! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): whether running reduces may
-//! be suspended, as in the paper's preemptive scenario.
-//! It is not: fair; it bounds no job's waiting time by itself.
+//! Paper: ASRPT, section VI, Algorithm 1 and Corollary 2. A virtual SRPT schedule, in which reduces need not wait for
+//! maps, runs in parallel to the real one, in slots, on all machines. In each slot, jobs are ordered by their work left
+//! at map and reduce together (smallest first, ties to the older). They get machines in three phases: (1) every job's
+//! maps up to the number of machines that the virtual SRPT gives its maps in this slot; (2) reduces that can start; (3)
+//! remaining maps. So maps end no later than in the virtual schedule, and no machine idles while a job can use it.
+//! Required: the work of every job, in slot-seconds. Live it comes from the estimator. A job that turns out larger or
+//! smaller moves in the virtual list by the difference. Favours small jobs. A large job waits while smaller ones
+//! arrive, but no longer than in the virtual schedule. Deviations: maps and reduces are counted in whole units, rounded
+//! up. Live, slots of time follow the master's clock. A map may take more or less than one slot. The machines of a
+//! job's maps in the virtual schedule are a target of slots held. The shuffle follows the order of the jobs.
+//! Preemptive, maps run to their end, and a reduce's work counts as left until it is done. Of jobs with equal work
+//! left, one with running reduces goes first. Parameters: `slot`, length of a slot (1s), with a unit or in seconds;
+//! `preemptive` (no): allows suspending running reduces, as in the paper's preemptive scenario. Limits: it is not fair,
+//! and does not by itself bound a job's waiting time.
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
@@ -27,14 +26,14 @@ use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// Length of a slot if nobody says otherwise.
+/// Default length of a slot.
 pub(super) const SLOT: Span = Span::whole_seconds(1);
 
-/// Whether a policy of the paper takes slots back.
+/// Parameter that makes a policy of the paper preemptive.
 pub(super) const PREEMPTIVE: Parameter =
     Parameter { name: "preemptive", default: "no", meaning: "whether running reduces may be suspended" };
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "asrpt",
     aliases: &[],
@@ -52,7 +51,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     },
 }];
 
-/// A length of time as people write it: `1s`, `250ms`, `0.5`.
+/// Length of a slot as text: `1s`, `250ms`, `0.5`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotLength(Span);
 
@@ -73,7 +72,7 @@ impl FromStr for SlotLength {
             (None, Some(number)) => (number, 1e9),
             (None, None) => (text, 1e9),
         };
-        // Out of range saturates, and is refused where the value is taken.
+        // Out of range values saturate, and are rejected by the constructor.
         Ok(SlotLength(Span((number.parse::<f64>()? * unit) as u64)))
     }
 }
@@ -96,7 +95,7 @@ pub struct Asrpt {
 }
 
 impl Asrpt {
-    /// A policy that knows no job yet, with slots of this length.
+    /// Creates a policy without jobs, with slots of this length.
     ///
     /// # Panics
     /// If the slot has no length.
@@ -167,7 +166,7 @@ impl Policy for Asrpt {
                 self.short.place(job, None);
             }
             for (seq, machines) in gives {
-                // A job that is over in truth has no more use for what the virtual run gives it.
+                // A job that has ended in reality no longer uses its share of the virtual schedule.
                 if let Some(job) = self.srpt.handle(seq) {
                     self.targets.insert(job, u32::try_from(machines).unwrap_or(u32::MAX));
                     self.rank_short(job, view.row(job));

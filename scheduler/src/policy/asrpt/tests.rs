@@ -1,5 +1,5 @@
-//! The phases of Algorithm 1, one plan at a time, and how the policy is called. The slotted simulator's tests run it
-//! whole.
+//! Tests of the phases of Algorithm 1, one plan at a time, and of the catalogue entry. The tests of the slotted
+//! simulator run it as a whole.
 
 use super::*;
 use crate::plan::tests::Counts;
@@ -41,7 +41,7 @@ impl Table {
         self.policy.observe(view, change);
     }
 
-    /// What each job gets as [maps, reduces] when this many machines are free, and the wake asked for.
+    /// Returns the grants of each job as [maps, reduces] with this many free machines, and the requested wake.
     fn plan(&mut self, seconds: u64, free: u32) -> (Vec<[u32; 2]>, Option<Time>) {
         let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32));
         let mut floor = Counts::unified(free, wants);
@@ -59,8 +59,8 @@ impl Table {
 
 #[test]
 fn maps_of_the_virtual_run_go_before_reduces_and_these_before_other_maps() {
-    // Virtually the smallest job ends first, and the next gets four of the six machines: its three maps and one
-    // reduce, which in truth must wait; so a machine is left for the third job's reduce, and none for its maps.
+    // Virtually the smallest job ends first. The next gets four of the six machines for its three maps and one reduce.
+    // In reality the reduce must wait, so a machine is left for the third job's reduce, and none for its maps.
     let mut table = Table::new(6, &[[9, 20, 0], [3, 4, 0], [2, 0, 0], [0, 8, 8]]);
     assert_eq!(table.plan(0, 6).0, [[0, 0], [0, 0], [0, 0], [0, 6]], "no tick yet: reduces before maps");
     table.tell(0, &[], Change::Tick);
@@ -94,8 +94,8 @@ fn slots_held_count_towards_the_virtual_number() {
 fn the_virtual_run_goes_on_whatever_really_happens() {
     let mut table = Table::new(2, &[[2, 2, 0], [4, 4, 0]]);
     table.tell(0, &[], Change::Tick);
-    // In truth nothing was done; virtually the first job's maps are over, and so is its claim to machines before
-    // others. Left to the order of phase 3 it still comes first.
+    // In reality no work was done. Virtually the first job's maps are over, and so is its priority for machines. In the
+    // order of phase 3 it still comes first.
     table.tell(1, &[], Change::Tick);
     assert!(table.policy.targets.is_empty());
     assert_eq!(table.plan(1, 2).0, [[2, 0], [0, 0]]);

@@ -1,11 +1,11 @@
-//! How a waiting job is judged: its state, the slots it needs, and its turn.
+//! Evaluation of a waiting job: its state, the slots it needs, and its priority.
 
 use crate::estimate::completion::{Remaining, RunningLeft, mean_task_length};
 use crate::plan::Reason;
 use crate::units::Time;
 use crate::view::{Handle, Row, Station, View};
 
-/// What is thought of a job; the order is that of priority.
+/// State of a job, in the order of priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DeadlineState {
     /// It missed its deadline.
@@ -16,12 +16,12 @@ pub enum DeadlineState {
     Adjust,
 }
 
-/// A job that waits, as the policy judges it.
+/// Waiting job as evaluated by the policy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Standing {
     pub job: Handle,
-    /// What is thought of it.
+    /// State of the job.
     pub state: DeadlineState,
     /// Mean length of its finished maps, in seconds.
     pub mean: Option<f64>,
@@ -29,7 +29,7 @@ pub struct Standing {
     pub required: Option<f64>,
 }
 
-/// What is remembered of a job that can use a slot.
+/// Remembered data of a job that can use a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitingJob {
     pub(super) job: Handle,
@@ -40,17 +40,17 @@ pub(super) struct WaitingJob {
     /// Maps that hold a slot.
     pub(super) running: u32,
     pub(super) running_left: RunningLeft,
-    /// In tasks of a map's cost.
+    /// Pending work, in tasks of a map's cost.
     pub(super) pending: f64,
     /// Maps that could start.
     pub(super) maps: f64,
     pub(super) reduces: bool,
 }
 
-/// A job's turn at a slot; the greatest comes first.
+/// Priority of a job for a slot; the greatest is first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct SlotPriority {
-    /// From the highest bits on: state, urgency, age; one number, since turns are compared more than anything else.
+    /// State, urgency and age, from the highest bits on. One number, since comparisons dominate the cost.
     pub(super) rank: u128,
     pub(super) place: u32,
 }
@@ -59,11 +59,11 @@ const SIGN: u64 = 1 << 63;
 const AGE_BITS: u32 = 48;
 
 impl SlotPriority {
-    /// `urgency` is, UNDEAD: how far the expected end lies beyond the deadline; NODATA: how long ago it arrived, as
-    /// minus the time of its arrival; ADJUST: slots to add. Equal ones in the order of `seq`.
+    /// Computes the priority. `urgency` is, for UNDEAD: how far the expected end is beyond the deadline; for NODATA:
+    /// minus the time of arrival; for ADJUST: slots to add. Ties are in the order of `seq`.
     pub(super) fn new(state: DeadlineState, urgency: f64, waiting: &WaitingJob, place: usize) -> Self {
         let bits = urgency.to_bits();
-        // Orders all numbers as they are, negative ones too.
+        // Maps floats to integers of the same order, including negative ones.
         let urgency = if bits & SIGN == 0 { bits | SIGN } else { !bits };
         let state = 2 - state as u128;
         let age = !waiting.seq & ((1 << AGE_BITS) - 1);
@@ -102,20 +102,20 @@ impl SlotPriority {
 }
 
 impl WaitingJob {
-    /// What is left of it, with its running tasks as they are now.
+    /// Returns the work left, with its running tasks as they are now.
     pub(super) fn remaining(&self, view: View<'_>, mean: f64) -> Remaining {
         let now = view.now.seconds();
-        // A task may have become overdue since the job was looked at.
+        // A task may have become overdue since the job was last evaluated.
         let again = || count(view, self.job, mean, self.running).at(now).unwrap_or(0.0);
         let running_left = self.running_left.at(now).unwrap_or_else(again);
         Remaining { mean, running: self.running, running_left, pending: self.pending }
     }
 
-    /// Expected response time on so many slots, relative to the one aimed at; infinite while nothing is known.
+    /// Returns the expected response time with this many slots, relative to the target; infinite without data.
     pub(super) fn lateness(&self, view: View<'_>, slots: u32) -> f64 {
         let (Some(mean), Some(deadline)) = (self.mean, self.deadline) else { return f64::INFINITY };
         let end = view.now.seconds() + self.remaining(view, mean).seconds_on(f64::from(slots));
-        // A deadline that lay before the arrival is missed by any measure.
+        // A deadline before the arrival is always missed.
         let aim = deadline - self.arrival;
         if 0.0 < aim { (end - self.arrival) / aim } else { f64::INFINITY }
     }
@@ -138,7 +138,7 @@ pub(super) fn seen(view: View<'_>, job: Handle, row: &Row, reduce_cost: f64) -> 
     }
 }
 
-/// Tasks that hold a slot but of which nobody says when they began, begin now.
+/// Counts the running work. Running tasks with unknown start times count as started now.
 pub(super) fn count(view: View<'_>, job: Handle, mean: f64, running: u32) -> RunningLeft {
     let began = view.running_since(job);
     RunningLeft::count(mean, view.now, began, running.saturating_sub(began.len() as u32))

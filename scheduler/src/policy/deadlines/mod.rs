@@ -1,22 +1,22 @@
-//! The min-scheduler and the max-scheduler: as many slots as each job needs to reach its deadline.
+//! Min-scheduler and max-scheduler: give each job the slots that it needs to meet its deadline.
 //!
 //! Paper: deadlines, III-B to IV. A job is UNDEAD once its deadline has passed, else NODATA until its first map has
-//! finished, else ADJUST. Slots go one at a time, priorities counted anew after each: first to UNDEAD jobs, the one
-//! whose expected end lies furthest beyond its deadline, `(expected end - arrival) / (deadline - arrival)`; then to
-//! NODATA jobs, the oldest first and as much as it can use; then to ADJUST jobs by the slots that they need besides
-//! those they hold, equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) -
-//! running`, with `mu` of equation 1. A slot given lowers that by 1. The min-scheduler stops when nobody needs another
-//! slot and leaves the rest idle (equation 4); the max-scheduler gives on in the same order until none is left.
-//! Both look again at every `tick`, since need rises while slots idle.
-//! Must know: deadlines; the mean length of finished maps (`estimate::completion`).
-//! Favours jobs with near deadlines, and those without data, which take all they can at first; harms jobs with far
-//! deadlines, and, under min, jobs whose last tasks are longer than their first.
-//! Parameters: `tick`, 1 s, how often min looks again; `reduce-cost`, 1, what a reduce costs relative to a map.
-//! Deviations, where the paper is silent: jobs without a deadline need 0 slots (under min they get what the others
-//! leave idle); running reduces are not counted in equation 3, only pending ones; a ready reduce goes before any map;
-//! overdue tasks have nothing left rather than less; the shuffle goes to the nearest deadline.
-//! It is not: a promise. Equation 3 aims at the deadline exactly, so the last wave of tasks and the reduces end after
-//! it.
+//! finished, else ADJUST. Slots are granted one at a time, with priorities recomputed after each. UNDEAD jobs come
+//! first, by how far their expected end is beyond the deadline, `(expected end - arrival) / (deadline - arrival)`. Then
+//! come NODATA jobs, oldest first, with all slots that they can use. Then come ADJUST jobs by the slots that they need
+//! in addition to those they hold, equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline -
+//! now) - running`, with `mu` of equation
+//! 1. A granted slot lowers that by 1. The min-scheduler stops when no job needs another slot and leaves the rest idle
+//!    (equation 4). The max-scheduler continues in the same order until no slot is left. Both replan at every `tick`,
+//!    since needs grow while slots idle. Required: deadlines; the mean length of finished maps
+//!    (`estimate::completion`). Favours jobs with near deadlines, and those without data, which at first take all they
+//!    can. Harms jobs with far deadlines and, under min, jobs whose last tasks are longer than their first. Parameters:
+//!    `tick`, 1 s, the interval between plans of min; `reduce-cost`, 1, the cost of a reduce relative to a map.
+//!    Deviations, where the paper leaves it open: jobs without a deadline need 0 slots (under min they get the slots
+//!    that others leave idle). Only pending reduces count in equation 3, not running ones. A ready reduce goes before
+//!    any map. Overdue tasks have zero time left, not less. The shuffle goes to the nearest deadline. Limits: deadlines
+//!    are not guaranteed. Equation 3 targets the deadline exactly, so the last wave of tasks and the reduces end after
+//!    it.
 
 mod judged;
 
@@ -35,7 +35,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { name: "reduce-cost", default: "1", meaning: "what a reduce costs relative to a map" },
 ];
 
-/// How they are called.
+/// Catalogue entries of the policies.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
     Entry {
         name: "min-scheduler",
@@ -66,13 +66,13 @@ fn made(excess: Excess, arguments: &mut Arguments<'_>) -> Result<Deadlines, Argu
     Ok(Deadlines::new(excess, tick, reduce_cost))
 }
 
-/// A need below this is none: what is left of 0 after rounding.
+/// A need below this is zero with a rounding error.
 const NEED_MIN: f64 = 1e-9;
 
-/// The deadline of jobs that have none, where deadlines are compared.
+/// Deadline of jobs that have none, for comparisons.
 const NEVER: Time = Time(u64::MAX);
 
-/// What becomes of slots that nobody needs.
+/// Use of slots that no job needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Excess {
     /// They stay idle: min-scheduler.
@@ -87,16 +87,16 @@ pub struct Deadlines {
     excess: Excess,
     tick: Span,
     reduce_cost: f64,
-    /// Jobs that can use a slot, in no order: needs change with time, so all are looked at when slots are given.
+    /// Jobs that can use a slot, unordered: needs change with time, so all are evaluated when slots are granted.
     waiting: Vec<WaitingJob>,
-    /// The place of each job in `waiting`.
+    /// Index of each job in `waiting`.
     places: BTreeMap<Handle, usize>,
-    /// Jobs with something to fetch, by deadline and age.
+    /// Jobs with segments to fetch, by deadline and age.
     fetching: Ranked<(Time, u64), Handle>,
 }
 
 impl Deadlines {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     ///
     /// # Panics
     /// If the tick is 0 or the cost of a reduce is not a finite number of at least 0.
@@ -108,8 +108,8 @@ impl Deadlines {
         Self { excess, tick, reduce_cost, waiting, places, fetching: Ranked::new() }
     }
 
-    /// What the policy thinks of the jobs that can use a slot, in the order in which they would get the next one.
-    /// O(n log n) of such jobs.
+    /// Returns the evaluation of the jobs that can use a slot, in the order in which they would get the next one. O(n
+    /// log n) in the number of such jobs.
     #[must_use]
     pub fn standings(&self, view: View<'_>) -> Vec<Standing> {
         let mut turns: Vec<SlotPriority> =
@@ -173,11 +173,11 @@ impl Deadlines {
         }
     }
 
-    /// Gives map slots until none is left or, under min, nobody needs one. Answers whether slots stay idle that
-    /// somebody could use.
+    /// Grants map slots until none is left or, under min, no job needs one. Returns true if slots stay idle that a job
+    /// could use.
     fn give(&self, view: View<'_>, plan: &mut Plan<'_>) -> bool {
         let places = || (0..self.waiting.len()).filter(|&place| 0.0 < self.waiting[place].maps);
-        // Mostly there is one slot to give, and then the others need not be put in order.
+        // Mostly there is one slot to grant, and then the others need no sorting.
         let mut next = places().map(|place| self.turn(view, place)).max();
         let mut others: Option<BinaryHeap<SlotPriority>> = None;
         while let Some(turn) = next {
@@ -215,8 +215,8 @@ impl Deadlines {
         false
     }
 
-    /// Nobody with a deadline needs a slot: those without one get the rest, the oldest first. Answers as
-    /// [`Self::give`].
+    /// Grants the rest to jobs without a deadline, oldest first, because no job with a deadline needs a slot. Returns
+    /// as [`Self::give`].
     fn give_rest(&self, plan: &mut Plan<'_>) -> bool {
         let aimless = self.waiting.iter().filter(|waiting| waiting.deadline.is_none() && 0.0 < waiting.maps);
         let aimless: BTreeSet<(u64, Handle)> = aimless.map(|waiting| (waiting.seq, waiting.job)).collect();
@@ -258,7 +258,7 @@ impl Deadlines {
             }
             return;
         }
-        // Where shuffles run while maps do, jobs fed by this very plan can use the shuffle too.
+        // Where shuffles run concurrently with maps, jobs fed by this plan can use the shuffle too.
         let key = |job: Handle| (view.row(job).deadline.unwrap_or(NEVER), view.row(job).seq, job);
         let jobs: BTreeSet<_> =
             self.fetching.iter().chain(self.waiting.iter().map(|w| w.job)).map(key).collect();

@@ -1,4 +1,4 @@
-//! The two schedulers against the paper's rules followed slot by slot, and what a live master asks of a policy.
+//! Tests of both schedulers against the paper's rules, slot by slot, and against the requirements of a live master.
 
 use super::*;
 use crate::plan::tests::Counts;
@@ -7,7 +7,7 @@ use crate::station::Station;
 use crate::view::Row;
 use proptest::prelude::*;
 
-/// A job as the rows show it.
+/// Job as in the rows.
 #[derive(Clone, Debug)]
 struct Seen {
     arrival: u32,
@@ -38,7 +38,7 @@ fn at(seconds: u32) -> Time {
     Time::ZERO + Span::whole_seconds(u64::from(seconds))
 }
 
-/// The rows, the times at which running maps began, and a floor on which nothing is given yet.
+/// Builds the rows, the start times of running maps, and an executor without grants.
 fn scene(free: u32, jobs: &[Seen]) -> (Vec<Row>, Vec<Vec<Time>>, Counts) {
     let row = |(seq, job): (usize, &Seen)| Row {
         seq: seq as u64,
@@ -68,7 +68,7 @@ struct Planned {
     policy: Deadlines,
 }
 
-/// Lets a policy look at these jobs at `NOW` and plan as often as said.
+/// Shows these jobs to a policy at `NOW` and plans this often.
 fn planned(excess: Excess, free: u32, jobs: &[Seen], times: u32) -> Planned {
     let (rows, runs, mut floor) = scene(free, jobs);
     let mut policy = Deadlines::new(excess, Span::whole_seconds(3), 1.0);
@@ -93,7 +93,7 @@ fn planned(excess: Excess, free: u32, jobs: &[Seen], times: u32) -> Planned {
     Planned { started, wake, policy }
 }
 
-/// The paper's loop without any shortcut: one slot, then everything anew.
+/// Direct implementation of the paper's loop: one slot, then everything is recomputed.
 fn by_hand(excess: Excess, mut free: u32, jobs: &[Seen]) -> Vec<u32> {
     let mut started = vec![0; jobs.len()];
     while 0 < free {
@@ -103,7 +103,7 @@ fn by_hand(excess: Excess, mut free: u32, jobs: &[Seen]) -> Vec<u32> {
             .max_by(|(a, i), (b, j)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(j.cmp(i)));
         let Some(((class, urgency), job)) = best else { break };
         if excess == Excess::Idle && class == 0 && urgency <= 1e-9 {
-            // What nobody needs goes to jobs without a deadline.
+            // Slots that no job needs go to jobs without a deadline.
             let aimless =
                 (0..jobs.len()).find(|&job| jobs[job].deadline.is_none() && started[job] < jobs[job].pending);
             let Some(job) = aimless else { break };
@@ -116,7 +116,7 @@ fn by_hand(excess: Excess, mut free: u32, jobs: &[Seen]) -> Vec<u32> {
     started
 }
 
-/// Class (2 UNDEAD, 1 NODATA, 0 ADJUST) and urgency of a job of which so many maps were started now.
+/// Returns the class (2 UNDEAD, 1 NODATA, 0 ADJUST) and urgency of a job with this many maps started now.
 fn priority(job: &Seen, started: u32) -> (u32, f64) {
     let running = f64::from(job.elapsed.len() as u32 + started);
     let mean = (!job.done.is_empty())

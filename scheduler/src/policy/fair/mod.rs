@@ -1,13 +1,12 @@
 //! Max-min fair sharing of slots over pools, and over the jobs of a pool.
 //!
-//! Paper: the "fair" of the ASRPT and deadlines papers; Hadoop's fair scheduler. Rule: the next slot goes to
-//! the pool that holds least for its weight, among those that can use it, and in the pool to the job that
-//! holds least for its weight: `argmin held / weight`, ties to the older. Filling in that order is max-min.
-//! It favours short jobs and harms long ones, whose slots are shared with whoever comes.
-//! Deviations: slots are not taken back from running attempts, so shares are reached as attempts end; the
-//! shuffle is shared by weight and left to the workers.
-//! Parameters: weight of each named pool, else what its first job says, 1 by default; a job without a pool is a pool
-//! of its own weight. It is not: fair in time or in bytes; a slot counts the same however long it is held.
+//! Paper: the "fair" of the ASRPT and deadlines papers; Hadoop's fair scheduler. Rule: the next slot goes to the pool
+//! with the fewest slots per weight among those that can use it, and in the pool to the job with the fewest slots per
+//! weight: `argmin held / weight`, ties to the older. Filling in that order is max-min. Favours short jobs and harms
+//! long ones, which share their slots with all newcomers. Deviations: slots are not preempted, so shares are reached as
+//! attempts end. The shuffle is shared by weight, by the workers. Parameters: weight of each named pool; the default is
+//! the weight given by its first job, or 1. A job without a pool is a pool of its own weight. Limits: it is not fair in
+//! time or in bytes; a slot counts the same however long it is held.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
@@ -17,7 +16,7 @@ use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "fair",
     aliases: &[],
@@ -28,7 +27,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     make: |_| Ok(Box::new(Fair::new())),
 }];
 
-/// A pool: a named one, or that of one job without pool, by seq.
+/// Key of a pool: a named one, or that of one job without pool, by seq.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum PoolKey {
     Named(u32),
@@ -37,10 +36,10 @@ enum PoolKey {
 
 impl Item for PoolKey {}
 
-/// Level (held per weight, as ordered bits), then age.
+/// Level (slots held per weight, as ordered bits), then age.
 type PoolRank = (u64, u64);
 
-/// What is remembered of a job between looks.
+/// Remembered data of a job.
 #[derive(Clone, Copy, Debug)]
 struct PoolMember {
     pool: PoolKey,
@@ -57,7 +56,7 @@ struct FairPool {
     hungry: Ranked<PoolRank, Handle>,
 }
 
-/// Sharing of one set of slots: all of them when unified, else those of one station.
+/// Sharing of one set of slots: all slots if unified, else those of one station.
 #[derive(Debug, Default)]
 struct Sharing {
     stations: Vec<Station>,
@@ -71,19 +70,19 @@ struct Sharing {
 #[derive(Debug, Default)]
 pub struct Fair {
     pool_weights: BTreeMap<u32, f64>,
-    /// Made at the first look, which says whether slots are unified.
+    /// Created on the first observation, which shows if slots are unified.
     sharings: Vec<Sharing>,
     fetching: Ranked<u64, Handle>,
 }
 
 impl Fair {
-    /// Fair sharing with weight 1 for every named pool.
+    /// Creates fair sharing with weight 1 for every named pool.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Fair sharing with these weights of named pools; others weigh 1.
+    /// Creates fair sharing with these weights of named pools; others have weight 1.
     ///
     /// # Panics
     /// If a weight is not a finite number above 0.
@@ -98,7 +97,7 @@ impl Fair {
     fn draw_up(&mut self, unified: bool) {
         let sharing = |stations: &[Station]| Sharing { stations: stations.to_vec(), ..Sharing::default() };
         self.sharings = match unified {
-            // Reduces first: they free memory and are the end of their job.
+            // Reduces first: they free memory and finish their job.
             true => vec![sharing(&[Station::Reduce, Station::Map])],
             false => vec![sharing(&[Station::Reduce]), sharing(&[Station::Map])],
         };
@@ -200,7 +199,7 @@ impl Sharing {
         self.stations.iter().any(|&station| 0.0 < plan.left(station))
     }
 
-    /// One slot at a time to the lowest pool's lowest job, as long as anybody can use one.
+    /// Grants one slot at a time to the lowest job of the lowest pool, as long as any job can use one.
     fn plan(&self, view: View<'_>, plan: &mut Plan<'_>) {
         let mut pools = self.hungry.walk();
         let mut open: BTreeMap<PoolKey, (u32, Walk<'_, PoolRank, Handle>)> = BTreeMap::new();
@@ -216,7 +215,7 @@ impl Sharing {
                 let job_held: f64 = self.stations.iter().map(|&station| plan.got(job, station)).sum();
                 jobs.put_back(rank(job_held as u32, row.weight, row.seq), job);
             }
-            // A pool whose job could start nothing keeps its place for the next of its jobs.
+            // A pool whose job could start nothing keeps its rank for its next job.
             if !jobs.is_empty() {
                 pools.put_back(rank(*held, pool.weight, pool.age), key);
             }

@@ -1,4 +1,4 @@
-//! Fair against max-min by plain arithmetic, over pools and inside them.
+//! Tests of fair sharing against direct max-min arithmetic, over pools and inside them.
 
 use super::*;
 use crate::plan::tests::{Counts, check_max_min};

@@ -1,11 +1,11 @@
-//! Equal sharing in a virtual run: when each job would have ended there, and who is due since then.
+//! Virtual equal sharing: when each job would have ended there, and which jobs are due since then.
 //!
-//! All jobs of the virtual run are served at the same rate, those that are over in truth included. Virtual time is
-//! what each of them has got, so a job ends when virtual time passes its tag: virtual time at its arrival plus its
-//! work. A job that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
+//! All jobs of the virtual run are served at the same rate, including those that have ended in reality. Virtual time is
+//! the service that each of them has received. A job ends when virtual time passes its tag: virtual time at its arrival
+//! plus its work. A job that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
 //! Costs O(log n) for each change of a job and each end in the virtual run.
 //!
-//! Invariant: a job that is there in truth is in `order` until it ends here, then in `waiting` until it is due.
+//! Invariant: a job that is live in reality is in `order` until it ends here, then in `waiting` until it is due.
 
 use crate::plan::order_of;
 use crate::units::{Span, Time};
@@ -19,32 +19,32 @@ struct FairJob {
     began: f64,
     /// Virtual time at its end.
     tag: f64,
-    /// When it is due; `None` before its end here.
+    /// Time when it is due; `None` before its end here.
     due: Option<Time>,
-    /// Where its row is; `None` when it is over in truth.
+    /// Handle of its row; `None` when it has ended in reality.
     row: Option<Handle>,
 }
 
-/// See the module.
+/// Virtual run; see the module.
 #[derive(Debug)]
 pub(super) struct FairRun {
     stretch: f64,
     at: Time,
-    /// Seconds of the whole cluster that each job has got.
+    /// Seconds of the whole cluster that each job has received.
     virtual_now: f64,
     /// Jobs that have not ended here, by tag and seq.
     order: BTreeSet<(u64, u64)>,
-    /// Jobs that have ended here and are not due yet, by when they will be.
+    /// Jobs that have ended here and are not due yet, by the time when they will be.
     waiting: BTreeSet<(Time, u64)>,
-    /// By seq: jobs in `order`, and those that are still there in truth.
+    /// Jobs by seq: those in `order`, and those that are still live in reality.
     jobs: BTreeMap<u64, FairJob>,
 }
 
 impl FairRun {
-    /// A run of nobody.
+    /// Creates a run without jobs.
     ///
     /// # Panics
-    /// If `stretch` is not a finite number from 1 on.
+    /// If `stretch` is not a finite number of at least 1.
     pub(super) fn new(stretch: f64) -> Self {
         assert!(stretch.is_finite() && 1.0 <= stretch, "stretch {stretch}");
         Self {
@@ -57,7 +57,7 @@ impl FairRun {
         }
     }
 
-    /// A job comes, or its size is known better: seconds with the whole cluster to itself, at least 0.
+    /// Adds a job or updates its size: seconds with the whole cluster to itself, at least 0.
     pub(super) fn place(&mut self, seq: u64, (row, arrival): (Handle, Time), seconds: f64) {
         let now = self.virtual_now;
         let new = FairJob { arrival, began: now, tag: now, due: None, row: Some(row) };
@@ -74,7 +74,7 @@ impl FairRun {
         }
     }
 
-    /// The job is over in truth; here it goes on.
+    /// Records that the job has ended in reality; in the virtual run it continues.
     pub(super) fn leave(&mut self, seq: u64) {
         let Some(job) = self.jobs.get_mut(&seq) else { return };
         job.row = None;
@@ -84,7 +84,7 @@ impl FairRun {
         }
     }
 
-    /// Goes on to this time; answers who became due and is still there in truth.
+    /// Advances to this time. Returns the jobs that became due and are still live in reality.
     pub(super) fn advance(&mut self, now: Time) -> Vec<Handle> {
         let mut at = self.at;
         while let Some(&(_, seq)) = self.order.first() {
@@ -112,21 +112,21 @@ impl FairRun {
         due
     }
 
-    /// The job ends here at this time.
+    /// Ends the job here at this time.
     fn end(&mut self, seq: u64, at: Time) {
         let job = self.jobs.get_mut(&seq).expect("a job that ends here is known");
         if job.row.is_none() {
             self.jobs.remove(&seq);
             return;
         }
-        // Out of range saturates: such a job is never due.
+        // Out of range values saturate: such a job is never due.
         let after = (at.since(job.arrival).0 as f64 * self.stretch) as u64;
         let due = Time(job.arrival.0.saturating_add(after));
         job.due = Some(due);
         self.waiting.insert((due, seq));
     }
 
-    /// Since when the job is due, if it is.
+    /// Returns the time since when the job is due, if it is.
     pub(super) fn due(&self, seq: u64) -> Option<Time> {
         self.jobs.get(&seq)?.due.filter(|&due| due <= self.at)
     }

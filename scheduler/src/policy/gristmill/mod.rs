@@ -1,23 +1,22 @@
-//! Gristmill's own policy: the job that is nearest to its end goes first, after a first look at every new job, and fair
-//! sharing is the slowest that anybody is served.
+//! Gristmill's own policy: the job nearest to its end goes first, after a first look at every new job. Fair sharing
+//! bounds how slowly a job can be served.
 //!
-//! Not from a paper; its key is that of `max-srpt` with the reduces, and what bounds its delays is the virtual fair
+//! It is not from a paper. Its key is that of `max-srpt` plus the reduces, and its bound on delays is the virtual fair
 //! run of the fair sojourn protocol. Rules, in this order:
 //!
-//! 1. *Due.* A virtual run beside the real one shares the cluster equally among all jobs. A job that is there longer
-//!    than `stretch` times what it would have been there gets slots up to its equal part before all others do (`aging`).
-//! 2. *Pilot.* A job of which no map has finished gets one map at once: from then on estimators know it (`pilot`).
-//! 3. *Nearest to the end.* All else goes by the seconds that the job would still need with the whole cluster to itself,
-//!    `max(maps, shuffle) + reduces`, over its weight, least first, ties to the older; in a job ready reduces before maps.
-//!    Lanes serve jobs in the same order, those that are due first.
-//! 4. *Make way.* A running reduce is suspended for a job that comes before its own (`preemptive`).
+//! 1. *Due.* A virtual run in parallel to the real one shares the cluster equally among all jobs. A job that is present
+//!    longer than `stretch` times its time there gets slots before all others, up to its equal share (`aging`).
+//! 2. *Pilot.* A job without a finished map gets one map at once; from then on estimators know the job (`pilot`).
+//! 3. *Nearest to the end.* All other grants go by the seconds that the job would still need with the whole cluster to
+//!    itself, `max(maps, shuffle) + reduces`, divided by its weight, smallest first, ties to the older; in a job ready
+//!    reduces go before maps. Lanes serve jobs in the same order, due jobs first.
+//! 4. *Preemption.* A running reduce is suspended for a job that comes before its own (`preemptive`).
 //!
-//! It must know: nothing. It goes by what the estimator says at the moment, and rules 1 and 2 bound what errors cost.
-//! It favours short jobs, and new ones for the length of a map; a long job waits while shorter ones come, but not
-//! beyond rule 1. No slot idles that anybody could use.
-//! Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each ingredient can be switched off by itself.
-//! On the fluid model, which knows neither tasks nor slots, rule 3 is left.
-//! It is not: aware of deadlines, pools or workers, and not fair before a job is due.
+//! Required: nothing. It uses the current estimates, and rules 1 and 2 bound the cost of errors. Favours short jobs,
+//! and new ones for the length of a map. A long job waits while shorter ones arrive, but not beyond rule
+//! 1. No slot idles that a job could use. Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each part
+//!    can be disabled separately. On the fluid model, which has neither tasks nor slots, only rule 3 applies. Limits:
+//!    it ignores deadlines, pools and workers, and it is not fair before a job is due.
 
 mod fair_run;
 
@@ -28,10 +27,10 @@ use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Station, View};
 use fair_run::FairRun;
 
-/// How much longer than under equal sharing a job may take before it is due, if nobody says otherwise.
+/// Default of `stretch`: time relative to equal sharing after which a job is due.
 const STRETCH: f64 = 4.0;
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "gristmill",
     aliases: &[],
@@ -62,32 +61,32 @@ fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError>
     Ok(Box::new(Gristmill { pilot, reduces, preemptive, fair, ..Gristmill::new() }))
 }
 
-/// Lowest first, then by age.
+/// Distance, lowest first, then age.
 type DistanceKey = (u64, u64);
 
-/// See the module.
+/// Gristmill's own policy; see the module.
 #[derive(Debug)]
 pub struct Gristmill {
     pilot: bool,
     reduces: bool,
     preemptive: bool,
     fair: Option<FairRun>,
-    /// Live jobs.
+    /// Number of live jobs.
     live: u32,
     /// Jobs that wait for their first map.
     pilots: Ranked<DistanceKey, Handle>,
-    /// Jobs that are due and can use a slot, by since when.
+    /// Jobs that are due and can use a slot, by the time since when they are due.
     due: Ranked<DistanceKey, Handle>,
-    /// Jobs that can use a slot; where slots are not unified, for maps.
+    /// Jobs that can use a slot; without unified slots, a map slot.
     hungry: Ranked<DistanceKey, Handle>,
-    /// Jobs that can start reduces, where slots are not unified.
+    /// Jobs that can start reduces, without unified slots.
     reducing: Ranked<DistanceKey, Handle>,
-    /// Jobs with something to fetch; those that are due come before all others.
+    /// Jobs with segments to fetch; due jobs come first.
     fetching: Ranked<(bool, DistanceKey), Handle>,
 }
 
 impl Gristmill {
-    /// The policy with all its rules.
+    /// Creates the policy with all its rules.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -104,13 +103,13 @@ impl Gristmill {
         }
     }
 
-    /// What the job still needs with the whole cluster to itself, in seconds.
+    /// Returns the seconds that the job still needs with the whole cluster to itself.
     fn seconds(&self, view: View<'_>, job: Handle) -> f64 {
         let [map, shuffle, reduce] = Station::ALL.map(|station| view.time_left(job, station));
         map.max(shuffle) + if self.reduces { reduce } else { 0.0 }
     }
 
-    /// Those seconds over the job's weight.
+    /// Returns those seconds divided by the job's weight.
     fn distance(&self, view: View<'_>, job: Handle) -> f64 {
         self.seconds(view, job) / view.row(job).weight
     }
@@ -119,7 +118,7 @@ impl Gristmill {
         (order_of(self.distance(view, job)), view.row(job).seq)
     }
 
-    /// Puts a job at its places.
+    /// Updates a job's place in all sets.
     fn place(&mut self, view: View<'_>, job: Handle) {
         let row = view.row(job);
         let key = self.key(view, job);
@@ -142,7 +141,7 @@ impl Gristmill {
         self.fetching.place(job, None);
     }
 
-    /// Gives jobs that are due their equal part of the slots, at least one.
+    /// Grants due jobs their equal share of the slots, at least one.
     fn serve_due(&self, view: View<'_>, plan: &mut Plan<'_>) {
         let reason = Reason::Own("equal sharing would have ended the job long ago");
         for job in self.due.iter() {
@@ -169,7 +168,7 @@ impl Gristmill {
         }
     }
 
-    /// Gives slots in the order of the jobs, and answers which jobs without anything to fetch this plan's maps feed.
+    /// Grants slots in the order of the jobs. Returns the jobs without segments to fetch that this plan's maps feed.
     fn serve_in_order(&self, view: View<'_>, plan: &mut Plan<'_>) -> Vec<((bool, DistanceKey), Handle)> {
         let mut fed = Vec::new();
         let sets: &[(&Ranked<DistanceKey, Handle>, &[Station])] = match view.unified {
@@ -238,7 +237,7 @@ impl Policy for Gristmill {
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        // Rates know neither a single map nor whole slots.
+        // Rates have neither single maps nor whole slots.
         if !plan.feeds() && slots_left(plan) {
             self.serve_due(view, plan);
             self.serve_pilots(plan);

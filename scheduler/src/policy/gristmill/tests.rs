@@ -1,4 +1,4 @@
-//! The rules by name, one plan at a time, and what they add up to on the cluster simulator.
+//! Tests of the rules by name, one plan at a time, and of their combination on the cluster simulator.
 
 use super::*;
 use crate::estimate;
@@ -13,7 +13,7 @@ use crate::view::Row;
 use crate::workload::{self, Job};
 use proptest::prelude::*;
 
-/// A job with so much left at the three stations in seconds of a slot (of the network), and so many tasks to start.
+/// Returns a job with this work left at the three stations, in seconds of a slot (of the network), and tasks to start.
 fn row(seq: u64, left: [f64; 3], can: [u32; 3]) -> Row {
     Row {
         seq,
@@ -27,12 +27,12 @@ fn row(seq: u64, left: [f64; 3], can: [u32; 3]) -> Row {
     }
 }
 
-/// With jobs due when they are there twice as long as under equal sharing.
+/// Returns the policy with jobs due after twice their time under equal sharing.
 fn twice() -> Gristmill {
     Gristmill { fair: Some(FairRun::new(2.0)), ..Gristmill::new() }
 }
 
-/// Jobs that the policy saw arrive at time 0.
+/// Jobs that arrived at time 0.
 struct Table {
     policy: Gristmill,
     rows: Vec<Row>,
@@ -61,7 +61,8 @@ impl Table {
         self.policy = policy;
     }
 
-    /// Maps and reduces that each job holds after a plan with so many free slots, and the order of the lanes.
+    /// Returns the maps and reduces that each job holds after a plan with this many free slots, and the order of the
+    /// lanes.
     fn plan(&mut self, seconds: u64, free: u32) -> (Vec<[u32; 2]>, Vec<u32>) {
         let wants = self.rows.iter().map(|row| row.can.map(|tasks| tasks as u32));
         let mut floor = Counts::unified(free, wants);
@@ -86,7 +87,7 @@ fn the_job_with_the_least_time_to_its_end_goes_first_with_reduces_before_maps() 
     ];
     let mut table = Table::new(Gristmill::new(), 4, rows);
     assert_eq!(table.plan(0, 4).0, [[4, 0], [0, 0], [0, 0]]);
-    // Thrice the weight, a third of the distance.
+    // Three times the weight, a third of the distance.
     table.rows[2].weight = 3.0;
     table.tell(0, &[2], Change::Progress);
     assert_eq!(table.plan(0, 3).0, [[0, 0], [0, 0], [2, 1]]);
@@ -160,7 +161,7 @@ fn parameters_switch_each_rule_off_and_others_are_refused() {
     }
 }
 
-/// Flow times by order of arrival.
+/// Returns the flow times by order of arrival.
 fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f64> {
     let mut flows = vec![0.0; jobs.len()];
     let policy = by_name(policy).unwrap();
@@ -172,7 +173,7 @@ fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f6
 
 #[test]
 fn a_large_job_ends_under_a_stream_of_small_ones_that_starves_it_without_aging() {
-    // Small jobs need both slots all the time, so that others get nothing but by rule 1.
+    // Small jobs need both slots all the time, so others get slots only by rule 1.
     let small = (0..400).map(|i| Job { arrival: f64::from(i), maps: vec![1.0; 2], ..Job::default() });
     let large = Job { arrival: 0.5, maps: vec![2.0; 4], ..Job::default() };
     let mut jobs: Vec<Job> = small.chain([large]).collect();
@@ -181,13 +182,13 @@ fn a_large_job_ends_under_a_stream_of_small_ones_that_starves_it_without_aging()
     let config = Config::uniform(1, Slots::Unified(2));
     let flow = |policy| flows(&config, policy, "oracle", &jobs)[place];
     assert!(390.0 < flow("gristmill:aging=no,pilot=no"), "it is not starved: nothing is tested");
-    // Shared equally with a backlog that grows, it would be there for about 20 s; it waits as long again, and then
-    // needs 8 s on one slot, its part, between tasks of 1 s.
+    // Under equal sharing with a growing backlog it would be present for about 20 s. It waits as long again, and then
+    // needs 8 s on one slot, its share, between tasks of 1 s.
     let bounded = flow("gristmill:stretch=2");
     assert!(bounded < 60.0, "{bounded} s");
 }
 
-/// Whether a slot stood idle over a time in which a map could have run.
+/// Observer that checks if a slot was idle for a time in which a map could have run.
 #[derive(Default)]
 struct Idle {
     tasks: Vec<TaskRun>,
@@ -221,14 +222,14 @@ proptest! {
         jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
         let mut idle = Idle::default();
         let config = Config::uniform(workers, Slots::Unified(slots));
-        // A suspended reduce shows only its last stretch, so that slots would seem idle.
+        // A suspended reduce is reported only with its last interval, so slots would seem idle.
         let switches = rules.split(',').chain(["preemptive=no"]).filter(|rule| !rule.is_empty());
         let policy = by_name(&format!("gristmill:{}", switches.collect::<Vec<_>>().join(","))).unwrap();
         let estimator = estimate::by_name("tasks").ok();
         run(&config, Deciders { estimator, ..Deciders::of(policy) }, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
         for map in idle.tasks.iter().filter(|run| run.task.kind == crate::ids::TaskKind::Map) {
             let waited = jobs[map.seq as usize].arrival..map.start;
-            // Between two ends of tasks nothing changes: look in the middle of each stretch.
+            // Nothing changes between two ends of tasks, so the middle of each interval is checked.
             let mut cuts: Vec<f64> = idle.tasks.iter().flat_map(|run| [run.start, run.end]).collect();
             cuts.extend([waited.start, waited.end]);
             cuts.retain(|cut| waited.start <= *cut && *cut <= waited.end);

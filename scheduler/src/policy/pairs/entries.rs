@@ -1,4 +1,4 @@
-//! How the rules are called as policies.
+//! Catalogue entries of the pairs rules.
 
 use super::rule::RULES;
 use super::{Pairs, rule};
@@ -18,7 +18,7 @@ pub(super) fn policy(place: usize, arguments: &mut Arguments<'_>) -> Result<Box<
     Ok(Box::new(Pairs::new(*rule)))
 }
 
-/// How they are called.
+/// Catalogue entries of the policies.
 pub(in crate::policy) const ENTRIES: &[Entry<dyn Policy>; rule::POLICIES] = &[
     entry(0, |arguments| policy(0, arguments)),
     entry(1, |arguments| policy(1, arguments)),

@@ -1,17 +1,17 @@
-//! Jobs in `k` groups of like priority, each taken in pairs: Algorithms 4 (`group`) and 5 (`o-group`) of the pairs
+//! Jobs in `k` groups of similar priority, each ordered in pairs: Algorithms 4 (`group`) and 5 (`o-group`) of the pairs
 //! paper.
 //!
 //! The paper groups by dynamic programming over equation 1 in O(n² k), so that the sum over groups of the largest
-//! difference of priorities (SMJPD) is smallest. Along sorted priorities that sum is the whole range without the gaps
-//! between groups, so cutting at the `k - 1` largest gaps gives the same minimum in O(n log n); of equal gaps the
-//! first ones are cut. Groups are not empty: with fewer than `k` jobs each is a group.
+//! difference of priorities (SMJPD) is minimal. For sorted priorities that sum is the whole range without the gaps
+//! between groups. So cutting at the `k - 1` largest gaps gives the same minimum in O(n log n); of equal gaps the first
+//! ones are cut. Groups are not empty: with fewer than `k` jobs each job is a group.
 
 use super::sequence::by;
 use super::sorted::{JobBlocks, alternate, in_pairs};
 use crate::job::Size;
 use std::cmp::Ordering;
 
-/// Algorithm 4: by [`Size::blend`] in `k` groups, each in pairs. O(n log n).
+/// Algorithm 4: orders jobs by [`Size::blend`] in `k` groups, each in pairs. O(n log n).
 ///
 /// # Panics
 /// If `k` is 0.
@@ -24,7 +24,8 @@ pub fn group(jobs: &[Size], alpha: f64, k: usize) -> JobBlocks {
     pieces(&sorted, k).map(|(from, to)| in_pairs(jobs, &order[from..to])).collect()
 }
 
-/// The smallest sum, over at most `k` groups of these priorities, of the largest difference in a group: equation 1.
+/// Returns the smallest sum, over at most `k` groups of these priorities, of the largest difference in a group:
+/// equation 1.
 ///
 /// # Panics
 /// If `k` is 0.
@@ -35,7 +36,7 @@ pub fn spread(priorities: &[f64], k: usize) -> f64 {
     pieces(&sorted, k).map(|(from, to)| sorted[to - 1] - sorted[from]).sum()
 }
 
-/// Where sorted values fall apart when they are cut at the `k - 1` largest gaps, as ranges.
+/// Splits sorted values at the `k - 1` largest gaps, as ranges.
 fn pieces(sorted: &[f64], k: usize) -> impl Iterator<Item = (usize, usize)> {
     assert!(0 < k, "no groups to divide jobs into");
     let mut gaps: Vec<usize> = (1..sorted.len()).collect();
@@ -50,7 +51,7 @@ fn pieces(sorted: &[f64], k: usize) -> impl Iterator<Item = (usize, usize)> {
     (1..cuts.len()).map(move |place| (cuts[place - 1], cuts[place]))
 }
 
-/// A waiting job in a group.
+/// Waiting job in a group.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct GroupMember {
     id: u64,
@@ -63,7 +64,7 @@ impl GroupMember {
         Self { id, priority: size.blend(alpha), surplus: size.surplus() }
     }
 
-    /// The most shuffle-heavy first, then as in the list sorted by priority.
+    /// Order of members: the most shuffle-heavy first, then as in the list sorted by priority.
     fn before(&self, other: &GroupMember) -> Ordering {
         let priority = self.priority.total_cmp(&other.priority);
         other.surplus.total_cmp(&self.surplus).then(priority).then(self.id.cmp(&other.id))
@@ -72,9 +73,9 @@ impl GroupMember {
 
 #[derive(Clone, PartialEq, Debug)]
 struct Group {
-    /// By [`Member::before`].
+    /// Members in the order of [`Member::before`].
     members: Vec<GroupMember>,
-    /// The members' ids in the order of execution.
+    /// Ids of the members in the order of execution.
     order: Vec<u64>,
     lowest: f64,
     highest: f64,
@@ -103,12 +104,12 @@ impl Group {
         self.order = order.into_iter().map(|member| member.id).collect();
     }
 
-    /// The largest difference between this priority and a member's.
+    /// Returns the largest difference between this priority and a member's.
     fn distance(&self, priority: f64) -> f64 {
         (priority - self.lowest).max(self.highest - priority)
     }
 
-    /// Takes a job out; the others keep their order. Whether it was there.
+    /// Removes a job; the others keep their order. Returns true if it was a member.
     fn leave(&mut self, id: u64) -> bool {
         let Some(place) = self.order.iter().position(|&other| other == id) else { return false };
         self.order.remove(place);
@@ -119,32 +120,32 @@ impl Group {
     }
 }
 
-/// What Algorithm 5 did with a job that came.
+/// Action of Algorithm 5 on an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Branch {
-    /// All waiting jobs were grouped anew.
+    /// All waiting jobs were grouped again.
     Reschedule,
-    /// The job is a group of its own.
+    /// The job became a new group.
     NewGroup,
-    /// It joined the group at this place, from 0.
+    /// It joined the group with this index, from 0.
     Joined(usize),
 }
 
 /// Algorithm 5: waiting jobs in groups, to which arrivals are added one by one.
 ///
-/// Deviation from the printed algorithm, by which a queue that was empty once stays one group: a job opens a group of
-/// its own while there are fewer than `k`. Groups that lost all jobs are gone. An arrival costs O(k + size of its
-/// group), a reschedule O(n log n).
+/// Deviation from the printed algorithm, in which a queue that was empty once stays one group: a job starts a new group
+/// while there are fewer than `k`. Groups without jobs are removed. An arrival costs O(k + size of its group), a
+/// reschedule O(n log n).
 #[derive(Clone, PartialEq, Debug)]
 pub struct OnlineGroups {
     alpha: f64,
     k: usize,
-    /// Not empty each; lowest priorities first.
+    /// Non-empty groups, lowest priorities first.
     groups: Vec<Group>,
 }
 
 impl OnlineGroups {
-    /// No job waits.
+    /// Creates groups without waiting jobs.
     ///
     /// # Panics
     /// If `k` is 0.
@@ -154,8 +155,8 @@ impl OnlineGroups {
         Self { alpha, k, groups: Vec::new() }
     }
 
-    /// A job came; `drawn` is uniform in 0..1, and below `1 / (n k²)` everything is grouped anew, where `n` counts the
-    /// waiting jobs with this one. Ids rise with arrivals: ties go to the lower one.
+    /// Adds an arrival. `drawn` is uniform in 0..1; below `1 / (n k²)` all jobs are grouped again, where `n` counts the
+    /// waiting jobs including this one. Ids increase with arrivals: ties go to the lower one.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> Branch {
         let member = GroupMember::of(id, size, self.alpha);
         let waiting = self.len() + 1;
@@ -176,7 +177,7 @@ impl OnlineGroups {
         branch
     }
 
-    /// A job started or left; the others keep their order.
+    /// Removes a job that started or left; the others keep their order.
     pub fn leave(&mut self, id: u64) {
         let place = self.groups.iter_mut().position(|group| group.leave(id));
         if let Some(place) = place
@@ -186,12 +187,12 @@ impl OnlineGroups {
         }
     }
 
-    /// Ids of the waiting jobs in the order of execution.
+    /// Returns the ids of the waiting jobs in the order of execution.
     pub fn order(&self) -> impl Iterator<Item = u64> {
         self.groups.iter().flat_map(|group| group.order.iter().copied())
     }
 
-    /// The same by group.
+    /// Returns the same ids by group.
     #[must_use]
     pub fn blocks(&self) -> Vec<Vec<u64>> {
         self.groups.iter().map(|group| group.order.clone()).collect()
@@ -203,7 +204,7 @@ impl OnlineGroups {
         self.groups.iter().map(|group| group.members.len()).sum()
     }
 
-    /// Whether no job waits.
+    /// True if no job waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
@@ -217,14 +218,14 @@ impl OnlineGroups {
         });
     }
 
-    /// Algorithm 4 over these jobs, which are all that wait.
+    /// Applies Algorithm 4 to these jobs, which must be all waiting jobs.
     pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
         self.groups.clear();
         let alpha = self.alpha;
         self.regroup(jobs.iter().map(|&(id, size)| GroupMember::of(id, size, alpha)));
     }
 
-    /// Algorithm 4 over all waiting jobs and these.
+    /// Applies Algorithm 4 to all waiting jobs and these.
     fn regroup(&mut self, come: impl IntoIterator<Item = GroupMember>) {
         let mut all: Vec<GroupMember> = self.groups.drain(..).flat_map(|group| group.members).collect();
         all.extend(come);

@@ -1,14 +1,14 @@
-//! The slotted model of the ASRPT paper (section III): machines that each work off one unit in a slot.
+//! Slotted model of the ASRPT paper (section III): machines that each do one unit of work per slot.
 //!
-//! A map is one unit; a reduce is several, and a job's reduces start in the slot after its last map. Preemptive: the
-//! reduce units of a job may run on any number of machines, and are planned anew in every slot. Non-preemptive: a
-//! reduce that began keeps its machine to its end, and reduces of a job begin in their order.
+//! A map is one unit; a reduce is several, and a job's reduces start in the slot after its last map. In the preemptive
+//! model the reduce units of a job may run on any number of machines and are planned again in every slot. In the
+//! non-preemptive model a started reduce keeps its machine to its end, and reduces of a job start in their order.
 //!
-//! Slots count from 1 and take one second of virtual time: slot `t` is `[t - 1, t)`. In each: jobs that ended leave,
-//! what was worked off in the slot before is reported, jobs arrive, the policy gets a tick and plans, the machines
+//! Slots count from 1 and take one second of virtual time: slot `t` is `[t - 1, t)`. In each slot, in this order: ended
+//! jobs leave, the work of the previous slot is reported, jobs arrive, the policy gets a tick and plans, the machines
 //! work. A job that arrives at the start of slot `a` and ends with slot `f` has the flow time `f - a + 1`.
 //!
-//! It is not: a model of the shuffle (sizes at that station are not looked at), of places, or of parts of a unit.
+//! The model has no shuffle (sizes at that station are ignored), no placement, and no fractions of a unit.
 
 mod alone;
 pub mod lower_bound;
@@ -26,27 +26,28 @@ use crate::view::{Change, Handle, Row, View};
 use crate::workload::Job;
 use machines::{MachineWork, Machines};
 
-/// Slots in a row in which jobs wait and the policy gives nobody a machine, after which it is taken to be stuck.
+/// Number of consecutive slots in which jobs wait and the policy grants no machine, after which the policy counts as
+/// stuck.
 pub const IDLE_SLOTS_MAX: u32 = 100_000;
 
-/// Most units that a job may have at a station, and last slot in which it may arrive: up to here everything is
-/// exact.
+/// Maximum units of a job at a station, and last slot in which it may arrive. All numbers up to here are exact.
 pub const UNITS_MAX: f64 = 1e9;
 
-/// The modelled system.
+/// Parameters of the modelled system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Number of machines, at least 1.
     pub machines: u32,
-    /// Whether reduces can be interrupted and spread over machines.
+    /// True if reduces can be interrupted and spread over machines.
     pub preemptive: bool,
-    /// Whether reduces wait for the slot after their job's last map. Without it the model is that of Lemma 1, in
-    /// which no schedule beats SRPT.
+    /// True if reduces wait for the slot after their job's last map. Without it the model is that of Lemma 1, in which
+    /// SRPT is optimal.
     pub precedence: bool,
 }
 
 impl Config {
-    /// The model for this policy: preemptive if asked for or needed; without precedence for the bound `srpt` alone.
+    /// Creates the model for this policy: preemptive if requested or required; without precedence only for the bound
+    /// `srpt`.
     #[must_use]
     pub fn of(policy: &dyn Policy, machines: u32, preemptive: bool) -> Self {
         let bound = policy.name() == "srpt";
@@ -54,28 +55,28 @@ impl Config {
     }
 }
 
-/// What one job got in one slot.
+/// Service of one job in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotService {
-    /// Order of the job's arrival, from 0.
+    /// Index of the job in the order of arrival, from 0.
     pub seq: u64,
-    /// Machines that worked at its maps.
+    /// Number of machines that worked on its maps.
     pub maps: u32,
-    /// Machines that worked at its reduces.
+    /// Number of machines that worked on its reduces.
     pub reduces: u32,
 }
 
-/// Runs these jobs, which come in the order of arrival, until all have ended. The record of each goes to `sink` at the
-/// end of its last slot; `observer` is given after each slot its number, from 1, and who was served, in the order in
-/// which they first got a machine. Slots in which no job is present are passed over.
+/// Runs these jobs, given in the order of arrival, until all have ended. `sink` receives the record of each job at the
+/// end of its last slot. After each slot `observer` receives its number, from 1, and the served jobs, in the order of
+/// their first machine. Slots without any job are skipped.
 ///
-/// Read of a job: `arrival` (if it is no whole number, the job waits for the next slot), `work[Station::Map]` maps,
-/// `reduces` (if that is empty, one reduce of `work[Station::Reduce]` units), `deadline`, `weight`, `pool`. A job
-/// without any work ends as it arrives, and the policy is not informed of it.
+/// Fields used of a job: `arrival` (if it is not an integer, the job waits for the next slot), `work[Station::Map]`
+/// maps, `reduces` (if empty, one reduce of `work[Station::Reduce]` units), `deadline`, `weight`, `pool`. A job without
+/// any work ends on arrival, and the policy does not see it.
 ///
 /// # Errors
-/// A job with a size that is no whole number of units or out of order; no machines; a preemptive policy in the
-/// non-preemptive model; a policy that leaves jobs waiting for ever.
+/// A job with a size that is not an integer number of units or out of order; no machines; a preemptive policy in the
+/// non-preemptive model; a policy that leaves jobs waiting forever.
 pub fn run(
     policy: &mut dyn Policy,
     config: &Config,
@@ -108,12 +109,12 @@ pub fn run(
     }
 }
 
-/// The slot in which a job that arrives then can be served first.
+/// Returns the first slot in which a job that arrives then can be served.
 fn slot_of(arrival: f64) -> u64 {
     arrival.ceil() as u64 + 1
 }
 
-/// The units of a job's maps and of its reduces.
+/// Returns the units of a job's maps and of its reduces.
 fn units_of(job: &Job) -> [u64; 2] {
     let work = MachineWork::new(0, job).left();
     [work[Station::Map] as u64, work[Station::Reduce] as u64]
@@ -134,7 +135,7 @@ fn check_config(policy: &dyn Policy, config: &Config) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Checks everything that the slotted model reads of jobs.
+/// Checks all fields of jobs that the slotted model uses.
 fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
     let mut before = 0.0;
     for (index, job) in jobs.iter().enumerate() {
@@ -169,28 +170,28 @@ fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
     Ok(())
 }
 
-/// A run at its present slot.
+/// State of a run.
 struct SlottedRun<'a> {
     jobs: &'a [Job],
-    /// The first job that has not arrived.
+    /// Index of the next job to arrive.
     next: usize,
     slot: u64,
     machines: Machines<'a>,
-    /// By handle.
+    /// Rows by handle.
     rows: Vec<Row>,
-    /// Handles that are free.
+    /// Free handles.
     spare: Vec<Handle>,
-    /// Jobs whose rows changed with the slot before and that are still here.
+    /// Live jobs whose rows changed with the previous slot.
     touched: Vec<Handle>,
-    /// Jobs that ended with the slot before.
+    /// Jobs that ended with the previous slot.
     left: Vec<Handle>,
-    /// Number of jobs that are here.
+    /// Number of live jobs.
     present: usize,
-    /// Who was served in the slot before.
+    /// Service in the previous slot.
     served: Vec<SlotService>,
 }
 
-/// The view at the start of a slot.
+/// Returns the view at the start of a slot.
 fn view<'a>(slot: u64, config: Config, rows: &'a [Row], touched: &'a [Handle]) -> View<'a> {
     let machines = f64::from(config.machines);
     let now = Time((slot - 1) * 1_000_000_000);
@@ -217,7 +218,7 @@ impl<'a> SlottedRun<'a> {
         policy.observe(view(self.slot, self.machines.config, &self.rows, touched), change);
     }
 
-    /// Who left, and whose rows changed; only then are handles free for others.
+    /// Notifies the policy of jobs that left and of changed rows. Handles become free only after that.
     fn tell_of_the_slot_before(&mut self, policy: &mut dyn Policy) {
         for &handle in &self.left {
             self.observe(policy, &[], Change::Left(handle));
@@ -267,7 +268,7 @@ impl<'a> SlottedRun<'a> {
         machines.end_plan();
     }
 
-    /// The machines work; jobs that have no work left end with this slot.
+    /// Lets the machines work. Jobs without work left end with this slot.
     fn work(&mut self, sink: &mut dyn FnMut(&JobRecord), observer: &mut dyn FnMut(u64, &[SlotService])) {
         self.served.clear();
         self.machines.work(&mut self.rows, &mut self.served, &mut self.touched, &mut self.left);

@@ -1,4 +1,4 @@
-//! The slotted model against its definition, slot by slot, and the claims of the paper on small instances.
+//! Tests of the slotted model against its definition, slot by slot, and of the paper's theorems on small instances.
 
 mod on_core;
 
@@ -10,7 +10,7 @@ use crate::workload::catalogue::Generator;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Feasible policies by name and whether they run preemptively.
+/// Feasible policies by name, with true if they run preemptively.
 const SCHEDULERS: [(&str, bool); 9] = [
     ("dsrpt", true),
     ("asrpt", true),
@@ -29,7 +29,7 @@ fn job(slot: u32, maps: u32, reduces: &[u32]) -> Job {
     Job { arrival: f64::from(slot - 1), work: work.into(), reduces, ..Job::default() }
 }
 
-/// What happened: the records, and who was served by slot.
+/// Results of a run: the records, and the service by slot.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Story {
     records: Vec<JobRecord>,
@@ -67,7 +67,7 @@ fn flow(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> f64 {
     total
 }
 
-/// Jobs of few units that arrive in few slots; the third number of each is how its reduce work is cut.
+/// Jobs of few units that arrive in few slots. The third number of each chooses the split of its reduce work.
 fn instances() -> impl Strategy<Value = (u32, Vec<Job>)> {
     let one = (0..4_u32, 0..7_u32, prop::collection::vec(0..6_u32, 0..4));
     (1..5_u32, prop::collection::vec(one, 1..7)).prop_map(|(machines, parts)| {
@@ -80,19 +80,19 @@ fn instances() -> impl Strategy<Value = (u32, Vec<Job>)> {
     })
 }
 
-/// A job as the checks below follow it, on their own.
+/// State of a job, as the checks below compute it independently.
 struct Followed {
     maps_left: u32,
     reduces_left: u32,
-    /// Lengths of the reduces that did not begin, the next one last.
+    /// Lengths of the reduces that have not started, the next one last.
     waiting: Vec<u32>,
-    /// Last slots of the reduces that run.
+    /// Last slots of the running reduces.
     ends: Vec<u64>,
-    /// The slot of the last map.
+    /// Slot of the last map.
     maps_end: u64,
 }
 
-/// Follows a story from its jobs alone and checks everything that the model demands of it.
+/// Replays a run from its jobs alone and checks all rules of the model.
 fn check_story(story: &Story, preemptive: bool, conserving: bool, machines: u32, jobs: &[Job]) {
     let mut here: BTreeMap<u64, Followed> = BTreeMap::new();
     let mut next = 0;
@@ -129,7 +129,7 @@ fn check_story(story: &Story, preemptive: bool, conserving: bool, machines: u32,
             let hungry = if preemptive {
                 job.reduces_left - reduces
             } else {
-                // Running reduces keep their machines; further ones begin in their order.
+                // Running reduces keep their machines; further ones start in their order.
                 let running = job.ends.len() as u32;
                 assert!(running <= reduces, "slot {slot}, job {seq}: a running reduce lost its machine");
                 for _ in running..reduces {
@@ -194,9 +194,10 @@ proptest! {
     }
 }
 
-/// Least total flow of all preemptive schedules, by trying every division of the machines in every slot.
+/// Returns the minimum total flow time of all preemptive schedules, by trying every assignment of the machines in every
+/// slot.
 fn optimum(machines: u32, jobs: &[Job]) -> u32 {
-    /// Units of maps and of reduces left, and whether reduces may start.
+    /// Units of maps and of reduces left, and true if reduces may start.
     type State = Vec<(u32, u32, bool)>;
     fn divisions(free: u32, state: &[(u32, u32, bool)], so_far: &mut State, found: &mut Vec<State>) {
         let Some(&(maps, reduces, open)) = state.get(so_far.len()) else {
@@ -237,7 +238,7 @@ fn optimum(machines: u32, jobs: &[Job]) -> u32 {
         }
         let mut found = Vec::new();
         divisions(machines, &state, &mut Vec::new(), &mut found);
-        // Idling is never better than the best division that leaves no machine idle without need, so slots end.
+        // Idling is never better than the best assignment without unnecessary idling, so the search ends.
         let most = |state: &State| state.iter().map(|&(maps, reduces, _)| maps + reduces).sum::<u32>();
         let done = found.iter().map(most).min().unwrap();
         let found = found.into_iter().filter(|next| most(next) == done);
@@ -285,7 +286,7 @@ fn a_reduce_waits_for_the_slot_after_the_last_map_unless_precedence_is_off() {
 
 #[test]
 fn the_quick_example_punishes_a_reduce_that_cannot_be_interrupted() {
-    // Section IV with H = 0, L = 1, Q = 3: small jobs come while the long reduce runs.
+    // Section IV with H = 0, L = 1, Q = 3: small jobs arrive while the long reduce runs.
     let jobs = [job(1, 1, &[7]), job(3, 1, &[1]), job(5, 1, &[1]), job(7, 1, &[1])];
     assert_eq!(story("asrpt", true, 1, &jobs).completions(), [14.0, 4.0, 6.0, 8.0]);
     assert_eq!(story("asrpt", false, 1, &jobs).completions(), [8.0, 10.0, 12.0, 14.0]);
@@ -384,7 +385,7 @@ fn lines_split_the_machines_between_classes() {
     use crate::plan::{Line, Reason, Share};
     use crate::view::Station;
 
-    /// Jobs by seq, odd or even, in two lines.
+    /// Policy with two lines, for jobs by odd or even seq.
     struct TwoLines(Vec<(Handle, u64)>);
     impl Policy for TwoLines {
         fn name(&self) -> &'static str {
@@ -424,8 +425,8 @@ fn the_model_for_a_policy_follows_what_it_needs() {
     assert!(Asrpt::default().preempts() == of("asrpt", false).preemptive);
 }
 
-/// Checks mean efficiency ratios of a few seeds in the four settings, in the order of `SETTINGS`, against means of 30
-/// seeds of an independent reference with the half widths of their 95 % intervals.
+/// Checks mean efficiency ratios of a few seeds in the four settings, in the order of `SETTINGS`. The reference values
+/// are means of 30 seeds of an independent implementation, with the half widths of their 95 % intervals.
 fn check_ratios(cut: Cut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]) {
     const SEEDS: u64 = 3;
     for (index, setting) in SETTINGS.into_iter().enumerate() {
@@ -436,7 +437,8 @@ fn check_ratios(cut: Cut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]
         for &(name, references) in references {
             let ratios = seeds.iter().map(|(jobs, bound)| flow(name, preemptive, MACHINES, jobs) / bound);
             let mean = ratios.sum::<f64>() / SEEDS as f64;
-            // A half width is about two standard errors of 30 seeds, so this is over four of so few.
+            // A half width is about two standard errors of 30 seeds, so this is over four standard errors of this many
+            // seeds.
             let [reference, half] = references[index];
             let width = 2.2 * half * (30.0 / SEEDS as f64).sqrt();
             let what = format!("{name} {} {}", setting.name, cut.name());

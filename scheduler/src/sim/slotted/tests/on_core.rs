@@ -1,9 +1,9 @@
-//! The same policies on the live core: with tasks of one slot, nothing to fetch and one worker, the core gives its
-//! slots to the same jobs, slot by slot.
+//! Tests of the same policies on the live core: with tasks of one slot, nothing to fetch and one worker, the core gives
+//! its slots to the same jobs, slot by slot.
 //!
-//! Outputs are empty, since a reduce that has something to fetch becomes ready after the slots of its job's last maps
-//! were given to others: there the models differ. Reduces of several slots would differ in nothing, and reduces on
-//! several workers wait for their home's slot, which the model does not know.
+//! Outputs are empty, because a reduce with segments to fetch becomes ready after the slots of its job's last maps were
+//! given to others; there the models differ. Reduces of several slots would add nothing. Reduces on several workers
+//! wait for a slot of their home, which the model does not have.
 
 use super::*;
 use crate::command::Command;
@@ -36,8 +36,8 @@ fn on_slots(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
     story.slots.iter().map(|(&slot, served)| (slot, by_job(served))).collect()
 }
 
-/// Runs the jobs on a core whose clock stands at the start of a slot whenever something happens, and in the middle when
-/// tasks ask for their commit.
+/// Runs the jobs on a core. Its clock is at the start of a slot for all events, except for commit requests in the
+/// middle.
 fn on_core(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
     let mut core = Core::new(CoreConfig::default(), policy::by_name(name).unwrap(), Box::new(Pull::new()));
     let joined =
@@ -64,7 +64,7 @@ fn on_core(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
             let got = slotwise.entry(slot).or_default().entry(u64::from(attempt.task.job.0)).or_default();
             got[usize::from(attempt.task.kind == TaskKind::Reduce)] += 1;
         }
-        // Whoever writes a part of the job's output asks: reduces, and maps of jobs without reduces.
+        // Tasks that write a part of the job's output request a commit: reduces, and maps of jobs without reduces.
         let writes = |attempt: &&AttemptId| {
             attempt.task.kind == TaskKind::Reduce || jobs[attempt.task.job.0 as usize].reduces.is_empty()
         };
