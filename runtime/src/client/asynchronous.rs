@@ -1,8 +1,7 @@
-//! The core of a client: everything it can ask of a master, as futures.
+//! Asynchronous client: all requests to a master, as futures.
 //!
-//! What a future does stops when it is dropped, but for files that are being planned or closed on threads of their own.
-//! It needs a tokio runtime around it, with time and network. Not here: blocking, and what one program lets its user
-//! see (`client`).
+//! Dropping a future stops its work, except for files that are being planned or closed on other threads. A tokio
+//! runtime with time and network is required. The blocking interface is in `client`.
 
 use super::feed::Feed;
 use super::finding_again::{self, Again};
@@ -45,47 +44,49 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// Longest answer that is read whole, bytes.
+/// Longest response that is read whole, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 30;
 
-/// How long a master may be silent before it is taken for gone, in time that this process has really lived through:
-/// what passes while it is stopped or its machine sleeps does not count. Masters say something twice in a second.
+/// Silence after which a master counts as gone, in active time of this process: time while it is stopped or its machine
+/// sleeps does not count. A master sends data twice a second.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// An output of so many parts is closed at once if nothing is synced: another thread would take longer to wake.
+/// Number of parts up to which an output without syncs is closed on this thread: another thread would take longer to
+/// wake.
 const CLOSED_HERE_PARTS_MAX: usize = 16;
 
-/// A way to one master, for programs that have a tokio runtime of their own. See [`Client`](super::Client) for others.
+/// A client of one master, for programs that have a tokio runtime of their own. See [`Client`](super::Client) for
+/// others.
 pub struct AsyncClient {
     pub(super) master: Endpoint,
     token: Token,
     pool: Pool,
-    /// To whom it speaks without TLS.
+    /// Rule for which endpoints may be used without TLS.
     plaintext: Plaintext,
-    /// Counts interruptions by the user; `None` if nobody watches for them.
+    /// Counts interruptions by the user; `None` if they are not watched.
     interrupted: Option<watch::Receiver<u32>>,
     permissions: Permissions,
-    /// How long a master is looked for that was lost while a job was followed.
+    /// Time for which a master is searched that was lost while a job was followed.
     pub(super) patience: Duration,
-    /// Told, in words, that it is.
+    /// Called with a message when that search starts.
     pub(super) said: Option<fn(&str)>,
-    /// Jobs are sent with this program.
+    /// True if jobs are shipped with this program.
     ships: bool,
 }
 
 impl AsyncClient {
-    /// A client of the master of this join line, which is not asked yet.
+    /// Creates a client of the master of this join line, without sending a request.
     #[must_use]
     pub fn new(master: &JoinLine) -> Self {
         Self::with_silence(master, fault::span("client.silence", SILENCE_MAX))
     }
 
-    /// As [`AsyncClient::new`], of a master that is taken for gone once it has been silent for this long.
+    /// As [`AsyncClient::new`], for a master that counts as gone after this much silence.
     #[must_use]
     pub fn with_silence(master: &JoinLine, silence: Duration) -> Self {
         let timeouts = Timeouts {
             stall: silence,
-            // Who follows a job hears little while nothing happens.
+            // A follower of a job receives little while nothing changes.
             steady: false,
             ..Timeouts::default()
         };
@@ -102,7 +103,7 @@ impl AsyncClient {
         }
     }
 
-    /// Another client of the same master, with the same token and connections of its own.
+    /// Creates another client of the same master, with the same token and its own connections.
     #[must_use]
     pub fn another(&self) -> Self {
         Self {
@@ -118,23 +119,24 @@ impl AsyncClient {
         }
     }
 
-    /// Cancels the job that is followed as soon as this is more than 0.
+    /// Cancels the followed job as soon as this is more than 0.
     pub fn set_interrupted(&mut self, interrupted: watch::Receiver<u32>) {
         self.interrupted = Some(interrupted);
     }
 
-    /// Tells, in words, that the way to the master broke while a job was followed, and that the master is looked for.
+    /// Sets a callback for the message that the connection to the master broke while a job was followed, and that the
+    /// master is searched.
     pub fn set_said(&mut self, said: fn(&str)) {
         self.said = Some(said);
     }
 
-    /// Sends this program along with each job, so that the job's functions are run by processes of it; the master must allow
-    /// that. Without it a job of another program than the cluster's is refused.
+    /// Ships this program with each job, so that the job's functions run in processes of it; the master must allow
+    /// that. Without it, a job of another program than the cluster's is rejected.
     pub fn set_ships(&mut self, ships: bool) {
         self.ships = ships;
     }
 
-    /// What this client may listen on, where it serves its files to workers.
+    /// Sets the addresses on which this client may listen to serve its files to workers.
     pub fn set_permissions(&mut self, permissions: Permissions) {
         self.permissions = permissions;
     }
@@ -147,11 +149,11 @@ impl AsyncClient {
         self.get(&format!("{ROOT}/status")).await
     }
 
-    /// A new token that may do what this role may; the label lets it be revoked alone. With a quota, jobs that it submits from
-    /// now on may take that together.
+    /// Creates a token of this role; with a label it can be revoked alone. A quota limits what the jobs submitted with
+    /// it from now on may use together.
     ///
     /// # Errors
-    /// A label that none can have, a token of ours that may not do this, or a master that cannot be reached.
+    /// An invalid label, a token without this right, or a master that cannot be reached.
     pub async fn new_token(
         &self,
         role: Role,
@@ -163,47 +165,47 @@ impl AsyncClient {
         made.token.parse().map_err(|wrong| ClientError::Answer { source: serde::de::Error::custom(wrong) })
     }
 
-    /// Tokens that the master knows of.
+    /// Tokens known to the master.
     ///
     /// # Errors
-    /// A token of ours that may not do this, or a master that cannot be reached.
+    /// A token without this right, or a master that cannot be reached.
     pub async fn tokens(&self) -> Result<TokenList, ClientError> {
         self.get(&format!("{ROOT}/tokens")).await
     }
 
-    /// A code that opens the live page once, to look.
+    /// Creates a code that opens the live page once, read-only.
     ///
     /// # Errors
-    /// A token of ours that may not look, or a master that cannot be reached.
+    /// A token without the right to view, or a master that cannot be reached.
     pub async fn page_code(&self) -> Result<String, ClientError> {
         let made: PageCode = parsed(&self.change(Method::POST, "page", &()).await?)?;
         Ok(made.code)
     }
 
-    /// As [`AsyncClient::page_code`], of a page that may cancel jobs too: its token has the role `submit`.
+    /// As [`AsyncClient::page_code`], for a page that may cancel jobs too: its token has the role `submit`.
     ///
     /// # Errors
-    /// A token of ours that may not cancel jobs, or a master that cannot be reached.
+    /// A token without the right to cancel jobs, or a master that cannot be reached.
     pub async fn page_code_to_cancel(&self) -> Result<String, ClientError> {
         let made: PageCode = parsed(&self.change(Method::POST, "page/submit", &()).await?)?;
         Ok(made.code)
     }
 
-    /// Follows what changes at the master, as its live page does.
+    /// Follows the changes at the master, as its live page does.
     ///
     /// # Errors
-    /// A token of ours that may not look, or a master that cannot be reached.
+    /// A token without the right to view, or a master that cannot be reached.
     pub async fn feed(&self) -> Result<Feed<'_>, ClientError> {
         Ok(Feed::new(self, self.send(Method::GET, &format!("{ROOT}/feed"), full(Vec::new())).await?))
     }
 
-    /// The name of the token that is shown to the master: its role, a label if it has one, and its generation.
+    /// Name of the token used for requests: its role, a label if it has one, and its generation.
     #[must_use]
     pub fn token_name(&self) -> &str {
         self.token.name()
     }
 
-    /// Lets the token of this name open nothing any more. Workers that joined with it are lost.
+    /// Revokes the token of this name. Workers that joined with it are lost.
     ///
     /// # Errors
     /// As [`AsyncClient::new_token`].
@@ -212,7 +214,7 @@ impl AsyncClient {
         self.change(Method::POST, "tokens/revoke", &revoked).await.map(drop)
     }
 
-    /// Makes all tokens new; those of before are taken for this long.
+    /// Replaces all tokens; earlier ones are accepted for this long.
     ///
     /// # Errors
     /// As [`AsyncClient::new_token`].
@@ -224,20 +226,20 @@ impl AsyncClient {
     /// Ends the master for good, with its jobs and workers.
     ///
     /// # Errors
-    /// A token of ours that may not do this, or a master that cannot be reached.
+    /// A token without this right, or a master that cannot be reached.
     pub async fn shut_down(&self) -> Result<(), ClientError> {
         self.request(Method::POST, &format!("{ROOT}/shutdown"), Vec::new()).await.map(drop)
     }
 
-    /// Lets another policy or placement decide from now on; answers how the master stands then.
+    /// Replaces the policy or placement. Returns the master's new status.
     ///
     /// # Errors
-    /// A policy or placement that the master cannot make or cannot run, or a master that cannot be reached.
+    /// A policy or placement that the master cannot create or cannot run, or a master that cannot be reached.
     pub async fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
         parsed(&self.change(Method::PUT, "policy", change).await?)
     }
 
-    /// What the master's estimator has learned.
+    /// Memory of the master's estimator.
     ///
     /// # Errors
     /// A master that cannot be reached.
@@ -245,7 +247,7 @@ impl AsyncClient {
         self.get(&format!("{ROOT}/estimator")).await
     }
 
-    /// Lets the master's estimator know this from now on and nothing else.
+    /// Replaces the memory of the master's estimator.
     ///
     /// # Errors
     /// Live jobs, the memory of another estimator, or a master that cannot be reached.
@@ -264,15 +266,15 @@ impl AsyncClient {
     /// One job.
     ///
     /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
+    /// A job that does not exist at the master, or a master that cannot be reached.
     pub async fn status(&self, job: JobId) -> Result<JobStatus, ClientError> {
         self.get(&format!("{ROOT}/jobs/{job}")).await
     }
 
-    /// Waits until a job has ended, whatever its end.
+    /// Waits until a job has ended, whatever its outcome.
     ///
     /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
+    /// A job that does not exist at the master, or a master that cannot be reached.
     pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
         let path = format!("{ROOT}/jobs/{job}/watch");
         let again = Again { method: Method::GET, path, body: Vec::new(), patience: self.patience };
@@ -287,31 +289,31 @@ impl AsyncClient {
         }
     }
 
-    /// Stops a job.
+    /// Cancels a job.
     ///
     /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
+    /// A job that does not exist at the master, or a master that cannot be reached.
     pub async fn cancel(&self, job: JobId) -> Result<(), ClientError> {
         let path = format!("{ROOT}/jobs/{job}/cancel");
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
-    /// Lets a worker leave in good order: it gets nothing new, ends what it runs, stays until others have what they lack
-    /// of it, and goes. Returns at once.
+    /// Drains a worker: it gets no new tasks, ends those it runs, and leaves once no other worker needs its data.
+    /// Returns at once.
     ///
     /// # Errors
-    /// A worker that the master does not have, a token that may not do this, or a master that cannot be reached.
+    /// A worker that the master does not have, a token without this right, or a master that cannot be reached.
     pub async fn drain(&self, worker: WorkerId) -> Result<(), ClientError> {
         let path = format!("{ROOT}/workers/{worker}/drain");
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
-    /// What each worker says of itself, of its ways to the others, and whether it sees this path and a probe below it; in the order of the
-    /// workers of the master that is answered too. All are asked at once, and each is given up after a few seconds
-    /// ([`check`](gristmill_worker::agent::check) names them).
+    /// Checks all workers: each reports on itself and on its routes to the others, and if it can see this path and a
+    /// probe below it. The checks are in the order of the workers of the master that is also returned. All checks run
+    /// at once, and each has a timeout of a few seconds ([`check`](gristmill_worker::agent::check) names them).
     ///
     /// # Errors
-    /// A token that may not submit jobs, or a master that cannot be reached. A worker that does not answer is an item.
+    /// A token that may not submit jobs, or a master that cannot be reached. A worker that does not respond is an item.
     pub async fn check_workers(
         &self,
         path: Option<&Path>,
@@ -343,24 +345,24 @@ impl AsyncClient {
         Ok((master, answers.into_iter().map(|(_, answer)| answer).collect()))
     }
 
-    /// What user code of a job wrote to stdout and stderr.
+    /// Output of a job's user code to stdout and stderr.
     ///
     /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
+    /// A job that does not exist at the master, or a master that cannot be reached.
     pub async fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
         self.get(&format!("{ROOT}/jobs/{job}/logs")).await
     }
 
-    /// Why a job waits, or, with a task such as `map-3`, why that ran where and when it did.
+    /// Explains why a job waits, or, with a task such as `map-3`, why that task ran where and when it did.
     ///
     /// # Errors
-    /// A job or task that the master does not know, or a master that cannot be reached.
+    /// A job or task that does not exist at the master, or a master that cannot be reached.
     pub async fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
         let query = task.map_or_else(String::new, |task| format!("?task={task}"));
         self.get(&format!("{ROOT}/jobs/{job}/explain{query}")).await
     }
 
-    /// Who would get slots one after the other by the policy, and why.
+    /// Queue of the policy: jobs that would get the next slots, with reasons.
     ///
     /// # Errors
     /// A master that cannot be reached.
@@ -368,10 +370,10 @@ impl AsyncClient {
         self.get(&format!("{ROOT}/turns")).await
     }
 
-    /// Everything that happened to a job.
+    /// Trace of a job.
     ///
     /// # Errors
-    /// A job that the master does not know, or a master that cannot be reached.
+    /// A job that does not exist at the master, or a master that cannot be reached.
     pub async fn trace(&self, job: JobId) -> Result<JobTrace, ClientError> {
         self.get(&format!("{ROOT}/jobs/{job}/trace")).await
     }
@@ -379,23 +381,23 @@ impl AsyncClient {
     /// Runs a job to its end. It is cancelled if the future is dropped before.
     ///
     /// # Errors
-    /// Everything that keeps the job from succeeding; its output directory is then as it was before.
+    /// Everything that prevents the job's success; its output directory is then as it was before.
     pub async fn run<J: Job>(&self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
         self.run_prepared(Box::new(job), options, &mut |_| {}).await
     }
 
-    /// Hands a job to the master and comes back at once. The master must see the input and the output directory.
+    /// Submits a job and returns at once. The master must be able to see the input and the output directory.
     ///
     /// # Errors
-    /// Everything that keeps the job from being accepted.
+    /// Everything that prevents the job's acceptance.
     pub async fn submit<J: Job>(&self, job: J, options: &JobOptions) -> Result<JobId, ClientError> {
         self.submit_prepared(Box::new(job), options).await
     }
 
-    /// As [`AsyncClient::submit`], of a job that a registry has made.
+    /// As [`AsyncClient::submit`], for a job created by a registry.
     ///
     /// # Errors
-    /// Likewise.
+    /// As those of [`AsyncClient::submit`].
     pub async fn submit_prepared(
         &self,
         job: Box<dyn PreparedJob>,
@@ -435,14 +437,14 @@ impl AsyncClient {
         ClientError::Master { master: self.master.clone(), source: Box::new(source) }
     }
 
-    /// Sends a request. An answer that is no success becomes the error that the master wrote.
+    /// Sends a request. An error response becomes the error that the master wrote.
     pub(super) async fn send(&self, method: Method, path: &str, body: Body) -> Result<Answer, ClientError> {
         let bytes = body.size_hint().exact();
         let mut request = hyper::Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() =
             hyper::http::uri::PathAndQuery::try_from(path).map(Uri::from).unwrap_or_default();
-        // Neither the token nor the body, which may have keys in it.
+        // Logs neither the token nor the body, which may contain keys.
         let (master, token) = (&self.master, self.token_name());
         tracing::debug!(%master, %method, path, bytes, token, "asks the master");
         let sent = self.pool.send(&self.master, Some(&self.token), request).await;
@@ -493,11 +495,11 @@ impl AsyncClient {
         }
     }
 
-    /// Plans a job and claims its output directory, so that handing it over later takes no time. With `checked`, all
-    /// workers are asked whether they see its input and output.
+    /// Plans a job and claims its output directory, so that its later submission takes no time. With `checked`, all
+    /// workers are asked if they can see its input and output.
     ///
     /// # Errors
-    /// Everything that keeps the job from being submitted.
+    /// Everything that prevents the job's submission.
     pub async fn make_ready(
         &self,
         job: Box<dyn PreparedJob>,
@@ -523,10 +525,10 @@ impl AsyncClient {
         Ok(Ready { body, output, patience })
     }
 
-    /// Hands over a job that [`AsyncClient::make_ready`] has made ready. The master finishes or abandons its output.
+    /// Submits a job from [`AsyncClient::make_ready`]. The master finishes or abandons its output.
     ///
     /// # Errors
-    /// Everything that keeps the job from being accepted.
+    /// Everything that prevents the job's acceptance.
     pub async fn hand_over(&self, ready: Ready) -> Result<JobId, ClientError> {
         let Ready { body, patience, .. } = ready;
         let submit = Again { method: Method::POST, path: format!("{ROOT}/jobs"), body, patience };
@@ -543,8 +545,8 @@ impl AsyncClient {
         }
     }
 
-    /// Plans a job on a thread of its own. An interruption does not wait for that thread, which may be held up by a
-    /// slow disk or a job's own code: it claims nothing any more.
+    /// Plans a job on a thread of its own. An interruption does not wait for that thread, which may be delayed by a
+    /// slow disk or a job's own code: it claims nothing after that.
     async fn plan(
         &self,
         mut job: Box<dyn PreparedJob>,
@@ -553,7 +555,7 @@ impl AsyncClient {
     ) -> Result<(Planned, ClusterView), ClientError> {
         let (wanted, options) = (options, options.clone());
         let gate = Arc::new(ClaimGate::default());
-        // Its thread starts while the master is asked.
+        // Its thread starts while the request to the master runs.
         let (known, cluster) = tokio::sync::oneshot::channel::<ClusterView>();
         let claiming = gate.clone();
         let planning = tokio::task::spawn_blocking(move || {
@@ -564,7 +566,8 @@ impl AsyncClient {
         let whole = async {
             let path = format!("{ROOT}/cluster");
             let asked = match self.get(&path).await {
-                // It may be about to start again; nobody waits without a word for one that is not there.
+                // The master may be restarting. Without a callback for messages the user would wait without notice, so
+                // there is no retry.
                 Err(error) if self.said.is_some() => {
                     self.ask_again(self.patience, error, false, async || self.get(&path).await).await
                 }
@@ -574,7 +577,7 @@ impl AsyncClient {
             let program = if self.ships { Some(self.ship().await?) } else { None };
             let build = gristmill_worker::build_id();
             if program.is_none() && master.build != build {
-                // The master would refuse it too, but not before all of it is planned.
+                // The master would reject it too, but only after all of it is planned.
                 return Err(ClientError::OtherBuild { own: build, cluster: master.build });
             }
             let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
@@ -597,7 +600,7 @@ impl AsyncClient {
             () = self.interruption() => {}
         }
         if !gate.give_up() {
-            // The output is claimed, and little is left to be done.
+            // The output is claimed, and planning is nearly done.
             if let Ok((planned, _)) = whole.await {
                 give_up(planned.output).await;
             }
@@ -615,10 +618,11 @@ impl AsyncClient {
         std::future::pending::<()>().await;
     }
 
-    /// As [`AsyncClient::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
+    /// As [`AsyncClient::run`], for a job created by a registry. `seen` is called with each status that the master
+    /// sends.
     ///
     /// # Errors
-    /// Likewise.
+    /// As those of [`AsyncClient::run`].
     pub async fn run_prepared(
         &self,
         job: Box<dyn PreparedJob>,
@@ -629,7 +633,7 @@ impl AsyncClient {
         self.run_planned(planned, &cluster, options, seen).await
     }
 
-    /// As [`AsyncClient::run_prepared`]; answers what the job has read, too.
+    /// As [`AsyncClient::run_prepared`], and also returns the inputs of the job.
     pub(super) async fn run_listed(
         &self,
         job: Box<dyn PreparedJob>,
@@ -652,7 +656,7 @@ impl AsyncClient {
     /// The files of these inputs as they are now.
     ///
     /// # Errors
-    /// Paths that cannot be used, or a master that cannot be reached.
+    /// Unusable paths, or a master that cannot be reached.
     pub(super) async fn input_files(
         &self,
         paths: &[String],
@@ -702,11 +706,12 @@ impl AsyncClient {
         let (remains, closed) = if few && !sync {
             close()
         } else {
-            // Off this thread, which keeps the connection alive: while it is, the master leaves the output to us.
+            // Off this thread, which keeps the connection alive: while it lasts, the master leaves the output to this
+            // client.
             let closing = tokio::task::spawn_blocking(close).await;
             closing.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
         };
-        // The claim is given back: its folder goes while the master hears of it.
+        // The claim is given back; its directory is removed while the master is notified.
         let clearing = tokio::task::spawn_blocking(move || drop(remains));
         if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
             self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
@@ -719,17 +724,17 @@ impl AsyncClient {
         Ok(JobReport { status, output: path })
     }
 
-    /// Tells the master what became of the output of a job that has ended.
+    /// Reports to the master how the output of an ended job was closed.
     async fn tell_closed(&self, job: JobId, failed: Option<String>) {
         let path = format!("{ROOT}/jobs/{job}/closed");
         let Ok(body) = serde_json::to_vec(&OutputClosed { failed }) else { return };
-        // A master that is gone by now changes nothing: the output is closed.
+        // If the master is gone by now, nothing changes: the output is closed.
         if let Err(error) = self.request(Method::POST, &path, body).await {
             tracing::debug!(%error, %job, "the master was not told that the output is closed");
         }
     }
 
-    /// Starts serving files and taking parts, if workers may need it.
+    /// Starts to serve files and receive parts, if workers may need it.
     async fn serve(
         &self,
         planned: &mut Planned,
@@ -765,7 +770,8 @@ impl AsyncClient {
         Ok(Some(Serving(task)))
     }
 
-    /// Submits and waits until the output is to be published. While the connection in `open` lasts, the output is left to us.
+    /// Submits a job and waits until the output is to be published. While the connection in `open` lasts, the master
+    /// leaves the output to this client.
     async fn follow<'a>(
         &'a self,
         (submission, patience): (&Submission, Duration),
@@ -790,12 +796,12 @@ impl AsyncClient {
                     _ => std::future::pending().await,
                 }
             };
-            // A master that has this job already answers with it.
+            // A master that has this job already returns it.
             let again = if job.is_some() { &attend } else { &submit };
             let status = tokio::select! {
                 status = self.next_status(lines, job, again) => status?,
                 _ = interruption => {
-                    // The first status names the job; until it is there, the connection's end cancels.
+                    // The first status names the job. Until it arrives, the end of the connection cancels the job.
                     let status = self.next_status(lines, job, again).await?;
                     cancelled = Some(status.job);
                     if !status.state.ended() {
@@ -816,7 +822,7 @@ impl AsyncClient {
     }
 }
 
-/// What is about to be submitted, for whoever looks for what went wrong; not its parameters, which are its user's own.
+/// Logs the planned submission for troubleshooting, without its parameters, which belong to the user.
 fn say_planned(submission: &Submission) {
     tracing::debug!(
         job = %submission.name,
@@ -830,7 +836,7 @@ fn say_planned(submission: &Submission) {
     );
 }
 
-/// Lists the files of these paths, off this thread, which drives what asks workers.
+/// Lists the files of these paths, off this thread, which drives requests to workers.
 async fn list_files(
     paths: Vec<String>,
     cluster: ClusterView,
@@ -843,17 +849,17 @@ async fn list_files(
     listed.map_err(|source| ClientError::Submit { source: Box::new(SubmitError::Input { source }) })
 }
 
-/// What a worker says of itself, and when that was heard.
+/// A worker's report on itself, with the time of its receipt.
 #[derive(Clone, Debug)]
 pub struct HeardCheck {
-    /// What it says.
+    /// The report.
     pub check: WorkerCheck,
-    /// Milliseconds since 1970 by the clock here. The worker looked at its own last of all, so the two clocks are apart by
-    /// their difference but for the way of the answer.
+    /// Time of receipt by the local clock, milliseconds since 1970. The worker reads its own clock last, so the two
+    /// clocks differ by the difference of these times minus the transit time of the response.
     pub heard_wall_ms: u64,
 }
 
-/// Asks one worker how it is, for [`CHECK_PATIENCE`] at most.
+/// Requests a check of one worker, with a timeout of [`CHECK_PATIENCE`].
 async fn check_worker(
     pool: &Pool,
     endpoint: &Endpoint,
@@ -881,7 +887,7 @@ fn parsed<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(answer).map_err(|source| ClientError::Answer { source })
 }
 
-/// The job that has ended like this, if it was heard to end.
+/// The job of this result, if it is known to have ended.
 fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
     match result {
         Ok(status) => Some(status.job),
@@ -891,7 +897,7 @@ fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
     }
 }
 
-/// Abandons an output, off this thread if it lies in a store: that may take as long as the store does.
+/// Abandons an output, off this thread if it is in a store, which may be slow.
 async fn give_up(output: ClaimedOutput) {
     if !output.is_far() {
         return output.abandon();
@@ -900,17 +906,17 @@ async fn give_up(output: ClaimedOutput) {
     abandoned.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
 }
 
-/// A job that only has to be handed over.
+/// A job that is ready to be submitted.
 pub struct Ready {
     /// The submission as JSON.
     body: Vec<u8>,
     output: ClaimedOutput,
-    /// How long the master is asked for; zero where none comes in the place of one that is gone.
+    /// Time for which the request is retried; zero if a master that is gone has no successor.
     patience: Duration,
 }
 
 impl Ready {
-    /// Gives up the claim on the output directory of a job that is not handed over after all.
+    /// Gives up the claim on the output directory of a job that is not submitted after all.
     pub fn abandon(self) {
         self.output.abandon();
     }

@@ -1,15 +1,15 @@
-//! What changes at a master, line by line, as its live page is told.
+//! Feed of changes at a master, line by line, as used by its live page.
 //!
-//! Not here: how long a silent master is waited for, which whoever follows decides, and what the lines add up to (`top`).
+//! The caller decides how long it waits for a silent master, and merges the lines (`top`).
 
 use super::{AsyncClient, ClientError};
 use crate::api::FeedLine;
 use gristmill_worker::http::{Answer, HttpError};
 
-/// Longest line, bytes: thousands of attempts, and the parameters and counters of all live jobs in the first one.
+/// Longest line, bytes: thousands of attempts, and in the first line the parameters and counters of all live jobs.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
-/// Lines of a feed as they come.
+/// Lines of a feed.
 pub struct Feed<'a> {
     client: &'a AsyncClient,
     answer: Answer,
@@ -21,10 +21,10 @@ impl<'a> Feed<'a> {
         Self { client, answer, rest: Rest::default() }
     }
 
-    /// The next line. Masters tell one four times a second, whatever has happened.
+    /// Waits for the next line. A master sends one four times a second, even without changes.
     ///
     /// # Errors
-    /// A master that is gone or says something else, or a token that was revoked.
+    /// A master that is gone or sends invalid data, or a token that was revoked.
     pub async fn next(&mut self) -> Result<FeedLine, ClientError> {
         loop {
             if let Some(line) = self.rest.line().map_err(|source| ClientError::Answer { source })? {
@@ -40,16 +40,16 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// What was read and is no whole line yet.
+/// Received bytes that are not a whole line yet.
 #[derive(Default)]
 struct Rest {
     bytes: Vec<u8>,
-    /// So many of them have been looked through, and there is no end of a line among them.
+    /// Number of bytes already searched for the end of a line.
     searched: usize,
 }
 
 impl Rest {
-    /// Takes what has come. `false` if that is more than a master says.
+    /// Appends received bytes. Returns false if they exceed the longest line.
     #[must_use]
     fn push(&mut self, chunk: &[u8]) -> bool {
         self.bytes.extend_from_slice(chunk);

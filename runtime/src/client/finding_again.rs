@@ -1,4 +1,4 @@
-//! A client that has lost its master while it follows a job, and looks for it or the one that comes in its place.
+//! Reconnection of a client that has lost its master while it follows a job, to that master or its successor.
 
 use super::lines::Lines;
 use super::{AsyncClient, ClientError};
@@ -8,24 +8,24 @@ use gristmill_worker::http::{HttpError, full};
 use hyper::Method;
 use std::time::{Duration, Instant};
 
-/// How long a client looks for a master that is gone, and waits for the next one.
+/// Time for which a client looks for a master that is gone, or for its successor.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two tries: the first pause, which doubles, and the longest.
+/// Pause between two tries: the first one, which doubles, and the longest.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// A request that follows a job once more, and how long the master is looked for.
+/// A request that follows a job again, and the time for which the master is searched.
 pub(super) struct Again {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) body: Vec<u8>,
-    /// Zero: no master comes in the place of one that is gone.
+    /// Zero if a master that is gone has no successor.
     pub(super) patience: Duration,
 }
 
 impl AsyncClient {
-    /// The next status of a job. If the way to the master breaks it is asked for again.
+    /// Next status of a job. If the connection to the master breaks, the request is repeated.
     pub(super) async fn next_status<'a>(
         &'a self,
         lines: &mut Lines<'a>,
@@ -44,7 +44,7 @@ impl AsyncClient {
         }
     }
 
-    /// Opens an answer that follows a job. If the master is not there, or the way to it breaks, it is asked again.
+    /// Opens a stream that follows a job. The request is repeated if the master is gone, or the connection breaks.
     ///
     /// # Errors
     /// As [`AsyncClient::find_again`].
@@ -59,10 +59,10 @@ impl AsyncClient {
         }
     }
 
-    /// Looks for the master, or the one that comes in its place, after this error.
+    /// Looks for the master, or its successor, after this error.
     ///
     /// # Errors
-    /// That error if it is another, and that of the last try.
+    /// That error if it is of another kind, and that of the last try.
     async fn find_again(
         &self,
         job: Option<JobId>,
@@ -80,10 +80,11 @@ impl AsyncClient {
         })
     }
 
-    /// Asks again after this error, while the master may be there a little later. `has_job`: it has said that it has the job.
+    /// Repeats a request after this error, while the master may come back. `has_job` is true if it has confirmed the
+    /// job.
     ///
     /// # Errors
-    /// That error if it is another, and that of the last try.
+    /// That error if it is of another kind, and that of the last try.
     pub(super) async fn ask_again<T>(
         &self,
         patience: Duration,
@@ -120,7 +121,7 @@ impl AsyncClient {
     }
 }
 
-/// Whether a master may be there a little later.
+/// True if the master may come back after this error.
 fn is_broken(error: &ClientError) -> bool {
     match error {
         ClientError::Master { source, .. } => {
@@ -141,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn client_promises_to_look_for_its_job_only_when_the_master_has_said_that_it_has_it() {
-        // Nobody listens there any more.
+        // No process listens there any more.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port, pin: None };
         let token = Token::of(&Secret::generate().unwrap(), "submit").unwrap();

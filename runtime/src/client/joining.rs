@@ -1,19 +1,19 @@
-//! Waiting for the workers of a fresh cluster.
+//! Waiting for the workers of a new cluster.
 
 use super::{AsyncClient, ClientError};
 use crate::api::MasterStatus;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Pause between looks at how many have joined, for so many workers: an answer names them all.
+/// Pause between two checks of the number of workers, for each of this many workers: a response lists them all.
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 const JOIN_PAUSE_WORKERS: u32 = 10;
 
 impl AsyncClient {
-    /// Waits until so many workers have joined, for so long; `None` if they have not.
+    /// Waits until this many workers have joined; `None` if they have not within the given time.
     ///
     /// # Errors
-    /// A master that does not answer.
+    /// A master that does not respond.
     pub async fn await_workers(
         &self,
         workers: u32,

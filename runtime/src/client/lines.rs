@@ -1,7 +1,7 @@
-//! Lines of status as a master tells them, until the last one.
+//! Stream of status lines from a master, until the last one.
 //!
-//! Parts come in lines of their own before the status that they belong to, so that no line grows with the job. Not here:
-//! what the state of a job means for whoever follows it (`client`).
+//! Parts are sent in their own lines before the status that they belong to, so that no line grows with the job. The
+//! meaning of a state for a follower is in `client`.
 
 use super::{AsyncClient, ClientError};
 use crate::api::{BuiltPart, JobStatus, WatchLine};
@@ -9,21 +9,21 @@ use gristmill_worker::http::{Answer, HttpError};
 use gristmill_worker::protocol::Part;
 use std::time::Duration;
 
-/// Longest line, bytes: a status has the job's parameters, counters and incidents in it.
+/// Longest line, bytes: a status contains the job's parameters, counters and incidents.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Most parts that are told of one job; more than a job can have tasks.
+/// Maximum number of parts received for one job; more than a job can have tasks.
 const PARTS_MAX: usize = 1 << 25;
 
-/// How long the end of an answer may follow its last line.
+/// Time after the last line within which the stream must end.
 const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Lines of status as they come.
+/// Stream of status lines.
 pub(super) struct Lines<'a> {
     client: &'a AsyncClient,
     answer: Answer,
     read: Read,
-    /// The master has ended the answer: it is not there any more, and none comes in its place.
+    /// True if the master has ended the stream: it is gone, and has no successor.
     ended: bool,
 }
 
@@ -32,9 +32,9 @@ impl<'a> Lines<'a> {
         Self { client, answer, read: Read::default(), ended: false }
     }
 
-    /// Reads what follows the last line, which is nothing, so that the connection can be used again.
+    /// Reads the empty rest of the stream, so that the connection can be used again.
     pub(super) async fn end(&mut self) {
-        // Whatever goes wrong now costs the next request a new connection.
+        // A failure here only costs the next request a new connection.
         let rest = async { while matches!(self.answer.chunk().await, Ok(Some(_))) {} };
         let _ = tokio::time::timeout(LAST_LINE_PATIENCE, rest).await;
     }
@@ -54,7 +54,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether the answer has come to its end, as it does when a master ends in order.
+    /// True if the stream has ended regularly, as it does when a master ends in order.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -67,25 +67,25 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What was read and is not a whole status yet.
+/// Received bytes that are not a whole status yet.
 #[derive(Default)]
 struct Read {
     bytes: Vec<u8>,
-    /// So many of them have been looked through, and there is no end of a line among them.
+    /// Number of bytes already searched for the end of a line.
     searched: usize,
-    /// Parts of the status to come, and where they were built.
+    /// Parts of the next status, and their places.
     parts: (Vec<Part>, Vec<BuiltPart>),
 }
 
 impl Read {
-    /// Takes what has come. `false` if that is more than a master says.
+    /// Appends received bytes. Returns false if they exceed the longest line.
     #[must_use]
     fn push(&mut self, chunk: &[u8]) -> bool {
         self.bytes.extend_from_slice(chunk);
         self.bytes.len() <= LINE_BYTES_MAX && self.parts.0.len() <= PARTS_MAX
     }
 
-    /// The next status, if it is there.
+    /// The next status, if it is complete.
     fn status(&mut self) -> serde_json::Result<Option<JobStatus>> {
         while let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) {
             let end = self.searched + found;
@@ -151,7 +151,7 @@ mod tests {
             while let Some(status) = read.status().unwrap() {
                 all.push(status);
             }
-            // Each byte is looked at once, however long its line.
+            // Each byte is searched once, however long its line.
             assert_eq!(read.searched, read.bytes.len());
         }
         let [before, last] = all.try_into().unwrap();

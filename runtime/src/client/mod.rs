@@ -1,7 +1,7 @@
-//! A client of a master: submits jobs, waits, reads counters, several rounds if need be.
+//! A client of a master: submits jobs, waits for them and reads their counters, also over several rounds.
 //!
-//! Blocking: each call runs the future of the same name in [`AsyncClient`] to its end, on a small runtime of this
-//! client's own, which also serves files to workers while a job runs. Not here: starting a cluster (`cluster`).
+//! The client is blocking: each call runs the method of the same name of [`AsyncClient`] on a small runtime of its own,
+//! which also serves files to workers while a job runs. An embedded cluster is started in `cluster`.
 
 mod asynchronous;
 mod feed;
@@ -33,8 +33,7 @@ pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;
 pub use rounds::{Earlier, ROUNDS, ResumeError, RoundReport, RoundsCall};
 
-/// How long a fresh cluster's workers are waited for, and how much longer for each of them: on few cores, many processes
-/// take their time to start.
+/// Time to wait for a new cluster's workers, and additional time for each: with few cores, many processes start slowly.
 const JOIN_PATIENCE: Duration = Duration::from_secs(1);
 const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
 
@@ -47,7 +46,7 @@ fn runtime() -> Result<Arc<tokio::runtime::Runtime>, ClientError> {
     runtime.map(Arc::new).map_err(|source| ClientError::Start { source })
 }
 
-/// A way to one master. [`Rounds`](crate::registry::Rounds) are handed one; a program of its own makes one of the join
+/// A client of one master. [`Rounds`](crate::registry::Rounds) receive one; another program creates one from the join
 /// line that `master` prints:
 ///
 /// ```no_run
@@ -66,35 +65,35 @@ fn runtime() -> Result<Arc<tokio::runtime::Runtime>, ClientError> {
 pub struct Client {
     runtime: Arc<tokio::runtime::Runtime>,
     core: AsyncClient,
-    /// Options of the jobs of several rounds; their output directory is the one all rounds share.
+    /// Options of the jobs of several rounds; all rounds share their output directory.
     options: JobOptions,
-    /// What rounds of this program have done, if somebody may want to go on with them.
+    /// Record of the rounds of this program, if it can be resumed.
     record: Option<RoundsRecord>,
-    /// Rounds that are done.
+    /// Completed rounds.
     done: Vec<RoundReport>,
-    /// What happened to each of them that was run, if somebody wants to know.
+    /// Traces of the rounds that were run, if they are kept.
     traces: Option<Vec<JobTrace>>,
-    /// Told of each job that `run` has run, and of each round that was done before.
+    /// Called with each job that `run` has completed, and with each round that was completed before.
     announce: Option<fn(&JobStatus, bool)>,
 }
 
 impl Client {
-    /// A client of the master of this join line.
+    /// Creates a client of the master of this join line.
     ///
     /// # Errors
-    /// A runtime that cannot be started. The master is not asked yet.
+    /// A runtime that cannot be started. No request is sent yet.
     pub fn connect(master: &JoinLine) -> Result<Self, ClientError> {
         Ok(Self::within(runtime()?, AsyncClient::new(master)))
     }
 
-    /// A client that blocks on this runtime.
+    /// Creates a client that blocks on this runtime.
     #[must_use]
     pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
         let options = JobOptions::new("output");
         Self { runtime, core, options, record: None, done: Vec::new(), traces: None, announce: None }
     }
 
-    /// Another client of the same master, for another thread: with connections of its own, and no rounds.
+    /// Creates another client of the same master, for another thread: with its own connections, and without rounds.
     ///
     /// # Errors
     /// A runtime that cannot be started.
@@ -104,15 +103,15 @@ impl Client {
         Ok(another)
     }
 
-    /// The options from which [`Client::options`] makes those of each round.
+    /// Sets the options from which [`Client::options`] derives those of each round.
     pub fn set_options(&mut self, options: JobOptions) {
         self.options = options;
     }
 
-    /// Records what rounds do in the output directory of [`Client::set_options`], which must be there.
+    /// Records rounds in the output directory of [`Client::set_options`], which must exist.
     ///
     /// # Errors
-    /// Rounds of before that are in the way, or are not those that are to be gone on with.
+    /// Existing rounds that are in the way, or differ from those to be resumed.
     pub fn record_rounds(&mut self, call: RoundsCall, earlier: Earlier) -> Result<(), ClientError> {
         let record = RoundsRecord::begin(&self.options.output, call, earlier, self.options.sync);
         self.record = Some(record.map_err(resume)?);
@@ -124,24 +123,25 @@ impl Client {
         self.traces = Some(Vec::new());
     }
 
-    /// What happened to the rounds that were run, also to one that failed; empty without [`Client::keep_traces`].
+    /// Traces of the rounds that were run, including a failed one; empty without [`Client::keep_traces`].
     #[must_use]
     pub fn traces(&self) -> &[JobTrace] {
         self.traces.as_deref().unwrap_or_default()
     }
 
-    /// The rounds that are done, in the order in which they were asked for.
+    /// The completed rounds, in the order in which they were requested.
     #[must_use]
     pub fn rounds(&self) -> &[RoundReport] {
         &self.done
     }
 
-    /// Tells of each job that [`Client::run`] has run, and of each round that was done before, with `true`.
+    /// Sets a callback for each job that [`Client::run`] has completed, and for each round that was completed before,
+    /// with `true`.
     pub fn set_announce(&mut self, announce: fn(&JobStatus, bool)) {
         self.announce = Some(announce);
     }
 
-    /// [`AsyncClient::set_said`].
+    /// See [`AsyncClient::set_said`].
     pub fn set_said(&mut self, said: fn(&str)) {
         self.core.set_said(said);
     }
@@ -150,10 +150,10 @@ impl Client {
         self.runtime.block_on(future)
     }
 
-    /// Waits for a fresh cluster's workers, not for long: a job planned too early would count too few slots.
+    /// Waits a short time for a new cluster's workers: a job planned too early would count too few slots.
     pub fn wait_for_workers(&self, workers: u32) {
         let patience = JOIN_PATIENCE + JOIN_PATIENCE_EACH * workers;
-        // A master that does not answer is noticed by the first request that matters.
+        // A master that does not respond is noticed by the next request.
         let _ = self.block_on(self.core.await_workers(workers, patience));
     }
 
@@ -164,11 +164,11 @@ impl Client {
     }
 
     /// Runs one of several jobs to its end: [`Client::run`] with the [`Client::options`] of this name, the name of its
-    /// directory in the output directory. With `--resume` a round that is done already is not run again, if its
-    /// parameters and what it reads are as they were.
+    /// directory in the output directory. With `--resume` a completed round is not run again, if its parameters and its
+    /// input are unchanged.
     ///
     /// # Errors
-    /// As those of [`Client::run`], and a round that was done before and was not this one.
+    /// As those of [`Client::run`], and a round that was completed before and differs from this one.
     pub fn round<J: Job>(&mut self, name: &str, job: J) -> Result<JobReport, ClientError> {
         let job: Box<dyn PreparedJob> = Box::new(job);
         let plan = |source| ClientError::Submit { source: Box::new(SubmitError::Plan { source }) };
@@ -190,7 +190,7 @@ impl Client {
         Ok(report)
     }
 
-    /// The report of a round that was done before.
+    /// Report of a round that was completed before.
     fn done_before(
         &mut self,
         wanted: &WantedRound<'_>,
@@ -213,7 +213,7 @@ impl Client {
         let mut note = |status: &JobStatus| seen = Some(status.job);
         let ran = self.runtime.block_on(self.core.run_listed(job, options, &mut note));
         if let (Some(traces), Some(job)) = (&mut self.traces, seen) {
-            // What cannot be had of the master any more is missing from the trace, and the round is done all the same.
+            // If the master cannot provide the trace any more, it is left out; the round is complete anyway.
             traces.extend(self.runtime.block_on(self.core.trace(job)));
         }
         let (report, inputs) = ran?;
@@ -223,7 +223,7 @@ impl Client {
         Ok(report)
     }
 
-    /// Removes the output of a round that nobody reads any more. With `--resume` the round counts as done all the same.
+    /// Removes the output of a round that is no longer needed. With `--resume` the round still counts as completed.
     ///
     /// # Errors
     /// Files that cannot be removed.
@@ -243,7 +243,7 @@ impl Client {
     /// Runs a job to its end. It is cancelled if this process ends before.
     ///
     /// # Errors
-    /// Everything that keeps the job from succeeding; its output directory is then as it was before.
+    /// Everything that prevents the job's success; its output directory is then as it was before.
     pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
         let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
         if let Some(announce) = self.announce {
@@ -252,10 +252,10 @@ impl Client {
         Ok(report)
     }
 
-    /// As [`Client::run`], of a job that a registry has made. `seen` is shown each status that the master tells.
+    /// As [`Client::run`], for a job created by a registry. `seen` is called with each status that the master sends.
     ///
     /// # Errors
-    /// Likewise.
+    /// As those of [`Client::run`].
     pub fn run_prepared(
         &mut self,
         job: Box<dyn PreparedJob>,

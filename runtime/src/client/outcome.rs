@@ -1,6 +1,6 @@
-//! What comes back from a master: a report of a job that succeeded, or why a call did not.
+//! Results of calls to a master: the report of a successful job, or an error.
 //!
-//! Not here: which exit code an error has (`cli`).
+//! The exit codes of errors are in `cli`.
 
 use super::rounds::ResumeError;
 use crate::api::{ApiError, JobState, JobStatus};
@@ -12,42 +12,42 @@ use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Why a call did not succeed.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The job could not be planned or its directory not be claimed; nothing has run.
+    /// The job could not be planned or its directory could not be claimed; no task has run.
     #[error(transparent)]
     Submit {
-        /// Why.
+        /// Cause.
         source: Box<SubmitError>,
     },
-    /// The master could not be reached, refused, or broke off.
+    /// The master could not be reached, refused, or closed the connection.
     #[error("{}", what_it_did(master, source))]
     Master {
-        /// Where.
+        /// Endpoint of the master.
         master: Endpoint,
-        /// Why.
+        /// Cause.
         #[source]
         source: Box<HttpError>,
     },
-    /// The way to the master broke while it ran the job, and neither it nor another in its place was found in time.
+    /// The connection to the master broke while it ran the job, and neither it nor a successor was found in time.
     #[error("lost sight of {job}: the master at {master} could not be reached for {seconds} s")]
     LostSight {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Where the master was.
+        /// Endpoint of the master.
         master: Endpoint,
-        /// How long it was looked for.
+        /// Duration of the search.
         seconds: f64,
-        /// Why the last try did not succeed.
+        /// Error of the last try.
         #[source]
         source: Box<HttpError>,
     },
-    /// The master understood and refused.
+    /// The master refused the request.
     #[error("the master refused: {}", error.message)]
     Refused {
-        /// Its words.
+        /// Its error.
         error: ApiError,
     },
     /// The cluster runs another program than this one.
@@ -55,41 +55,41 @@ pub enum ClientError {
         "this program (build {own}) is not the cluster's (build {cluster}), which would run other code under the job's name"
     )]
     OtherBuild {
-        /// This program.
+        /// Build of this program.
         own: String,
-        /// Master and workers.
+        /// Build of master and workers.
         cluster: String,
     },
-    /// This program cannot be read, to be sent along.
+    /// This program's file cannot be read to be shipped.
     #[error("this program cannot be sent along with its job")]
     Program {
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// The master said something that this program does not understand.
+    /// The master's response is invalid for this program.
     #[error("the master's answer could not be read")]
     Answer {
-        /// Why.
+        /// Cause.
         #[source]
         source: serde_json::Error,
     },
-    /// The job ended without success.
+    /// The job failed or was cancelled.
     #[error("{}", ended(status))]
     Job {
-        /// How it stands.
+        /// Status of the job.
         status: Box<JobStatus>,
     },
     /// The job succeeded, but its output could not be finished.
     #[error(transparent)]
     Output {
-        /// Why.
+        /// Cause.
         source: OutputError,
     },
-    /// Rounds cannot go on where they were left.
+    /// Rounds cannot be resumed.
     #[error(transparent)]
     Resume {
-        /// Why.
+        /// Cause.
         source: Box<ResumeError>,
     },
     /// The user interrupted.
@@ -98,20 +98,20 @@ pub enum ClientError {
         /// The job that ran.
         job: JobId,
     },
-    /// The user interrupted before the job was handed to the master.
+    /// The user interrupted before the job was submitted.
     #[error("interrupted while the job was planned; nothing of it has run")]
     InterruptedPlanning,
     /// Files cannot be served to workers.
     #[error("the submitter cannot serve its files")]
     Serve {
-        /// Why.
+        /// Cause.
         #[source]
         source: BindError,
     },
-    /// No key could be made for serving files.
+    /// No key could be created for serving files.
     #[error("the submitter cannot make a TLS key")]
     Identity {
-        /// Why.
+        /// Cause.
         #[source]
         source: IdentityError,
     },
@@ -120,19 +120,19 @@ pub enum ClientError {
     NotShared {
         /// The master or a worker.
         who: String,
-        /// What it does not see.
+        /// The path that it cannot see.
         path: String,
     },
-    /// A runtime of our own could not be started.
+    /// The client's runtime could not be started.
     #[error("the client could not start")]
     Start {
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// What became of a request to a master: it was not reached, or it was and something else went wrong.
+/// Description of a failed request to a master: it was not reached, or it was and something else failed.
 fn what_it_did(master: &Endpoint, error: &HttpError) -> String {
     let did = match error {
         HttpError::Connect { .. } | HttpError::Timeout { phase: Phase::Connect, .. } => {
@@ -163,10 +163,10 @@ fn ended(status: &JobStatus) -> String {
     }
 }
 
-/// A job that succeeded.
+/// A successful job.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    /// Everything the master knows of it.
+    /// Final status from the master.
     pub status: JobStatus,
     /// Its output directory.
     pub output: PathBuf,
@@ -179,19 +179,19 @@ impl JobReport {
         &self.status.counters
     }
 
-    /// One counter; 0 if nobody counted.
+    /// One counter; 0 if it does not exist.
     #[must_use]
     pub fn counter(&self, name: &str) -> u64 {
         self.status.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// A float sum of user code; 0 if nobody added to it.
+    /// A float sum of user code; 0 if it does not exist.
     #[must_use]
     pub fn sum(&self, name: &str) -> f64 {
         self.status.sums.get(name).copied().unwrap_or(0.0)
     }
 
-    /// The greatest number that user code said; `None` if it said none.
+    /// A maximum reported by user code; `None` if there is none.
     #[must_use]
     pub fn maximum(&self, name: &str) -> Option<f64> {
         self.status.maxima.get(name).copied()
@@ -203,13 +203,13 @@ impl JobReport {
         self.output.to_string_lossy().into_owned()
     }
 
-    /// The parts of an output beside the main one as the input of another job; there is none if no task wrote to it.
+    /// The parts of a named output as the input of another job; they do not exist if no task wrote to it.
     #[must_use]
     pub fn named_as_input(&self, output: &str) -> String {
         self.output.join(output).to_string_lossy().into_owned()
     }
 
-    /// The paths of the parts of an output beside the main one, in order; a task that wrote nothing to it has none.
+    /// Paths of the parts of a named output, in order; a task that wrote nothing to it has none.
     #[must_use]
     pub fn named_parts(&self, output: &str) -> Vec<PathBuf> {
         let has = |part: &&Part| part.named.iter().any(|named| named.output.as_str() == output);
@@ -217,7 +217,7 @@ impl JobReport {
         parts.map(|part| self.output.join(output).join(&part.name)).collect()
     }
 
-    /// The paths of the parts, in order.
+    /// Paths of the parts, in order.
     #[must_use]
     pub fn parts(&self) -> Vec<PathBuf> {
         self.status.parts.iter().map(|part| self.output.join(&part.name)).collect()

@@ -1,4 +1,4 @@
-//! Reading what a job wrote, compressed or not: its lines, the pairs on them, or values.
+//! Readers of a job's output, compressed or not: its lines, the pairs in them, or JSON values.
 
 use super::outcome::JobReport;
 use gristmill_worker::output::open_part;
@@ -8,23 +8,23 @@ use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Why the result of a job cannot be read.
+/// Error of reading the result of a job.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ResultError {
-    /// A part that is gone or cannot be read.
+    /// A part that is missing or cannot be read.
     #[error("could not read {path}")]
     Part {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// A line that was written as something else.
+    /// A line in another format.
     #[error("line {number} of {path} is no {expected}: {line}")]
     Line {
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         number: usize,
         line: String,
         expected: String,
@@ -32,7 +32,7 @@ pub enum ResultError {
 }
 
 impl JobReport {
-    /// The lines of all parts, in order, without their line ends, all in memory; bytes that are not UTF-8 are replaced.
+    /// The lines of all parts, in order, without line ends, all in memory; bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
     /// A part that cannot be read.
@@ -40,8 +40,8 @@ impl JobReport {
         self.read(|line| Some(line.to_owned()), || "text".to_owned())
     }
 
-    /// The lines as values of JSON: a line that is not UTF-8 is an object whose `bytes` are its text with `\\`, quotes, control
-    /// characters and bytes beyond ASCII escaped (`caf\\xe9`), so that no two lines become one.
+    /// The lines as JSON values. A line that is not UTF-8 is an object whose `bytes` are its text with `\\`, quotes,
+    /// control characters and bytes beyond ASCII escaped (`caf\\xe9`), so that different lines stay different.
     ///
     /// # Errors
     /// A part that cannot be read.
@@ -55,7 +55,7 @@ impl JobReport {
         read_bytes(self.parts(), value, || "text".to_owned())
     }
 
-    /// The lines of an output beside the main one, as [`JobReport::lines`]; none if no task wrote to it.
+    /// The lines of a named output, as [`JobReport::lines`]; empty if no task wrote to it.
     ///
     /// # Errors
     /// A part that cannot be read.
@@ -63,11 +63,11 @@ impl JobReport {
         read(self.named_parts(output), |line| Some(line.to_owned()), || "text".to_owned())
     }
 
-    /// The pairs that [`Output::pair`](gristmill_worker::output::Output::pair) wrote, in order, all in memory: what stands
-    /// before the first tab of each line and what stands behind it, as values of these types.
+    /// The pairs written with [`Output::pair`](gristmill_worker::output::Output::pair), in order, all in memory: the
+    /// text before the first tab of each line and the text behind it, as values of these types.
     ///
     /// # Errors
-    /// A part that cannot be read, or a line that is no such pair.
+    /// A part that cannot be read, or a line that is not such a pair.
     pub fn pairs<K: FromStr, V: FromStr>(&self) -> Result<Vec<(K, V)>, ResultError> {
         let pair = |line: &str| {
             let (key, value) = line.split_once('\t')?;
@@ -76,10 +76,10 @@ impl JobReport {
         self.read(pair, || format!("{}, tab and {}", type_name::<K>(), type_name::<V>()))
     }
 
-    /// The values that [`Output::json`](gristmill_worker::output::Output::json) wrote, in order, all in memory.
+    /// The values written with [`Output::json`](gristmill_worker::output::Output::json), in order, all in memory.
     ///
     /// # Errors
-    /// A part that cannot be read, or a line that is no such value.
+    /// A part that cannot be read, or a line that is not such a value.
     pub fn json<T: DeserializeOwned>(&self) -> Result<Vec<T>, ResultError> {
         self.read(|line| serde_json::from_str(line).ok(), || format!("{} in JSON", type_name::<T>()))
     }
@@ -93,7 +93,7 @@ impl JobReport {
     }
 }
 
-/// Reads the lines of these files, bytes that are not UTF-8 replaced.
+/// Reads the lines of these files; bytes that are not UTF-8 are replaced.
 fn read<T>(
     paths: Vec<PathBuf>,
     value: impl Fn(&str) -> Option<T>,

@@ -1,9 +1,9 @@
-//! What several jobs in a row have done so far: a record in the directory of their outputs, by which the same program goes
-//! on after a failure without running again what is done.
+//! Record of the rounds of a program that runs several jobs, kept in the directory of their outputs. With it the
+//! program can resume after a failure without running completed rounds again.
 //!
-//! A round that is done is believed if its job and parameters, the files that it read and the parts that it wrote are as
-//! they were. What a round reads of an earlier one is not compared: that one has its own entry. Not here: running jobs, and
-//! what a program does between them, which happens again.
+//! A completed round is reused if its job, its parameters, the files that it read and the parts that it wrote are
+//! unchanged. Outputs of earlier rounds are not compared as inputs, because they have their own entries. The program's
+//! own work between jobs is repeated.
 
 use crate::api::{JobStatus, SCHEMA};
 use crate::client::JobReport;
@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 /// Name of the record in the directory of the outputs.
 pub const ROUNDS: &str = "_ROUNDS";
 
-/// Why rounds cannot go on where they were left.
+/// Error for which rounds cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// Nothing was recorded there.
+    /// No record exists there.
     #[error("there are no rounds to go on with in {path}: it has no {ROUNDS}")]
     NoRecord { path: PathBuf },
-    /// Rounds are done there, and nobody said what is to become of them.
+    /// Completed rounds exist there, and the caller did not choose what to do with them.
     #[error("{rounds} rounds of {program} are done in {path}")]
     Unasked { path: PathBuf, program: String, rounds: usize },
     /// The record cannot be read or written.
@@ -37,19 +37,19 @@ pub enum ResumeError {
         #[source]
         source: io::Error,
     },
-    /// They are rounds of another program.
+    /// The rounds belong to another program.
     #[error("the rounds in {path} are those of {before}, not of {now}")]
     Program { path: PathBuf, before: String, now: String },
-    /// The program was called otherwise.
+    /// The program was called with other arguments.
     #[error("the rounds in {path} were begun with {argument} {before:?}, and now it is {now:?}")]
     Argument { path: PathBuf, argument: String, before: Vec<String>, now: Vec<String> },
-    /// A round that is done was another one.
+    /// A completed round had other parameters.
     #[error("round {round} was done by another job or with other parameters: {before} instead of {now}")]
     Parameters { round: String, before: String, now: String },
-    /// What a round has read is not there any more as it was.
+    /// An input of a round is missing or has changed.
     #[error("an input of round {round} has changed since: {path} {how}")]
     Input { round: String, path: String, how: &'static str },
-    /// What a round has written is not there any more as it was.
+    /// An output of a round is missing or has changed.
     #[error("the output of round {round}, {path}, is not as it was left")]
     Output {
         round: String,
@@ -59,41 +59,41 @@ pub enum ResumeError {
     },
 }
 
-/// A program of several jobs, and how it was called: its flags and arguments by name, as they were typed.
+/// A program of several jobs, and its call: its flags and arguments by name, as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RoundsCall {
-    /// The name of the program.
+    /// Name of the program.
     pub program: String,
     /// Values of each argument.
     pub arguments: BTreeMap<String, Vec<String>>,
 }
 
-/// What is to become of rounds that are there already.
+/// Treatment of existing rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Earlier {
-    /// They are in the way.
+    /// Refuse to run.
     Refuse,
-    /// They are forgotten; each round replaces what it finds in the place of its output.
+    /// Forget them; each round replaces existing files at the place of its output.
     Replace,
-    /// Those that are done are not run again.
+    /// Reuse the completed ones.
     Resume,
 }
 
-/// A round that is done.
+/// A completed round.
 #[derive(Clone, Debug)]
 pub struct RoundReport {
     /// Its name, which is that of its output directory.
     pub name: String,
-    /// It was done before, and was not run again.
+    /// True if it was completed before and not run again.
     pub resumed: bool,
-    /// How it ended.
+    /// Report of its job.
     pub report: JobReport,
 }
 
 /// A file that a round has read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(super) struct InputFile {
-    /// As the user named it, or as it stands in the directory that the user named.
+    /// Name as given by the user, or as found in the directory that the user named.
     name: FilePath,
     stamp: FileStamp,
 }
@@ -106,29 +106,29 @@ impl InputFile {
     }
 }
 
-/// What a round has read.
+/// Inputs of a round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct RoundInputs {
-    /// Paths as its job named them, but for outputs of earlier rounds.
+    /// Paths as named by its job, without the outputs of earlier rounds.
     pub(super) paths: Vec<String>,
     pub(super) files: BTreeSet<InputFile>,
 }
 
-/// The entry of a round.
+/// Entry of a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct DoneRound {
     name: String,
     job: String,
-    /// As JSON, before the job was prepared.
+    /// Parameters as JSON, before the job was prepared.
     parameters: String,
     inputs: RoundInputs,
-    /// How it ended; its parts are in its `_SUCCESS`.
+    /// Final status, without the parts, which are in its `_SUCCESS`.
     status: JobStatus,
-    /// Its output was of no more use, and has been removed.
+    /// True if its output was no longer needed and has been removed.
     discarded: bool,
 }
 
-/// What the record holds.
+/// Content of the record.
 #[derive(Serialize, Deserialize)]
 struct Entries {
     schema: u32,
@@ -137,30 +137,30 @@ struct Entries {
     rounds: Vec<DoneRound>,
 }
 
-/// The record of the rounds that run now.
+/// The record of the current rounds.
 pub(super) struct RoundsRecord {
     directory: PathBuf,
     entries: Entries,
-    /// Rounds of an earlier run that were not asked for yet.
+    /// Rounds of an earlier run that have not been requested yet.
     earlier: BTreeSet<String>,
-    /// Somebody may have died between the end of a round and its entry.
+    /// True if a process may have died between the end of a round and its entry.
     resumes: bool,
     sync: bool,
 }
 
-/// A round that is asked for.
+/// A requested round.
 pub(super) struct WantedRound<'a> {
     pub(super) name: &'a str,
     pub(super) job: &'a str,
-    /// As JSON, before the job is prepared.
+    /// Parameters as JSON, before the job is prepared.
     pub(super) parameters: &'a str,
 }
 
 impl RoundsRecord {
-    /// Begins rounds in this directory, which is there.
+    /// Starts rounds in this directory, which must exist.
     ///
     /// # Errors
-    /// Rounds of before that are not these, or a record that cannot be used.
+    /// Earlier rounds that differ from these, or an unusable record.
     pub(super) fn begin(
         directory: &Path,
         call: RoundsCall,
@@ -184,7 +184,7 @@ impl RoundsRecord {
         let names = found.iter().map(|round| round.name.clone()).collect();
         let entries = Entries { schema: SCHEMA, call, rounds: found };
         let resumes = earlier == Earlier::Resume;
-        // As reports of rounds name their outputs.
+        // In the form in which reports of rounds name their outputs.
         let directory = std::path::absolute(directory).unwrap_or(path);
         let record = Self { directory, entries, earlier: names, resumes, sync };
         record.write()?;
@@ -201,7 +201,7 @@ impl RoundsRecord {
         whole_file::replace(&path, promise, write).map_err(|source| ResumeError::Record { path, source })
     }
 
-    /// The paths whose files must be as they were if this round was done before; `None` if it was not.
+    /// Input paths of this round that must be unchanged, if it was completed before; `None` if it was not.
     ///
     /// # Errors
     /// It was, but with another job or other parameters.
@@ -220,10 +220,10 @@ impl RoundsRecord {
         Ok(Some(&done.inputs.paths))
     }
 
-    /// The report of a round that was done before, whose input consists of these files now.
+    /// Report of a round that was completed before, and whose current input consists of these files.
     ///
     /// # Errors
-    /// Files that are not as they were.
+    /// Files that have changed.
     pub(super) fn take(
         &mut self,
         name: &str,
@@ -246,7 +246,7 @@ impl RoundsRecord {
         Ok(Some(JobReport { status, output }))
     }
 
-    /// Whether what lies in the place of a round's output was left by a process that died before it could enter the round.
+    /// True if the output of this round was left by a process that died before it could enter the round.
     pub(super) fn left_unentered(&self, wanted: &WantedRound<'_>) -> bool {
         let success = || Success::read(&self.directory.join(wanted.name)).ok();
         self.resumes
@@ -254,7 +254,7 @@ impl RoundsRecord {
             && success().is_some_and(|success| success.job == wanted.job)
     }
 
-    /// Enters a round that is done.
+    /// Enters a completed round.
     ///
     /// # Errors
     /// A record that cannot be written.
@@ -280,7 +280,7 @@ impl RoundsRecord {
         self.write()
     }
 
-    /// Notes that the output in this directory, if it is that of a round, is of no more use.
+    /// Notes that the output in this directory, if it is that of a round, is no longer needed.
     ///
     /// # Errors
     /// A record that cannot be written.
@@ -302,7 +302,7 @@ impl RoundsRecord {
     }
 }
 
-/// The record in a directory, if there is one.
+/// Reads the record in a directory, if it exists.
 fn read(directory: &Path) -> Result<Option<Entries>, ResumeError> {
     let path = directory.join(ROUNDS);
     let text = match fs::read(&path) {
@@ -330,7 +330,7 @@ fn same_call(path: &Path, before: &RoundsCall, now: &RoundsCall) -> Result<(), R
     Ok(())
 }
 
-/// The first file in which two lists differ, and what became of it.
+/// The first file in which two lists differ, and the difference.
 fn difference<'a>(
     before: &'a BTreeSet<InputFile>,
     now: &'a BTreeSet<InputFile>,
@@ -342,7 +342,7 @@ fn difference<'a>(
     now.difference(before).next().map(|new| (new, "is new"))
 }
 
-/// The parts of a round of this job, which must lie in its directory as its `_SUCCESS` says.
+/// Parts of a round of this job, which must be in its directory as listed in its `_SUCCESS`.
 fn parts_left(output: &Path, job: &str) -> io::Result<Vec<gristmill_worker::protocol::Part>> {
     let success = Success::read(output)?;
     if success.job != job {

@@ -1,4 +1,4 @@
-//! This program is sent along with its jobs.
+//! Shipping of this program with its jobs.
 
 use super::asynchronous::AsyncClient;
 use super::outcome::ClientError;
@@ -10,18 +10,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::OnceLock;
 
-/// The file of this process's program, also when another has taken its place.
+/// File of this process's program, also after it has been replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Bytes of the program that are read at once.
+/// Bytes of the program read at once.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// Such chunks that wait for the socket.
+/// Number of such chunks that wait for the socket.
 const CHUNKS_AHEAD: usize = 2;
 
-/// What this program is. Blocking.
+/// Checksum and size of this program. Blocking.
 fn own_program() -> io::Result<ShippedProgram> {
-    // The file of a process that runs does not change.
+    // The file of a running process does not change.
     static KNOWN: OnceLock<ShippedProgram> = OnceLock::new();
     if let Some(known) = KNOWN.get() {
         return Ok(*known);
@@ -31,7 +31,7 @@ fn own_program() -> io::Result<ShippedProgram> {
 }
 
 impl AsyncClient {
-    /// Sees to it that the master has this program.
+    /// Uploads this program to the master if it does not have it.
     pub(super) async fn ship(&self) -> Result<ShippedProgram, ClientError> {
         let unreadable = |source| ClientError::Program { source };
         let known = tokio::task::spawn_blocking(own_program).await;
@@ -53,7 +53,7 @@ impl AsyncClient {
             }
         });
         let sent = self.send(Method::PUT, &path, body).await;
-        // It ends with the request; its own error shows as a body that breaks off.
+        // The reader ends with the request. Its own error appears as a body that breaks off.
         let _: Result<io::Result<()>, _> = reading.await;
         sent?;
         Ok(program)

@@ -1,4 +1,4 @@
-//! What is believed of rounds that are done, and what is not.
+//! Tests of which completed rounds are reused.
 
 use super::*;
 use crate::master::status_of;
@@ -25,7 +25,7 @@ fn file(name: &str, size: u64) -> InputFile {
     InputFile { name: name.into(), stamp: FileStamp { size, modified_ns: 1, inode: 2 } }
 }
 
-/// A round that has run and is entered.
+/// Runs a round and enters it.
 fn run(record: &mut RoundsRecord, name: &str, files: &[InputFile]) {
     let output = record.directory.join(name);
     fs::create_dir(&output).unwrap();
@@ -44,7 +44,7 @@ fn run(record: &mut RoundsRecord, name: &str, files: &[InputFile]) {
     record.enter(&wanted(name, "{}"), inputs, &status).unwrap();
 }
 
-/// Asks for a round that may be done, when its input consists of these files.
+/// Requests a round that may be complete, when its input consists of these files.
 fn ask(record: &mut RoundsRecord, name: &str, files: &[InputFile]) -> Result<Option<JobReport>, ResumeError> {
     match record.inputs_of(&wanted(name, "{}"))? {
         None => Ok(None),
