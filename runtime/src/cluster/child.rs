@@ -1,8 +1,8 @@
-//! Child processes: how they are started, what they are told, how they are asked to end. No other file starts any.
+//! Child processes: their start, configuration and end. No other file starts processes.
 //!
-//! All settings and secrets go through the child's standard input, which stays open for as long as this process lives.
-//! The other end of the pipe is in the command line (`cli`). What is to outlive this process, and programs of the system
-//! that are asked to place some, stand at the end.
+//! All settings and secrets are sent through the child's standard input, which stays open while this process lives. The
+//! other end of the pipe is in the command line (`cli`). Functions for processes that outlive this one, and for
+//! programs of the system that place processes, are at the end.
 
 use super::strays::{self, end_strays};
 use crate::deciders::DeciderNames;
@@ -24,16 +24,16 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::process::{Child, ChildStdin};
 
-/// How long children may take to end by themselves before they are killed.
+/// Time for children to end by themselves before they are killed.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is written to a child before its pipe is closed. A parent that is killed writes nothing.
+/// Written to a child before its pipe is closed. A killed parent writes nothing.
 const FAREWELL: &[u8] = b"end\n";
 
-/// What is written to a worker that is to leave in good order.
+/// Written to a worker that is to be drained.
 pub const LEAVE: &str = "leave";
 
-/// What a child reads from its standard input before anything else: one line of JSON.
+/// Configuration that a child reads from its standard input before anything else: one line of JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildConfig {
@@ -43,52 +43,52 @@ pub enum ChildConfig {
     Worker(WorkerChild),
 }
 
-/// What the master of an embedded cluster is told.
+/// Configuration of the master of an embedded cluster.
 #[derive(Serialize, Deserialize)]
 pub struct MasterChild {
     /// The cluster's secret, as text.
     pub secret: String,
-    /// Who decides; whoever starts the child has looked whether there are such.
+    /// Names of the deciders; the parent has checked that they exist.
     pub deciders: DeciderNames,
-    /// The pools that jobs may name, with their weights; empty: any.
+    /// The pools that jobs may name, with their weights; if empty, any name is a pool.
     pub pools: BTreeMap<String, f64>,
-    /// Workers have slots of their own for maps and for reduces; one that offers others is refused.
+    /// True if workers have separate slots for maps and reduces. A worker that offers shared slots is then refused.
     pub divided_slots: bool,
-    /// Where it writes its journal; `None`: nowhere.
+    /// File of its journal; `None` if it keeps none.
     pub journal: Option<FilePath>,
-    /// Slow tasks get a second attempt.
+    /// True to enable speculative attempts.
     pub backups: bool,
-    /// Folders that it removes when its parent has died and cannot.
+    /// Directories that it removes if its parent has died and cannot do so.
     pub remove_at_end: Vec<PathBuf>,
 }
 
-/// What a worker process is told.
+/// Configuration of a worker process.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerChild {
     /// The master that it joins.
     pub master: Endpoint,
-    /// With what it joins, as text.
+    /// Its token, as text.
     pub token: String,
-    /// What its parent's key for telling of its end gives, as text.
+    /// Proof derived from the key with which its parent reports its end, as text.
     pub ended_proof: String,
-    /// What it is made to be.
+    /// Its settings.
     pub settings: WorkerSettings,
-    /// Its private folders; there is at least one.
+    /// Its private directories; at least one.
     pub folders: Vec<PathBuf>,
-    /// Whether it takes the place of one that was killed or broke down after it had worked: its master may be away for as
-    /// long as one of a worker that lives on.
+    /// True if it replaces a process that was killed or crashed after it had worked. It then waits for its master as
+    /// long as a running worker does.
     pub replaces: bool,
 }
 
-/// What the master says on its standard output once it listens.
+/// Line that the master writes to its standard output once it listens.
 #[derive(Serialize, Deserialize)]
 pub struct MasterReady {
-    /// Where it listens on loopback.
+    /// Its port on loopback.
     pub port: u16,
 }
 
-/// What a child of this program is, which its command line says. Nobody types that, and the child takes nothing else from
-/// there.
+/// Role of a child of this program, given by its command line. Users do not type it, and the child reads nothing else
+/// from there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChildRole {
     /// The master of an embedded cluster.
@@ -100,10 +100,10 @@ pub enum ChildRole {
 }
 
 impl ChildRole {
-    /// All there are.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::Master, Self::Worker, Self::Runner];
 
-    /// What stands behind the program's name.
+    /// Arguments behind the program's name.
     #[must_use]
     pub fn words(self) -> [&'static str; 2] {
         match self {
@@ -113,7 +113,7 @@ impl ChildRole {
         }
     }
 
-    /// The role that these arguments give, the program's name being the first of them.
+    /// Role given by these arguments, the first of which is the program's name.
     #[must_use]
     pub fn of(arguments: &[OsString]) -> Option<Self> {
         Self::ALL.into_iter().find(|role| arguments.get(1..).is_some_and(|words| words == role.words()))
@@ -124,14 +124,14 @@ impl ChildRole {
 pub(super) fn start(role: ChildRole, stdout: Stdio) -> io::Result<Child> {
     let mut command = Command::new(own_program());
     command.args(role.words()).stdin(Stdio::piped()).stdout(stdout).kill_on_drop(true);
-    // Ctrl-C goes to the whole foreground group; children leave it, so that this process ends them in order.
+    // Ctrl-C is sent to the whole foreground process group. Children leave it, so that this process ends them in order.
     command.process_group(0);
     strays::adopt();
     command.spawn()
 }
 
-/// This executable: by its file, so that it is seen under its name; through the kernel's link if that file has been
-/// replaced.
+/// Path of this executable: its file, so that processes are listed under its name, or the kernel's link if that file
+/// has been replaced.
 fn own_program() -> PathBuf {
     let file = std::env::current_exe().ok().filter(|file| file.exists());
     file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
@@ -145,7 +145,7 @@ impl RunnerStarter for ShippedPrograms {
         let mut environment = inherited(&RUNNERS_INHERIT);
         environment.extend([("TMPDIR".into(), folder.into()), ("PWD".into(), folder.into())]);
         let mut command = std::process::Command::new(program);
-        // What user code writes goes where that of this worker goes: into the file that catches it.
+        // Output of user code goes to the same file as that of this worker.
         command.args(ChildRole::Runner.words()).stdin(socket);
         // It ends when its socket closes, and outlives the thread of the slot that has started it.
         start_user_code(&mut command, (folder, &environment), false)
@@ -156,7 +156,8 @@ impl RunnerStarter for ShippedPrograms {
     }
 }
 
-/// Variables of the worker's own that user code gets; a name with `*` stands for all that begin so. Others may be secrets.
+/// Variables of the worker that user code receives; a name with `*` stands for all with that prefix. Others may be
+/// secrets.
 const INHERITED: [&str; 15] = [
     "PATH",
     "HOME",
@@ -175,8 +176,8 @@ const INHERITED: [&str; 15] = [
     "GRISTMILL_HDFS*",
 ];
 
-/// Further ones that shipped programs get: their processes read the inputs of their jobs themselves, so they need the way
-/// to stores and the credentials for them.
+/// Further variables for shipped programs: their processes read the inputs of their jobs themselves, and need the
+/// addresses and credentials of stores.
 const RUNNERS_INHERIT: [&str; 10] = [
     "AWS_*",
     "AZURE_*",
@@ -190,7 +191,7 @@ const RUNNERS_INHERIT: [&str; 10] = [
     "RUST_BACKTRACE",
 ];
 
-/// The variables of this process that user code gets, with those that `more` names.
+/// Variables of this process that user code receives, and those named by `more`.
 #[must_use]
 pub fn inherited(more: &[&str]) -> BTreeMap<OsString, OsString> {
     let is_named = |name: &str, listed: &str| match listed.strip_suffix('*') {
@@ -201,21 +202,21 @@ pub fn inherited(more: &[&str]) -> BTreeMap<OsString, OsString> {
     std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept)).collect()
 }
 
-/// A command of user code: what it is, and all that it gets.
+/// Start parameters of a command of user code.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStart<'a> {
     /// Its file.
     pub program: &'a Path,
-    /// What stands behind its name.
+    /// Its arguments.
     pub arguments: &'a [String],
-    /// Where it works.
+    /// Its working directory.
     pub directory: &'a Path,
-    /// Its variables; it gets no others.
+    /// Its environment; it receives no other variables.
     pub environment: &'a BTreeMap<OsString, OsString>,
 }
 
-/// Starts a command with pipes for all that it reads and writes, without any shell. It is killed when the thread that starts
-/// it ends. What it leaves behind [`end_strays`] ends.
+/// Starts a command with pipes for its input and output, without a shell. It is killed when the thread that started it
+/// ends. [`end_strays`] ends the processes it leaves behind.
 ///
 /// # Errors
 /// A program that cannot be executed.
@@ -225,8 +226,8 @@ pub fn start_command(start: &CommandStart<'_>) -> io::Result<std::process::Child
     start_user_code(&mut command, (start.directory, start.environment), true)
 }
 
-/// Starts a process of user code: in this directory, with these variables and no descriptors but its standard ones, in a
-/// session of its own. It gains no rights by what it executes. All user code is started here.
+/// Starts a process of user code in this directory, with these variables, without descriptors except the standard ones,
+/// and in a session of its own. It cannot gain privileges by executing a program. All user code is started here.
 fn start_user_code(
     command: &mut std::process::Command,
     (directory, environment): (&Path, &BTreeMap<OsString, OsString>),
@@ -240,14 +241,14 @@ fn start_user_code(
         close_at_exec();
         if ends_with_thread {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // It may have died before the kernel was told to watch it.
+            // The parent may have died before the kernel was asked to watch it.
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::ErrorKind::NotFound.into());
             }
         }
         Ok(())
     };
-    // Invariant: what runs between fork and exec makes system calls alone; it allocates nothing and takes no lock.
+    // Invariant: code between fork and exec only makes system calls; it allocates nothing and takes no lock.
     #[allow(unsafe_code, reason = "the compiler does not know what may run between fork and exec")]
     unsafe {
         command.pre_exec(confine);
@@ -255,9 +256,10 @@ fn start_user_code(
     strays::start(|| command.spawn())
 }
 
-/// Has all descriptors but the standard ones closed when another program is executed. Makes system calls alone.
+/// Marks all descriptors except the standard ones to be closed when another program is executed. Only makes system
+/// calls.
 fn close_at_exec() {
-    /// Descriptors that are closed one by one where the kernel cannot close a range (before Linux 5.11).
+    /// Number of descriptors closed one by one if the kernel cannot close a range (before Linux 5.11).
     const DESCRIPTORS_MAX: i32 = 1 << 16;
     #[allow(unsafe_code, reason = "these calls take numbers alone, and mark descriptors without closing any")]
     unsafe {
@@ -269,7 +271,7 @@ fn close_at_exec() {
     }
 }
 
-/// Tells a child what it needs. The pipe is to be kept: its end is the child's end.
+/// Sends a child its configuration. The pipe must be kept: the child ends when it closes.
 pub(super) async fn configure(child: &mut Child, config: &ChildConfig) -> io::Result<ChildStdin> {
     let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = serde_json::to_vec(config)?;
@@ -279,7 +281,7 @@ pub(super) async fn configure(child: &mut Child, config: &ChildConfig) -> io::Re
     Ok(stdin)
 }
 
-/// The first line of a child's standard output; `None` if it has closed it without one.
+/// The first line of a child's standard output; `None` if it was closed without one.
 pub(super) async fn first_line(child: &mut Child) -> io::Result<Option<String>> {
     let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
@@ -287,16 +289,16 @@ pub(super) async fn first_line(child: &mut Child) -> io::Result<Option<String>> 
     Ok(if line.is_empty() { None } else { Some(line) })
 }
 
-/// Asks a worker to leave in good order. One that has ended needs no word.
+/// Asks a worker to drain. Errors are ignored, because the worker may have ended.
 pub(super) async fn ask_to_leave(stdin: &mut ChildStdin) {
     let _ = stdin.write_all(format!("{LEAVE}\n").as_bytes()).await;
     let _ = stdin.flush().await;
 }
 
-/// Lets a child end by itself, then makes it.
+/// Lets a child end by itself, and kills it after a timeout.
 pub(super) async fn end(child: &mut Child, stdin: Option<ChildStdin>) {
     if let Some(mut stdin) = stdin {
-        // So that it does not take this process for dead. A child that has ended needs no word.
+        // Otherwise it would consider this process dead. Errors are ignored, because the child may have ended.
         let _ = stdin.write_all(FAREWELL).await;
         let _ = stdin.flush().await;
     }
@@ -305,11 +307,11 @@ pub(super) async fn end(child: &mut Child, stdin: Option<ChildStdin>) {
     }
 }
 
-/// Starts this executable so that it outlives this process and its terminal: in a session of its own, with a pipe for what
-/// it reads; all that it says goes to the file.
+/// Starts this executable so that it outlives this process and its terminal: in a session of its own, with a pipe as
+/// its input. All its output goes to the file.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the operating system.
 pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::Child> {
     let mut command = std::process::Command::new(own_program());
     command.args(words).stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
@@ -317,7 +319,7 @@ pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::C
         rustix::process::setsid()?;
         Ok(())
     };
-    // Invariant: what runs between fork and exec makes system calls alone; it allocates nothing and takes no lock.
+    // Invariant: code between fork and exec only makes system calls; it allocates nothing and takes no lock.
     #[allow(unsafe_code, reason = "the compiler does not know what may run between fork and exec")]
     unsafe {
         command.pre_exec(leave_session);
@@ -325,16 +327,16 @@ pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::C
     command.spawn()
 }
 
-/// Has the program of the system that opens files open one, and does not wait for it.
+/// Opens a file with the system's program for that, and does not wait for it.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the operating system.
 pub fn start_opener(program: &str, file: &Path) -> io::Result<()> {
     let mut command = std::process::Command::new(program);
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }
 
-/// Starts a program of the system with these words, killed if this process drops it.
+/// Starts a program of the system with these arguments, killed if this process drops it.
 pub(super) fn start_tool(program: &OsStr, words: &[String], stdin: Stdio) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(words).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

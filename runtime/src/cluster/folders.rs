@@ -1,4 +1,4 @@
-//! Private folders of a cluster's processes: made, left and removed.
+//! Private directories of a cluster's processes: created, left and removed.
 
 use super::ClusterError;
 use crate::scratch;
@@ -6,14 +6,14 @@ use gristmill_worker::http::Secret;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a process that is being killed may take to be dead: until then it holds its folders.
+/// Time for a killed process to end: until then it holds its directories.
 const DYING_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Between two looks whether it is.
+/// Pause between two checks of that.
 const DYING_PAUSE: Duration = Duration::from_millis(5);
 
-/// A folder of our own, 0700, in each of these places (the system's folder for temporary files if there are none), and
-/// what keeps it. What the dead have left there is removed.
+/// Creates a private directory, 0700, in each of these places (the system's directory for temporary files if there are
+/// none), and the locks that keep them. Remains of dead processes in these places are removed.
 pub(super) fn private_folders(
     places: &[PathBuf],
     secret: &Secret,
@@ -25,7 +25,7 @@ pub(super) fn private_folders(
     let name = scratch::name("", secret);
     let (mut made, mut holds) = (Vec::with_capacity(places.len()), Vec::with_capacity(places.len()));
     for place in places {
-        // User code works elsewhere, and is given names in them.
+        // User code has another working directory, and receives paths in these directories.
         let place =
             std::path::absolute(&place).map_err(|source| ClusterError::Folder { path: place, source })?;
         scratch::sweep(&place);
@@ -44,7 +44,8 @@ pub(super) fn private_folders(
     Ok((made, holds))
 }
 
-/// Removes a worker's folders, and if whoever made what they lie in was killed, that too once nobody else uses it.
+/// Removes a worker's directories. If the process that created their parent directory was killed, that is removed too
+/// once no other process uses it.
 pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orphaned: bool) {
     remove_folders(folders);
     drop(holds);
@@ -65,7 +66,7 @@ pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orpha
     }
 }
 
-/// Removes folders of this process, as far as that goes.
+/// Removes directories of this process, as far as possible.
 pub fn remove_folders(folders: &[PathBuf]) {
     for folder in folders {
         if let Err(error) = scratch::remove(folder) {

@@ -1,7 +1,7 @@
 //! An embedded cluster: a master and worker processes of this same executable, as direct children on loopback.
 //!
-//! Children get their secrets and settings through their standard input ([`ChildConfig`]), which stays open for as long
-//! as this process lives: when it closes, they end. What the children do is in the command line (`cli`).
+//! Children receive their secrets and settings through their standard input ([`ChildConfig`]), which stays open while
+//! this process lives: when it closes, they end. The code of the children is in the command line (`cli`).
 
 mod child;
 mod folders;
@@ -43,30 +43,30 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long the master may take to say where it listens.
+/// Time for the master to report its port.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An embedded cluster's size and settings.
+/// Size and settings of an embedded cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
     /// Its workers.
     pub workers: WorkerProcesses,
-    /// Who decides.
+    /// Names of its deciders.
     pub deciders: DeciderNames,
-    /// The pools that jobs may name, with their weights; empty: any.
+    /// The pools that jobs may name, with their weights; if empty, any name is a pool.
     pub pools: BTreeMap<String, f64>,
-    /// Where the master writes its journal; `None`: nowhere.
+    /// File of the master's journal; `None` if it keeps none.
     pub journal: Option<PathBuf>,
-    /// Slow tasks get a second attempt.
+    /// True to enable speculative attempts.
     pub backups: bool,
 }
 
-/// Why a cluster did not start.
+/// Reason for which a cluster did not start.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// A process of this executable could not be started or ended at once.
+    /// A process of this executable could not be started, or ended at once.
     #[error("could not start a {role} process")]
     Start {
         /// Master or worker.
@@ -80,20 +80,20 @@ pub enum ClusterError {
         /// Exit code of the process; `None` if a signal ended it.
         code: Option<i32>,
     },
-    /// A private folder could not be made.
+    /// A private directory could not be created.
     #[error("could not make the folder {path}")]
     Folder {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// No randomness.
+    /// The system provides no random numbers.
     #[error("no secret could be made")]
     Secret {
         #[source]
         source: SecretError,
     },
-    /// The kernel's view of processes is missing, as in a bare chroot.
+    /// `/proc` is missing, as in a bare chroot.
     #[error(
         "/proc is not mounted, and processes are started and recognized by it; mount it: `mount -t proc proc /proc`"
     )]
@@ -107,7 +107,7 @@ pub enum ClusterError {
         #[source]
         source: io::Error,
     },
-    /// Its processes could not do their work.
+    /// Its processes could not work.
     #[error("a cluster cannot be started")]
     Descriptors {
         #[from]
@@ -118,7 +118,7 @@ pub enum ClusterError {
 /// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
 pub struct Cluster {
     master: Endpoint,
-    /// What lets its owner do everything.
+    /// The admin's token.
     token: Token,
     master_child: Child,
     master_stdin: Option<ChildStdin>,
@@ -129,10 +129,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the processes. Comes back as soon as the master listens; workers join meanwhile.
+    /// Starts the processes. Returns as soon as the master listens; workers join meanwhile.
     ///
     /// # Errors
-    /// Whatever keeps the processes from starting; nothing is left behind then.
+    /// Everything that prevents the processes from starting; nothing is left behind then.
     pub async fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
         descriptors::ensure_enough()?;
         ensure_proc_and_loopback()?;
@@ -165,7 +165,7 @@ impl Cluster {
             backups: config.backups,
         });
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
-        // They come up beside the master: of a short job that is much of its time.
+        // They start in parallel with the master, because their start takes much of a short job's time.
         let launched = config.workers.launch()?;
         let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;
         let Some(ready) = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?
@@ -195,7 +195,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What a client needs to use it.
+    /// Join line for a client.
     #[must_use]
     pub fn join_line(&self) -> JoinLine {
         JoinLine {
@@ -205,29 +205,29 @@ impl Cluster {
         }
     }
 
-    /// A private folder that goes with the cluster, also when this process is killed.
+    /// A private directory that is removed with the cluster, also when this process is killed.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        // There is always one: without spill folders it is the system's for temporary files.
+        // There is always one: without spill directories it is in the system's directory for temporary files.
         self.folders.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// Ends all processes and removes their folders. Processes that do not end in time are killed.
+    /// Ends all processes and removes their directories. Processes that do not end in time are killed.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        // WorkerProcesses first: the master removes their folders when it ends.
+        // WorkerProcesses first: the master removes their directories when it ends.
         while self.supervisors.join_next().await.is_some() {}
         let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let path = format!("{ROOT}/shutdown");
         let _ = pool.request(&self.master, Some(&self.token), Method::POST, &path, full(Vec::new())).await;
         child::end(&mut self.master_child, self.master_stdin.take()).await;
-        // Some file systems keep what is open, under another name, and with it the folder.
+        // Some file systems keep an open file under another name, and with it the directory.
         self.holds.clear();
         remove_folders(&self.folders);
     }
 }
 
-/// Refuses a machine on which processes can neither be started nor reach each other, before any is.
+/// Rejects a machine on which processes can neither be started nor reach each other, before any is started.
 fn ensure_proc_and_loopback() -> Result<(), ClusterError> {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkDown, NetworkUnreachable};
     if cfg!(target_os = "linux") && !Path::new("/proc/self").exists() {
@@ -243,13 +243,13 @@ fn ensure_proc_and_loopback() -> Result<(), ClusterError> {
         {
             Err(ClusterError::NoLoopback { source })
         }
-        // All else is named where it happens again.
+        // Any other error is reported where it occurs again.
         _ => Ok(()),
     }
 }
 
 impl Drop for Cluster {
-    /// After [`Cluster::stop`] there is nothing left to do; otherwise (a panic on the way) nothing may stay behind.
+    /// Does nothing after [`Cluster::stop`]; otherwise (such as after a panic) leaves nothing behind.
     fn drop(&mut self) {
         self.supervisors.abort_all();
         let _ = self.master_child.start_kill();

@@ -1,8 +1,8 @@
-//! Processes that user code leaves behind: found as children of this process, ended and reaped.
+//! Processes left behind by user code: found as children of this process, killed and reaped.
 //!
-//! User code runs in sessions of its own, and this process is the reaper of all that descends from it, so a process that
-//! has left its group, its session and its parent becomes a child of this one with a session that is not this one's.
-//! Children of this session are the program's own, and never strays.
+//! User code runs in sessions of its own, and this process is the reaper of all its descendants. A process that has
+//! left its group, its session and its parent therefore becomes a child of this one with a foreign session. Children in
+//! this process's session are the program's own, and never strays.
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
@@ -12,24 +12,26 @@ use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Rounds of ending strays, whose own children become strays; and the pause in which the kernel ends those of a round.
+/// Maximum number of rounds of killing strays, whose own children become strays, and the pause for the kernel to end
+/// those of a round.
 const ROUNDS_MAX: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Held by those who start a process until it is known, and alone by those who look for strays.
+/// Held for reading while a process is started and not yet recorded, and for writing while strays are searched.
 static STARTS: RwLock<()> = RwLock::new(());
 
-/// Processes of user code that were started here, by number and start: a number alone may become another's.
+/// Processes of user code started here, by number and start time, because a number can be reused.
 static OWN: Mutex<BTreeSet<(i32, u64)>> = Mutex::new(BTreeSet::new());
 
-/// When the first of them was started. What is older came with this process, as children of the shell that became it.
+/// Start time of the first of them. Older children existed before this process, as children of the shell that became
+/// it.
 static FIRST: OnceLock<u64> = OnceLock::new();
 
 /// A process, from `/proc/PID/stat`.
 struct Seen {
     is_zombie: bool,
     session: i32,
-    /// In ticks of the machine's clock.
+    /// Start time in clock ticks since boot.
     start: u64,
 }
 
@@ -37,7 +39,7 @@ impl Seen {
     fn of(pid: i32) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name, in brackets, may have anything in it.
+        // The name, in brackets, may contain any character.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         Some(Self {
             is_zombie: *fields.first()? == "Z",
@@ -47,9 +49,9 @@ impl Seen {
     }
 }
 
-/// Makes this process the reaper of all that its children leave behind.
+/// Makes this process the reaper of all processes that its children leave behind.
 pub(super) fn adopt() {
-    // Possible since Linux 3.4.
+    // Available since Linux 3.4.
     let _ = set_child_subreaper(Some(getpid()));
 }
 
@@ -65,9 +67,9 @@ pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Chi
     Ok(child)
 }
 
-/// Ends what user code has left behind: what has this directory in its environment, and what is older than all user code
-/// that this process has started and that still runs, so that it descends from none of it. The process that was started in
-/// the directory has been reaped.
+/// Kills the processes left behind by user code: those with this directory in their environment, and those older than
+/// all running user code that this process has started, because they cannot descend from it. The process that was
+/// started in the directory has been reaped.
 pub fn end_strays(directory: &Path) {
     for _ in 0..ROUNDS_MAX {
         if !end_those_seen(directory).unwrap_or(false) {
@@ -77,7 +79,7 @@ pub fn end_strays(directory: &Path) {
     }
 }
 
-/// One round; true if there may be more.
+/// Runs one round; true if more strays may exist.
 fn end_those_seen(directory: &Path) -> Option<bool> {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let session = Seen::of(getpid().as_raw_pid())?.session;
@@ -92,7 +94,7 @@ fn end_those_seen(directory: &Path) -> Option<bool> {
         let is_left = FIRST.get().is_some_and(|first| *first <= seen.start)
             && oldest.is_none_or(|oldest| seen.start < oldest);
         if seen.is_zombie || is_left || names(pid, directory) {
-            // One that has ended meanwhile is only reaped.
+            // A process that has ended meanwhile is only reaped.
             let _ = kill_process(process, Signal::KILL);
             let reaped = waitpid(Some(process), WaitOptions::NOHANG);
             ended |= !seen.is_zombie || reaped.is_err();
@@ -101,7 +103,7 @@ fn end_those_seen(directory: &Path) -> Option<bool> {
     Some(ended)
 }
 
-/// The children of all threads of this process; none where the kernel does not list them.
+/// Children of all threads of this process; empty if the kernel does not list them.
 fn children() -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let lists =
@@ -111,7 +113,7 @@ fn children() -> Vec<i32> {
         .collect()
 }
 
-/// True if the environment of a process names the directory, or something in it.
+/// True if the environment of a process contains the directory, or a path in it.
 fn names(pid: i32, directory: &Path) -> bool {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let directory = directory.as_os_str().as_encoded_bytes();

@@ -1,7 +1,7 @@
-//! Programs of the system that place processes elsewhere: each is called with a list of words, gets its input through a
-//! pipe, and answers within a time and a length, or is killed.
+//! Programs of the system that place processes elsewhere. Each is called with a list of arguments, gets its input
+//! through a pipe, and is killed if its output exceeds a limit of time or length.
 //!
-//! Which programs is said here. What is asked of them is in the command line (`cli`).
+//! Their names are here; the calls are in the command line (`cli`).
 
 use super::child::start_tool;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
-/// Longest answer that is read of a program, bytes; also of what it says on stderr.
+/// Longest output that is read of a program, bytes; also of its stderr.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// A program that places processes.
@@ -21,15 +21,15 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 pub enum Tool {
     /// OpenSSH's client.
     Ssh,
-    /// Slurm's, to hand in a job.
+    /// Slurm's program to submit a job.
     Sbatch,
-    /// Slurm's, to look at jobs.
+    /// Slurm's program to list jobs.
     Squeue,
-    /// Slurm's, to end jobs.
+    /// Slurm's program to cancel jobs.
     Scancel,
     /// The client of Kubernetes.
     Kubectl,
-    /// A Python that has Ray.
+    /// A Python with Ray.
     Python(PathBuf),
 }
 
@@ -52,9 +52,9 @@ impl fmt::Display for Tool {
     }
 }
 
-/// What a program reads.
+/// Input of a program.
 pub enum ToolInput {
-    /// Nothing.
+    /// No input.
     Nothing,
     /// These bytes.
     Bytes(Vec<u8>),
@@ -64,28 +64,28 @@ pub enum ToolInput {
 
 /// A call of a program.
 pub struct ToolCall {
-    /// Which.
+    /// The program.
     pub tool: Tool,
-    /// Its words, in which no secret stands: others of the machine can see them.
+    /// Its arguments, without secrets: other users of the machine can see them.
     pub words: Vec<String>,
-    /// What it reads.
+    /// Its input.
     pub input: ToolInput,
-    /// How long it may take.
+    /// Its time limit.
     pub limit: Duration,
 }
 
-/// What a program answered.
+/// Result of a program.
 #[derive(Debug)]
 pub struct ToolAnswer {
     /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its stdout.
     pub stdout: String,
-    /// What it complained about.
+    /// Its stderr.
     pub stderr: String,
 }
 
-/// Why a program gave no answer.
+/// Reason for which a program has no result.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ impl ToolCall {
     /// Makes the call.
     ///
     /// # Errors
-    /// A program that is not there or does not end in time. One that ends with another code than 0 has answered.
+    /// A program that does not exist or does not end in time. An exit code other than 0 is a result.
     pub async fn make(self) -> Result<ToolAnswer, ToolError> {
         let ToolCall { tool, words, input, limit } = self;
         match tokio::time::timeout(limit, talk(&tool, &words, input)).await {
@@ -134,7 +134,7 @@ async fn talk(tool: &Tool, words: &[String], input: ToolInput) -> Result<ToolAns
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // One that ends without reading says why by itself.
+            // A program that ends without reading reports the reason itself.
             let _ = stdin.write_all(&bytes).await;
         }
     };
@@ -150,7 +150,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
     if let Some(pipe) = pipe {
         let mut pipe = pipe.take(ANSWER_BYTES_MAX);
         pipe.read_to_end(&mut bytes).await?;
-        // What is too long is read and forgotten, so that its writer ends; the call's time bounds that.
+        // Output beyond the limit is read and dropped, so that its writer ends; the call's time limit bounds that.
         tokio::io::copy(&mut pipe.into_inner(), &mut tokio::io::sink()).await?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,4 +1,4 @@
-//! One worker's place: its process may change. A process that dies is reported to the master and replaced.
+//! The place of one worker, whose process may change. A process that dies is reported to the master and replaced.
 
 use super::ClusterError;
 use super::child::{self, ChildConfig, ChildRole, WorkerChild};
@@ -22,11 +22,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStdin};
 
-/// Processes in one place that lived less than [`HASTY`], or could not be started, one after the other; more means that
-/// something is wrong with the program or the machine itself. With the pauses between them that takes over an hour.
+/// Number of consecutive processes in one place that lived less than [`HASTY`], or could not be started, after which
+/// the program or the machine itself must be faulty. With the pauses between them that takes over an hour.
 const HASTY_MAX: u32 = 1000;
 
-/// A worker that lived less than this gained nothing; after the second such one in a row the next waits.
+/// Lifetime below which a worker counts as failed. After two of these in a row there is a pause before the next.
 const HASTY: Duration = Duration::from_secs(2);
 
 /// First such pause; doubles each time.
@@ -35,46 +35,46 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// A process that was asked to leave ends by itself after [`LEAVE_MAX`]; after this much more it is told to end at once.
+/// A draining process ends by itself after [`LEAVE_MAX`]. After this much more time it is ordered to end at once.
 const LEAVE_SLACK: Duration = Duration::from_secs(3);
 
 const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
 
-/// Last words of user code that are sent to the master, bytes.
+/// Bytes of the last output of user code sent to the master.
 const LAST_WORDS_BYTES_MAX: u64 = 2048;
 
-/// One worker's place and all that a process in it needs.
+/// The place of one worker, and the data that a process in it needs.
 pub(super) struct WorkerSlot {
     pub(super) number: u32,
     pub(super) settings: WorkerSettings,
     pub(super) join: JoinLine,
-    /// In which each process gets a folder of its own.
+    /// Directories in which each process gets its own.
     pub(super) folders: Vec<PathBuf>,
     pub(super) pool: Pool,
     pub(super) memory_kills: MemoryKills,
     pub(super) requests: EndRequests,
-    /// Of folders that somebody had removed.
+    /// Locks of directories that had been removed by others and were created again.
     pub(super) made_again: Vec<scratch::FolderLock>,
 }
 
-/// The process in a slot.
+/// The process in a place.
 pub(super) struct RunningWorker {
     child: Child,
-    /// Held open: its end is the worker's end.
+    /// Held open: the worker ends when it closes.
     stdin: Option<ChildStdin>,
     folders: Vec<PathBuf>,
-    /// By which the master believes that this process has ended.
+    /// Key that authenticates the report of this process's end.
     ended_key: Secret,
 }
 
 impl WorkerSlot {
-    /// Starts a process that waits to be told what it is; it is killed if it never is.
+    /// Starts a process that waits for its settings; it is killed if it never receives them.
     pub(super) fn launch() -> Result<Child, ClusterError> {
         child::start(ChildRole::Worker, Stdio::null())
             .map_err(|source| ClusterError::Start { role: "worker", source })
     }
 
-    /// Tells the first process what it is.
+    /// Sends the first process its settings.
     pub(super) async fn start(&mut self, launched: Child) -> Result<RunningWorker, ClusterError> {
         self.tell(launched, false).await
     }
@@ -95,16 +95,16 @@ impl WorkerSlot {
             folders: folders.clone(),
             replaces,
         });
-        // A process that has died already takes no settings; its supervisor sees that and starts another.
+        // A process that has died already takes no settings; its supervisor notices that and starts another.
         let stdin = child::configure(&mut child, &config).await.ok();
         Ok(RunningWorker { child, stdin, folders, ended_key })
     }
 
-    /// Private folders of the process of this id.
+    /// Creates the private directories of the process of this id.
     fn make_folders(&mut self, pid: u32) -> Result<Vec<PathBuf>, ClusterError> {
         let mut made = Vec::with_capacity(self.folders.len());
         for folder in &self.folders {
-            // Systems clear their folders for temporary files now and then.
+            // Systems clear their directories for temporary files now and then.
             if let Some(hold) = (!folder.exists()).then(|| scratch::make(folder).ok()).flatten() {
                 self.made_again.push(hold);
             }
@@ -117,8 +117,8 @@ impl WorkerSlot {
         Ok(made)
     }
 
-    /// Waits for the process to end, again and again, until it is to go or the process says by its exit code
-    /// that there is no point in another: that code is the answer.
+    /// Waits for the process to end and replaces it, until it is to leave or its exit code shows that another process
+    /// would fail too. Returns that code.
     pub(super) async fn supervise(mut self, mut process: RunningWorker) -> Option<u8> {
         let (mut hasty, mut worked) = (0, false);
         while hasty < HASTY_MAX {
@@ -138,7 +138,7 @@ impl WorkerSlot {
             let quick = born.elapsed() < HASTY;
             worked |= !quick;
             hasty = if quick { hasty + 1 } else { 0 };
-            // One that gives up its master has waited for it already.
+            // A process that gives up its master has waited for it already.
             let gave_up = status.as_ref().is_ok_and(|status| status.code() == Some(exit::worker::RENEW));
             let replaces = worked && !gave_up;
             if let Some(code) = self.ended((pid, &process.ended_key), status, &process.folders, worked).await
@@ -172,7 +172,7 @@ impl WorkerSlot {
         Some(exit::FAILED)
     }
 
-    /// Lets the process leave in good order, unless there is no time for that.
+    /// Drains the process, unless there is no time for that.
     async fn let_go(&mut self, mut process: RunningWorker) {
         if let Some(stdin) = &mut process.stdin
             && !*self.requests.end.borrow()
@@ -187,8 +187,8 @@ impl WorkerSlot {
         end(process).await;
     }
 
-    /// Clears up after a process that has ended, and tells the master how it did. Answers the exit code of the program if
-    /// there is no point in another one.
+    /// Cleans up after a process that has ended, and reports its end to the master. Returns the exit code of the
+    /// program if another process would fail too.
     async fn ended(
         &self,
         (pid, key): (u32, &Secret),
@@ -201,7 +201,7 @@ impl WorkerSlot {
         let culprit = folders.first().and_then(|dir| crash::read(dir));
         clear(folders);
         let status = status.ok()?;
-        // User code may exit with a code that is ours, and leaves word of its attempt.
+        // User code may exit with a code that has a meaning here, but leaves a note of its attempt.
         let own_code = status.code().filter(|_| culprit.is_none());
         let final_code = own_code.and_then(|code| final_code(code, worked));
         if final_code.is_none() {
@@ -226,27 +226,27 @@ impl WorkerSlot {
         if let Ok(uri) = path.parse() {
             *request.uri_mut() = uri;
         }
-        // The master learns of the loss anyway; only its cause would be missing.
+        // The master notices the loss anyway; only its cause would be missing.
         if let Err(error) = self.pool.send(&self.join.endpoint, Some(&self.join.token), request).await {
             tracing::debug!(%error, "the end of a worker could not be reported");
         }
     }
 }
 
-/// Lets a worker end by itself, then makes it.
+/// Lets a worker end by itself, and kills it after a timeout.
 async fn end(mut process: RunningWorker) {
     child::end(&mut process.child, process.stdin.take()).await;
     clear(&process.folders);
 }
 
-/// Ends what user code of a process that has ended has left behind, and removes its folders.
+/// Kills the processes that user code of an ended process has left behind, and removes its directories.
 fn clear(folders: &[PathBuf]) {
     folders.iter().for_each(|folder| end_strays(folder));
     remove_folders(folders);
 }
 
-/// The exit code of a program whose worker process ended with this code, if there is no point in another one. `worked`
-/// says whether one has lived for a while in this place.
+/// Exit code of a program whose worker process ended with this code, if another process would fail too. `worked` is
+/// true if a process has run for a while in this place.
 fn final_code(code: i32, worked: bool) -> Option<u8> {
     match code {
         exit::worker::LACKING if !worked => Some(exit::ENVIRONMENT),
@@ -258,7 +258,7 @@ fn final_code(code: i32, worked: bool) -> Option<u8> {
     }
 }
 
-/// The end of what user code wrote, read from the file because the process cannot send it any more.
+/// The end of user code's output, read from the file because the process cannot send it any more.
 fn last_words(folder: &Path) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let file = fs::File::open(folder.join(capture::FILE_NAME))?;

@@ -1,4 +1,4 @@
-//! Worker processes of this machine, for a master here or elsewhere: how many, and what each is made to be.
+//! Worker processes of this machine, for a master here or elsewhere: their number and settings.
 
 use super::ClusterError;
 use super::folders::{private_folders, remove_folders};
@@ -16,35 +16,36 @@ use tokio::task::JoinSet;
 /// Worker processes of one machine.
 #[derive(Clone, Debug)]
 pub struct WorkerProcesses {
-    /// How many processes.
+    /// Number of processes.
     pub count: u32,
-    /// What each is made to be. More than one slot lets user code that aborts take others' attempts with it.
+    /// Settings of each. With more than one slot, user code that aborts also ends the attempts in the other slots.
     pub each: WorkerSettings,
-    /// Speeds of the workers in turn, over again when there are more workers; empty: that of `each`.
+    /// Speeds of the workers in turn, repeated if there are more workers. If empty, the speed in `each`.
     pub speeds: Vec<f64>,
-    /// Where private folders are made for what does not fit in memory; the system's folder for temporary files if empty.
+    /// Directories in which private directories are created for data that does not fit in memory. If empty, the
+    /// system's directory for temporary files.
     pub spill_dirs: Vec<PathBuf>,
 }
 
 impl WorkerProcesses {
-    /// Memory of all of them.
+    /// Memory of all processes.
     #[must_use]
     pub fn memory(&self) -> Bytes {
         Bytes(self.each.memory.get().saturating_mul(u64::from(self.count)))
     }
 
-    /// What the worker of this number, counted from 1, is made to be.
+    /// Settings of the worker with this number, counted from 1.
     fn settings(&self, number: u32) -> WorkerSettings {
         let given = self.speeds.len().max(1);
         let speed = self.speeds.get((number.max(1) - 1) as usize % given).copied();
         WorkerSettings { speed: speed.unwrap_or(self.each.speed), ..self.each.clone() }
     }
 
-    /// Starts the processes and replaces those that die, until they are asked to go or all have ended for good.
-    /// Answers the exit code of the last that did, 0 after a stop.
+    /// Starts the processes and replaces those that die, until they are asked to leave or all have ended for good.
+    /// Returns the exit code of the last one to end, 0 after a stop.
     ///
     /// # Errors
-    /// No folders can be made, or a process cannot be started.
+    /// A directory that cannot be created, or a process that cannot be started.
     pub async fn run(&self, join: &JoinLine, requests: EndRequests) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let (folders, _holds) = private_folders(&self.spill_dirs, &nonce)?;
@@ -57,15 +58,15 @@ impl WorkerProcesses {
         result
     }
 
-    /// Starts the processes, which then wait to be told what they are: that needs no master yet.
+    /// Starts the processes, which then wait for their settings. No master is needed yet.
     pub(super) fn launch(&self) -> Result<LaunchedWorkers, ClusterError> {
         let memory_kills = MemoryKills::watch();
         let children = (0..self.count).map(|_| WorkerSlot::launch()).collect::<Result<_, _>>()?;
         Ok(LaunchedWorkers { children, memory_kills })
     }
 
-    /// Tells the processes what they are, and starts for each what replaces it and answers its last exit code. They end
-    /// when what is answered is dropped.
+    /// Sends the processes their settings, and starts a supervisor for each that replaces it and returns its last exit
+    /// code. The processes end when the returned value is dropped.
     pub(super) async fn start(
         &self,
         launched: LaunchedWorkers,
@@ -93,13 +94,13 @@ impl WorkerProcesses {
     }
 }
 
-/// Processes that wait to be told what they are; they are killed if they never are.
+/// Processes that wait for their settings; they are killed if they never receive them.
 pub(super) struct LaunchedWorkers {
     children: Vec<Child>,
     memory_kills: MemoryKills,
 }
 
-/// The exit code of the last that ended for good.
+/// Exit code of the last process that ended for good.
 async fn last_code(mut supervised: JoinSet<Option<u8>>) -> u8 {
     let mut code = exit::OK;
     while let Some(ended) = supervised.join_next().await {

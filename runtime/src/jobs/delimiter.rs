@@ -1,14 +1,14 @@
-//! The byte between fields, as people type it.
+//! The byte between fields, as users type it.
 
-/// A text that is not one byte.
+/// A text that is not a single byte.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a delimiter: it must be one ASCII character, or \\t for a tab")]
 pub(super) struct DelimiterError {
-    /// As given.
+    /// The text as given.
     text: String,
 }
 
-/// One ASCII character other than those that give records and quoted fields their borders.
+/// Parses a delimiter: one ASCII character other than those that delimit records and quoted fields.
 pub(super) fn parse_delimiter(text: &str) -> Result<u8, DelimiterError> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),

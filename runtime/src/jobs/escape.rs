@@ -1,7 +1,7 @@
-//! Byte strings as one part of a longer key: self-delimiting, and in the order of the bytes themselves.
+//! Encoding of byte strings as a part of a longer key: self-delimiting, and in the order of the bytes themselves.
 //!
-//! A zero byte becomes `00 FF`, and `00 00` ends the string. A string that is the beginning of another sorts
-//! before it, because its end is less than whatever follows in the other.
+//! A zero byte becomes `00 FF`, and `00 00` ends the string. A prefix of another string sorts before it, because the
+//! end is less than any bytes that follow in the other.
 
 /// Appends `bytes` with its end.
 pub(super) fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
@@ -15,7 +15,7 @@ pub(super) fn push_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Appends what [`push_escaped`] was given, from the bytes it wrote, to `out`.
+/// Decodes bytes written by [`push_escaped`], and appends the result to `out`.
 pub(super) fn push_unescaped(escaped: &[u8], out: &mut Vec<u8>) {
     let mut rest = escaped.strip_suffix(&[0, 0]).unwrap_or(escaped);
     while let Some(zero) = memchr::memchr(0, rest) {
@@ -36,7 +36,7 @@ mod tests {
         out
     }
 
-    /// Strings in which zero and full bytes are frequent.
+    /// Strings in which bytes 0 and 255 are frequent.
     fn strings() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(prop_oneof![Just(0), Just(1), Just(255), any::<u8>()], 0..6)
     }

@@ -4,12 +4,12 @@ use gristmill_worker::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bytes of keys and bookkeeping that one reducer holds at most.
+/// Maximum bytes of keys and bookkeeping held by one reducer.
 const HELD_BYTES_MAX: usize = 512 << 20;
-/// What a held key takes beside its own bytes, while the heap doubles.
+/// Overhead of a held key in addition to its own bytes, while the heap doubles.
 const HELD_KEY_BYTES: usize = 72;
 
-/// How a line of output reads.
+/// Order of the columns of an output line.
 #[derive(Clone, Copy)]
 pub(super) enum Columns {
     KeyCount,
@@ -27,12 +27,12 @@ pub(super) struct MostFrequent {
 }
 
 impl MostFrequent {
-    /// Writes at most `keys_max` keys, or all.
+    /// Creates a reducer that writes at most `keys_max` keys, or all.
     pub(super) fn new(keys_max: Option<usize>, columns: Columns) -> Self {
         Self { keys_max, columns, held: BinaryHeap::new(), held_bytes: 0, held_bytes_max: HELD_BYTES_MAX }
     }
 
-    /// Keys must come in ascending order.
+    /// Considers a key. Keys must come in ascending order.
     fn offer(&mut self, key: &[u8], count: u64) -> TaskResult {
         if self.keys_max.is_some_and(|keys_max| self.held.len() >= keys_max) {
             match self.held.peek() {

@@ -1,4 +1,4 @@
-//! The standard jobs, written against the public API alone: nothing in the engine knows their names.
+//! The standard jobs, written against the public API alone: the engine does not know their names.
 
 mod delimiter;
 mod escape;

@@ -1,6 +1,6 @@
-//! `wordcount`: how often each word occurs.
+//! `wordcount`: the number of occurrences of each word.
 //!
-//! Not here: the tokenisers, which are in the worker's `text` module for anyone to use.
+//! The tokenizers are in the worker's `text` module, where any job can use them.
 
 use super::frequency::{Columns, MostFrequent};
 use clap::ValueEnum;
@@ -17,27 +17,26 @@ pub struct WordCount {
     /// Text files, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<String>,
-    /// What a word is
+    /// Definition of a word
     #[arg(long, value_enum, default_value_t = Words::Ascii)]
     pub words: Words,
     /// Count words in lower case: of the ASCII letters, or with unicode of all
     #[arg(long)]
     pub lowercase: bool,
-    /// Only the N most frequent words, most frequent first, in one part; words
-    /// that are equally frequent in the order of their bytes
+    /// Write only the N most frequent words, most frequent first, in one part; equally frequent words are in the order
+    /// of their bytes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
 }
 
-/// What counts as a word.
+/// Definition of a word.
 #[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Words {
-    /// What stands between space, tab and the four line and page breaks of
-    /// ASCII; any other byte belongs to a word
+    /// Bytes between space, tab and the four line and page breaks of ASCII; any other byte belongs to a word
     Ascii,
-    /// Words as the Unicode standard divides text; punctuation is left out,
-    /// and bytes that are not UTF-8 are read as U+FFFD
+    /// Words as divided by the Unicode standard; punctuation is left out, and bytes that are not UTF-8 are read as
+    /// U+FFFD
     Unicode,
 }
 
@@ -84,7 +83,7 @@ impl Mapper for WordMapper {
         Ok(())
     }
 
-    /// ASCII words need no lines: a line break is a space like any other.
+    /// ASCII words need no lines: a line break is a delimiter like a space.
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<ByteString, u64>) -> TaskResult {
         match (self.words, self.lowercase) {
             (Words::Ascii, false) => text::for_each_word(block.bytes(), |word| out.emit(word, 1)),

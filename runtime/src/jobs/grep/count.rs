@@ -1,18 +1,17 @@
-//! `grep --count`: how many lines of each file match.
+//! `grep --count`: the number of matching lines of each file.
 //!
-//! All counts have the same key, so they reach the one reducer in the order of the input, and the counts of
-//! the splits of one file stand next to each other. Nothing is held in memory but one count.
+//! All counts have the same key. They reach the one reducer in the order of the input, and the counts of the splits of
+//! one file are adjacent. Only one count is held in memory.
 
 use super::pattern::LinePattern;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The matching lines of one stretch of a file.
+/// The matching lines of one range of a file.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileCount {
     pub(super) path: String,
-    /// Where the stretch begins. A later stretch of the same file has a larger offset; the same file named
-    /// twice starts again.
+    /// Start of the range. A later range of the same file has a larger offset; the same file named twice starts again.
     pub(super) offset: u64,
     pub(super) lines: u64,
 }
@@ -71,9 +70,9 @@ impl Mapper for CountLines {
     }
 }
 
-/// Adds up the stretches of each file.
+/// Adds up the ranges of each file.
 pub(super) struct CountPerFile {
-    /// Whether there may be just one file, for which only the count is written.
+    /// True if there may be just one file, for which only the count is written.
     maybe_single: bool,
     current: Option<FileCount>,
 }
@@ -83,7 +82,7 @@ impl CountPerFile {
         Self { maybe_single: one_input, current: None }
     }
 
-    /// The file before, if `next` begins another one.
+    /// Adds a range. Returns the previous file if `next` starts another one.
     pub(super) fn add(&mut self, next: FileCount) -> Option<FileCount> {
         match &mut self.current {
             Some(current) if current.goes_on(&next.path, next.offset) => {

@@ -1,4 +1,4 @@
-//! `grep`: the lines that match a pattern, or how many, or how often each matching string occurs.
+//! `grep`: the lines that match a pattern, their number, or the number of occurrences of each matching string.
 
 mod count;
 mod pattern;
@@ -14,37 +14,35 @@ use serde::{Deserialize, Serialize};
 
 /// Prints the lines that match a pattern
 ///
-/// Lines come in input order, without names of files, and each with a line
-/// break. They are the lines that ripgrep prints with --text: `$` matches before
-/// the line break but not before a carriage return, and bytes that are not UTF-8
-/// are matched by no character of the pattern.
+/// Lines are written in input order, without names of files, and each with a line break. They are the lines that
+/// ripgrep prints with --text: `$` matches before the line break but not before a carriage return, and bytes that are
+/// not UTF-8 are matched by no character of the pattern.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct Grep {
-    /// A regular expression (syntax of the Rust crate regex)
+    /// Regular expression (syntax of the Rust crate regex)
     #[arg(value_name = "PATTERN")]
     pub pattern: String,
     /// Text files, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<String>,
-    /// Upper and lower case are the same
+    /// Ignore the case of letters
     #[arg(short, long)]
     pub ignore_case: bool,
-    /// The lines that do not match
+    /// Print the lines that do not match
     #[arg(short = 'v', long)]
     pub invert_match: bool,
-    /// Only the matching pieces, each on a line of its own; empty ones are left
-    /// out
+    /// Print only the matching pieces, each on a line of its own; empty ones are left out
     #[arg(short, long, conflicts_with_all = ["invert_match", "count"])]
     pub only_matching: bool,
-    /// The pattern is plain text
+    /// Treat the pattern as plain text
     #[arg(short = 'F', long)]
     pub fixed_strings: bool,
-    /// How many lines match, as path:count for each file with any, in input
-    /// order and one part; for a single file only the count
+    /// Print the number of matching lines, as path:count for each file with any, in input order and one part; for a
+    /// single file only the count
     #[arg(short, long)]
     pub count: bool,
-    /// How often each matching string occurs: count, tab, string; most frequent
-    /// first, in one part. All different strings must fit into 512 MiB
+    /// Print the number of occurrences of each matching string: count, tab, string; most frequent first, in one part.
+    /// All different strings must fit into 512 MiB
     #[arg(long, conflicts_with_all = ["invert_match", "count", "only_matching"])]
     pub count_matches: bool,
 }

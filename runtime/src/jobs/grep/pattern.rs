@@ -1,14 +1,14 @@
 //! Patterns that match within lines, and the search of many lines at once.
 //!
-//! What a match is, is defined line by line: the pattern is searched in the bytes of the line without its line
-//! break. A block of lines is searched as a whole, which gives the same lines because no match can contain
-//! a line break (it is taken out of every class of characters, and refused where the pattern spells it out) and
-//! because the border of a line looks the same from within the block as the end of the text does. That is not
-//! so for the anchors of the whole text (`\A`, `\z`), for those of lines that end in a carriage return (`(?R)`), and
-//! for the Unicode assertions that never hold beside a byte that is not UTF-8 (`\B` and the halves of `\b`), which
-//! read such a byte together with the line break in front of it. Patterns with those are searched line by line.
+//! A match is defined line by line: the pattern is searched in the bytes of the line without its line break. A block of
+//! lines is searched as a whole, which gives the same lines for two reasons. No match can contain a line break: it is
+//! removed from every character class, and rejected if the pattern spells it out. And the end of a line looks the same
+//! within the block as the end of the text. The second does not hold for anchors of the whole text (`\A`, `\z`),
+//! anchors of lines that end in a carriage return (`(?R)`), and Unicode assertions that never hold next to a byte that
+//! is not UTF-8 (`\B` and the halves of `\b`), which read such a byte together with the preceding line break. Patterns
+//! with those are searched line by line.
 //!
-//! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may mean something else.
+//! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may have another meaning.
 
 use memchr::memmem::Finder;
 use regex_automata::Input;
@@ -18,10 +18,10 @@ use regex_syntax::hir::{
 };
 use std::ops::Range;
 
-/// Bytes a compiled pattern may take.
+/// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 64 << 20;
 
-/// Why a pattern cannot be used.
+/// Reason for which a pattern cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PatternError {
     #[error("a pattern is matched within lines and cannot contain a line break")]
@@ -32,7 +32,7 @@ pub(super) enum PatternError {
     Compile { source: Box<BuildError> },
 }
 
-/// How the text of a pattern is read.
+/// Options for parsing a pattern.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct PatternOptions {
     pub(super) ignore_case: bool,
@@ -48,7 +48,7 @@ pub(super) struct LinePattern {
 
 #[derive(Clone, Debug)]
 enum Search {
-    /// Boxed because it is ten times as large as the other.
+    /// Boxed because it is ten times as large as the other variant.
     Text(Box<Finder<'static>>),
     Regex(Regex),
 }
@@ -85,8 +85,8 @@ impl LinePattern {
         Ok(Self { search: Search::Regex(regex), line_by_line })
     }
 
-    /// Calls `with_line` for each matching line of `lines` (or each other line if `invert`), in order and without
-    /// its line break.
+    /// Calls `with_line` for each matching line of `lines` (or each other line if `invert`), in order and without its
+    /// line break.
     pub(super) fn for_each_line(&self, lines: &[u8], invert: bool, mut with_line: impl FnMut(&[u8])) {
         let mut at = 0;
         while at < lines.len() {
@@ -107,7 +107,7 @@ impl LinePattern {
         }
     }
 
-    /// Calls `with_piece` for each match in `line` that is not empty, from left to right without overlap.
+    /// Calls `with_piece` for each non-empty match in `line`, from left to right without overlap.
     pub(super) fn for_each_match(&self, line: &[u8], mut with_piece: impl FnMut(&[u8])) {
         match &self.search {
             Search::Text(finder) if finder.needle().is_empty() => {}
@@ -136,7 +136,7 @@ impl LinePattern {
         }
         let found = match &self.search {
             Search::Text(finder) => at + finder.find(&lines[at..])?,
-            // Not a slice: what is before `at` tells whether a line or a word starts there.
+            // Not a slice: the bytes before `at` determine if a line or a word starts there.
             Search::Regex(regex) => regex.search(&Input::new(lines).range(at..))?.start(),
         };
         // An empty match behind the last line break is in no line.
@@ -161,7 +161,7 @@ fn line_from(lines: &[u8], at: usize) -> Range<usize> {
     at..memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |line_break| at + line_break)
 }
 
-/// What a person can do about a pattern that does not compile.
+/// Advice for a pattern that does not compile.
 fn compile_reason(error: &BuildError) -> String {
     match error.size_limit() {
         Some(limit) => format!("compiled, the pattern takes more than {limit} bytes; lower its repetitions"),
@@ -169,8 +169,7 @@ fn compile_reason(error: &BuildError) -> String {
     }
 }
 
-/// The same expression, except that none of its classes contains a line break, and without its captures, which
-/// nobody reads.
+/// The same expression, with line breaks removed from its classes, and without its captures, which are not used.
 fn without_line_breaks(hir: Hir) -> Result<Hir, PatternError> {
     let all = |subs: Vec<Hir>| subs.into_iter().map(without_line_breaks).collect::<Result<Vec<Hir>, _>>();
     Ok(match hir.into_kind() {

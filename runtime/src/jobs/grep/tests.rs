@@ -1,4 +1,4 @@
-//! The search of whole blocks against the plain definition, line by line.
+//! Tests of the search of whole blocks against the plain definition, line by line.
 
 use super::count::{CountPerFile, FileCount};
 use super::pattern::{LinePattern, PatternError, PatternOptions};
@@ -55,7 +55,7 @@ fn check(text: &str, options: PatternOptions, bytes: &[u8]) {
     assert_eq!(pieces(&pattern, bytes), expected, "{text:?} {options:?} on {bytes:?}");
 }
 
-/// Patterns made of pieces that are likely to meet line breaks and the edges of lines.
+/// Patterns made of pieces that are likely to meet line breaks and the ends of lines.
 fn patterns() -> impl Strategy<Value = String> {
     let atom = prop_oneof![
         Just("a"),
@@ -90,8 +90,8 @@ fn patterns() -> impl Strategy<Value = String> {
     let repeats = ["*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}", "{2,3}?", "{0}"];
     let repeat = move || proptest::sample::select(repeats.to_vec());
     let atom = atom.prop_map(str::to_owned);
-    // Depth, nodes and branches: small enough to be searched at once, large enough to nest what a printer could
-    // get wrong.
+    // Depth, nodes and branches: small enough to be searched at once, large enough to nest constructs that a printer
+    // could get wrong.
     atom.prop_recursive(5, 24, 4, move |inner| {
         prop_oneof![
             4 => (inner.clone(), repeat()).prop_map(|(sub, repeat)| format!("(?:{sub}){repeat}")),
@@ -125,7 +125,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// How many random cases: `PROPTEST_CASES`, or as many as take about a second.
+/// Number of random cases: `PROPTEST_CASES`, or as many as take about a second.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
 }

@@ -1,4 +1,4 @@
-//! The broadcast join: each worker holds one table, map tasks read the other one, and nothing is shuffled.
+//! The broadcast join: each worker holds one table, map tasks read the other one, and there is no shuffle.
 
 use super::Join;
 use super::columns::{PreparedJoin, Side};
@@ -8,7 +8,7 @@ use super::rows::{self, RowReader};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
-/// Rows looked up together, so that the memory of each is loaded while the others are looked at.
+/// Number of rows looked up together, so that the memory of each is loaded while the others are processed.
 const BATCH: usize = 32;
 
 pub(super) fn plan(join: &Join, prepared: &PreparedJoin, held: Side) -> JobPlan {
@@ -42,14 +42,14 @@ struct BroadcastJoin {
 struct Batch<'a> {
     /// Their keys, with the hashes.
     keys: Vec<(&'a [u8], u64)>,
-    /// The rows that they lead to, once these are being loaded.
+    /// The rows found for them, once these are being loaded.
     likely: Vec<LikelyRow>,
-    /// The pieces of all rows, each row as many.
+    /// The pieces of all rows, the same number for each row.
     pieces: Vec<&'a [u8]>,
 }
 
 impl Batch<'_> {
-    /// Begins to load the rows of all keys.
+    /// Starts to load the rows of all keys.
     fn load(&mut self, table: &HeldTable) {
         self.likely.extend(self.keys.iter().map(|(_, hash)| table.load_row(*hash)));
     }
@@ -86,7 +86,7 @@ impl MapOnly for BroadcastJoin {
                 .try_for_each(|record| self.map(record, out).or_else(|error| out.refuse(record, error)));
         };
         let Self { delimiter, reader, emission, table, .. } = self;
-        // One batch is filled while the memory of the one before is being loaded.
+        // One batch is filled while the memory of the previous one is being loaded.
         let (mut filling, mut loading) = (Batch::default(), Batch::default());
         text::for_each_plain_row(block.bytes(), *delimiter, |row| {
             if let Err(error) = reader.plain_row(row, |piece| filling.pieces.push(piece)) {

@@ -1,4 +1,4 @@
-//! Which columns a join compares: from names and numbers to places in a row.
+//! Columns compared by a join: from names and numbers to places in a row.
 
 use super::Join;
 use gristmill_worker::input::plan::FirstRecord;
@@ -12,9 +12,9 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// The one whose columns come first.
+    /// The table whose columns come first.
     Left,
-    /// The other one.
+    /// The other table.
     Right,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Side {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Column {
-    /// The column with this number for a name, or else at this place, counted from 1.
+    /// The column named by this number, or else at this place, counted from 1.
     Number(u32),
     /// The column at this place, counted from 1, which is written `#1`.
     Position(u32),
@@ -83,7 +83,7 @@ pub struct OnError {
     text: String,
 }
 
-/// Reads `left=right`, or one column for both sides.
+/// Parses `left=right`, or one column for both sides.
 pub(super) fn parse_on(text: &str) -> Result<(Column, Column), OnError> {
     let (left, right) = text.split_once('=').unwrap_or((text, text));
     match (Column::parse(left), Column::parse(right)) {
@@ -114,7 +114,7 @@ pub struct OutputColumnError {
     text: String,
 }
 
-/// Reads `left.COLUMN` or `right.COLUMN`.
+/// Parses `left.COLUMN` or `right.COLUMN`.
 pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColumnError> {
     let parsed = text.split_once('.').and_then(|(side, column)| {
         let side = match side {
@@ -127,17 +127,17 @@ pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColu
     parsed.ok_or_else(|| OutputColumnError { text: text.to_owned() })
 }
 
-/// What was found about the tables where the job was submitted.
+/// Facts about the tables found at submission.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PreparedJoin {
     pub(super) header: bool,
     pub(super) left: Table,
     pub(super) right: Table,
-    /// The columns to write, as places in their rows; `None` for all.
+    /// Columns to write, as places in their rows; `None` for all.
     pub(super) output: Option<Vec<(Side, usize)>>,
     /// The table that each worker holds; `None` for a repartition join.
     pub(super) broadcast: Option<Side>,
-    /// Why it is so.
+    /// Reason for that.
     pub(super) reason: String,
 }
 
@@ -146,23 +146,23 @@ pub struct PreparedJoin {
 pub(super) struct Table {
     /// Places of the join columns in a row, from 0, in the order of `--on`.
     pub(super) keys: Vec<usize>,
-    /// Fields of a row.
+    /// Number of fields of a row.
     pub(super) width: usize,
     /// The header, if there is one.
     pub(super) names: Option<Vec<String>>,
     /// The file with the first row.
     pub(super) first_file: String,
-    /// Files with the same columns in another order: the file, and where each column of the table lies in its rows.
+    /// Files with the same columns in another order: the file, and the place of each column of the table in its rows.
     pub(super) orders: BTreeMap<String, Vec<usize>>,
     /// Bytes of all files.
     pub(super) bytes: u64,
 }
 
-/// Most columns that a table can have.
+/// Maximum number of columns of a table.
 const COLUMNS_MAX: usize = 1 << 20;
 
 impl PreparedJoin {
-    /// Refuses places that no row can have: a submission holds them as text that anything could have written.
+    /// Rejects places that no row can have: a submission holds them as text from an untrusted source.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         for side in [Side::Left, Side::Right] {
             let table = self.table(side);
@@ -195,20 +195,20 @@ impl PreparedJoin {
         Some(output.iter().filter(|(of, _)| *of == side).map(|(_, place)| *place).collect())
     }
 
-    /// How many columns of this side are written.
+    /// Number of columns of this side that are written.
     pub(super) fn written(&self, side: Side) -> usize {
         self.selected(side).map_or(self.table(side).width, |places| places.len())
     }
 }
 
-/// Finds the columns of one side with the help of its first row. Answers the first rows of all files too.
+/// Finds the columns of one side from its first row. Also returns the first rows of all files.
 pub(super) fn find(
     join: &Join,
     side: Side,
     header: bool,
     submitter: &dyn Submitter,
 ) -> Result<(Table, Vec<FirstRecord>), PlanError> {
-    // The header is a row like any other here.
+    // Here the header is read as a row.
     let input = join.input(side, false);
     let bytes = submitter.size(&input)?;
     let first_rows = submitter.first_records(&input)?;
@@ -233,25 +233,26 @@ pub(super) fn find(
         })
     });
     let keys = keys.collect::<Result<Vec<usize>, PlanError>>()?;
-    // A table without rows is as wide as its join columns need: nobody will miss further empty fields.
+    // A table without rows is as wide as its join columns need: further empty fields make no difference.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
     let (names, orders) = (header.then_some(fields), BTreeMap::new());
     Ok((Table { keys, width, names, first_file, orders, bytes }, first_rows))
 }
 
-/// What is wrong with a table, and the file whose first row shows it: a stray one may be listed before those of the table.
+/// Description of an error in a table, with the file whose first row shows it: an unrelated file may be listed before
+/// those of the table.
 fn in_table(reason: &str, side: Side, first_file: &str) -> String {
     let by =
         if first_file.is_empty() { String::new() } else { format!(", by the first row of {first_file}") };
     format!("{reason} in the {side} table{by}")
 }
 
-/// The fields of a row as text.
+/// Fields of a row as text.
 fn names(row: &[u8], delimiter: u8) -> Vec<String> {
     text::csv_fields(row, delimiter).map(|field| String::from_utf8_lossy(&field).into_owned()).collect()
 }
 
-/// The files of a table whose columns are in another order than in the first one, by their headers.
+/// Files of a table whose columns are in another order than in the first one, by their headers.
 pub(super) fn find_orders(
     side: Side,
     headers: &[FirstRecord],
@@ -270,7 +271,7 @@ pub(super) fn find_orders(
     let mut seen = BTreeMap::new();
     for header in headers {
         let found = fields(header);
-        // Rows know their file by its name as text, which two files share if it was not UTF-8.
+        // Rows refer to their file by its name as text, which two files share if it was not UTF-8.
         let name = header.path.to_text();
         if *seen.entry(name.clone()).or_insert_with(|| found.clone()) != found {
             return refused(header, "another file of that name has another header; rename one".to_owned());
@@ -335,7 +336,7 @@ pub(super) fn find_output(
     found.collect::<Result<Vec<_>, PlanError>>().map(Some)
 }
 
-/// The place of `column` among the fields of the first row, or why there is none. Names go before numbers.
+/// The place of `column` among the fields of the first row, or an error. Names take precedence over numbers.
 fn place(column: &Column, fields: &[String], header: bool) -> Result<usize, String> {
     let name = column.to_string();
     let mut places = (0..fields.len()).filter(|place| header && fields[*place] == name);

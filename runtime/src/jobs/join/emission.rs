@@ -1,4 +1,4 @@
-//! Which rows a join writes, given a row of one side and its partners on the other.
+//! Rows written by a join, given a row of one side and its partners on the other.
 
 use super::columns::{PreparedJoin, Side};
 use clap::ValueEnum;
@@ -6,7 +6,7 @@ use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which rows a join writes.
+/// Rows that a join writes.
 #[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum JoinType {
@@ -38,7 +38,7 @@ impl fmt::Display for JoinType {
 }
 
 impl JoinType {
-    /// Whether rows of this side are written also without a match, with empty fields for the partner.
+    /// True if rows of this side are also written without a match, with empty fields for the partner.
     pub(super) fn keeps(self, side: Side) -> bool {
         match self {
             JoinType::Left => side == Side::Left,
@@ -48,12 +48,12 @@ impl JoinType {
         }
     }
 
-    /// Whether only left rows are written, and right rows matter only for their keys.
+    /// True if only left rows are written, and right rows matter only for their keys.
     pub(super) fn is_left_alone(self) -> bool {
         matches!(self, JoinType::Semi | JoinType::Anti)
     }
 
-    /// The table that may be broadcast. No task sees all rows of the other one, so none can tell that a row of
+    /// The table that may be broadcast. No task sees all rows of the other one, so no task can determine that a row of
     /// the broadcast table has no match.
     pub(super) fn broadcast_side(self, smaller: Side) -> Option<Side> {
         match self {
@@ -67,21 +67,21 @@ impl JoinType {
 
 /// Writes the rows of a join, one row of the streamed side at a time.
 ///
-/// The text of a row comes in pieces, between which delimiters belong.
+/// The text of a row consists of pieces, which are separated by delimiters.
 pub(super) struct Emission {
     join_type: JoinType,
     streamed: Side,
     delimiter: u8,
-    /// As many empty fields as are written of a left row, and of a right row.
+    /// The empty fields of a left row, and of a right row.
     left_empty: Vec<u8>,
     right_empty: Vec<u8>,
     layout: Layout,
     line: Vec<u8>,
 }
 
-/// The order of the columns of a line.
+/// Order of the columns of a line.
 enum Layout {
-    /// Those of one side, then perhaps those of the other.
+    /// Those of one side, then those of the other, if any.
     Sides(Vec<Side>),
     /// One by one.
     Mixed(Vec<Side>),
@@ -108,7 +108,7 @@ impl Emission {
         Self { join_type, streamed, delimiter, left_empty, right_empty, layout, line: Vec::new() }
     }
 
-    /// A row of the streamed side with all its partners.
+    /// Writes a row of the streamed side with all its partners.
     #[inline]
     pub(super) fn streamed_row<'a>(
         &mut self,
@@ -130,7 +130,7 @@ impl Emission {
         }
     }
 
-    /// A row without a partner, which is written only if the type of join keeps those of its side.
+    /// Writes a row without a partner, if the type of join keeps those of its side.
     pub(super) fn lone_row(&mut self, side: Side, row: Pieces<'_>, out: &mut Output) {
         if !self.join_type.keeps(side) {
             return;
@@ -149,7 +149,7 @@ impl Emission {
         }
     }
 
-    /// A left row by itself.
+    /// Writes a left row by itself.
     fn alone(&mut self, row: Pieces<'_>, out: &mut Output) {
         self.line.clear();
         push_pieces(row, self.delimiter, &mut self.line);
@@ -168,7 +168,7 @@ impl Emission {
                     }
                     write_pieces(if *side == Side::Left { left } else { right }, *delimiter, out);
                 }
-                // A single empty field: an empty line would not be a row.
+                // A single empty field is quoted: an empty line would not be a row.
                 out.write(if out.bytes() == before { b"\"\"\n" } else { b"\n" });
                 out.end_record();
             }
@@ -201,7 +201,7 @@ fn push_pieces(pieces: Pieces<'_>, delimiter: u8, line: &mut Vec<u8>) {
     }
 }
 
-/// Takes fields from both sides in turn. Each side's come in the order in which they are written.
+/// Takes fields from both sides in turn. Those of each side are in output order.
 fn push_mixed(columns: &[Side], left: Pieces<'_>, right: Pieces<'_>, delimiter: u8, line: &mut Vec<u8>) {
     let (mut left_text, mut right_text) = (Vec::new(), Vec::new());
     push_pieces(left, delimiter, &mut left_text);

@@ -1,7 +1,7 @@
 //! A table in memory, by its keys.
 //!
-//! Places in an open-addressed index lead to rows that lie one after another, each with its key: two memory
-//! accesses for a lookup, and both can be begun before they are needed.
+//! Places in an open-addressed index point to rows that are stored one after another, each with its key. A lookup takes
+//! two memory accesses, and both can be started before they are needed.
 
 use super::rows::{self, RowReader};
 use gristmill_worker::memory::use_huge_pages;
@@ -9,26 +9,26 @@ use gristmill_worker::prefetch::prefetch;
 use gristmill_worker::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What an index entry that leads nowhere says.
+/// Value of an empty index entry.
 const NOWHERE: Place = Place { tag: 0, row: u32::MAX };
-/// Rows lie at multiples of so many bytes, so that 32 bits lead to 32 GiB of them.
+/// Alignment of rows in bytes, with which 32 bits address 32 GiB of them.
 const ALIGNMENT: usize = 8;
-/// Bytes in front of each row: where the next row with its key lies, the length of the key and that of the text.
+/// Bytes in front of each row: the place of the next row with its key, the length of the key and that of the text.
 const HEAD_BYTES: usize = 12;
 
-/// What memory moves at once.
+/// Cache line: the unit in which memory is loaded.
 const LINE_BYTES: usize = 64;
 
-/// The hash by which a key is looked up. Only ever used within one process.
+/// Hash with which a key is looked up. Only used within one process.
 #[inline]
 pub(super) fn key_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
 }
 
-/// Where the first row of a key lies.
+/// Place of the first row of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// The upper half of the key's hash: tells most keys apart without looking at the row.
+    /// The upper half of the key's hash: distinguishes most keys without access to the row.
     tag: u32,
     row: u32,
 }
@@ -40,23 +40,24 @@ fn tag(hash: u64) -> u32 {
 /// The rows of a table by their keys.
 #[derive(Default)]
 pub(super) struct HeldTable {
-    /// A power of two of them, at most half of them taken; the home of a key is told by the top of its hash.
+    /// A power of two of them, at most half of them used; the first place of a key is given by the top bits of its
+    /// hash.
     index: Vec<Place>,
     rows: Vec<u8>,
 }
 
-/// Rows whose place in the index is loaded before they are entered.
+/// Number of rows whose place in the index is loaded before they are entered.
 const AHEAD: usize = 16;
 
 impl HeldTable {
-    /// Reads the rows of all files, in order; `refuse` leaves bad ones out, or returns an error.
+    /// Reads the rows of all files, in order. `refuse` skips bad ones, or returns an error.
     pub(super) fn build(
         files: &[Block<'_>],
         delimiter: u8,
         reader: &mut RowReader,
         refuse: &dyn Fn(Record<'_>, TaskError) -> TaskResult,
     ) -> TaskResult<Self> {
-        // The last row of a file may lack its line break.
+        // The last row of a file may have no line break.
         let rows = |file: &Block<'_>| memchr::memchr_iter(b'\n', file.bytes()).count() + 1;
         let count: usize = files.iter().map(rows).sum();
         let bytes: usize = files.iter().map(|file| file.bytes().len()).sum();
@@ -73,7 +74,7 @@ impl HeldTable {
 /// Rows that are not yet in the index.
 struct Building {
     rows: Vec<u8>,
-    /// The hash of each row's key, and where the row lies.
+    /// Hash of each row's key, and the place of the row.
     entered: Vec<(u64, u32)>,
 }
 
@@ -124,7 +125,7 @@ impl Building {
         Ok(())
     }
 
-    /// Enters the rows from last to first: each then comes before the later ones of its key.
+    /// Enters the rows from last to first: each then precedes the later ones of its key.
     fn into_table(self) -> HeldTable {
         let places = (2 * self.entered.len()).next_power_of_two().max(2);
         let mut index = Vec::with_capacity(places);
@@ -154,7 +155,7 @@ impl HeldTable {
         (hash >> (64 - self.index.len().ilog2())) as usize
     }
 
-    /// The key and text of a row, and the next one with its key.
+    /// Key and text of a row, and the next row with its key.
     #[inline]
     fn row(&self, row: u32) -> (&[u8], &[u8], u32) {
         let head = &self.rows[row as usize * ALIGNMENT..];
@@ -164,7 +165,7 @@ impl HeldTable {
         (key, &rest[..text], number(0))
     }
 
-    /// The place of a key, or the empty one where it would be.
+    /// The place of a key, or the empty place for it.
     #[inline]
     fn find(&self, key: &[u8], hash: u64) -> Result<usize, usize> {
         let mut at = self.home(hash);
@@ -180,7 +181,7 @@ impl HeldTable {
         }
     }
 
-    /// Begins to load the place of a key.
+    /// Starts to load the place of a key.
     #[inline]
     pub(super) fn load_place(&self, hash: u64) {
         if !self.index.is_empty() {
@@ -188,7 +189,7 @@ impl HeldTable {
         }
     }
 
-    /// The row that has the tag of a hash, which mostly is the first one of that key. Begins to load it.
+    /// The row with the tag of a hash, which mostly is the first one of that key. Starts to load it.
     #[inline]
     pub(super) fn load_row(&self, hash: u64) -> LikelyRow {
         if self.index.is_empty() {
@@ -203,7 +204,7 @@ impl HeldTable {
             if place.tag == tag(hash) {
                 let row = place.row as usize * ALIGNMENT;
                 prefetch(&self.rows, row);
-                // Most rows that do not end in the first line of memory end in the next.
+                // Most rows that do not end in the first cache line end in the next.
                 prefetch(&self.rows, row + LINE_BYTES);
                 return LikelyRow(place.row);
             }
@@ -226,7 +227,7 @@ impl HeldTable {
         likely: LikelyRow,
     ) -> impl Iterator<Item = &[u8]> {
         let mut next = likely.0;
-        // Two keys with the same tag, one in four thousand million.
+        // Two keys with the same tag, one case in four thousand million.
         if next != NOWHERE.row && self.row(next).0 != key {
             next = self.find(key, hash).map_or(NOWHERE.row, |place| self.index[place].row);
         }
@@ -247,7 +248,7 @@ pub(super) struct LikelyRow(u32);
 
 #[cfg(test)]
 mod tests {
-    //! Lookups that no table of a test of whole joins has: of keys whose hashes have the same upper half.
+    //! Lookups of keys whose hashes have the same upper half, which tests of whole joins do not cover.
 
     use super::*;
 

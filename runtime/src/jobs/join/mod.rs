@@ -1,10 +1,10 @@
 //! `join`: the rows of two tables that agree in some columns.
 //!
-//! Two strategies. *Repartition* (one key for both sides, as in most implementations of MapReduce): both tables
-//! go through the shuffle, and each reducer gets the rows of one key. The engine hands values over in the
-//! order of inputs, so the rows of the smaller side come first and are held while those of the larger side
-//! stream. *Broadcast*: the smaller table is held by every worker, the larger one is read by map tasks, and there
-//! is no shuffle. It serves only types that keep no unmatched rows of the held table.
+//! There are two strategies. *Repartition* uses one key for both sides, as in most implementations of MapReduce: both
+//! tables are shuffled, and each reducer gets the rows of one key. The engine delivers values in the order of inputs,
+//! so the rows of the smaller side come first and are held while those of the larger side stream. *Broadcast*: the
+//! smaller table is held by every worker, the larger one is read by map tasks, and there is no shuffle. It supports
+//! only join types that keep no unmatched rows of the held table.
 
 mod broadcast;
 mod columns;
@@ -26,14 +26,12 @@ use serde::{Deserialize, Serialize};
 
 /// Joins two tables in CSV
 ///
-/// Output rows are all columns of the left row, then all of the right one; semi
-/// and anti write the left ones alone. Fields of a missing partner are empty. An
-/// empty field in a join column is a value like any other: two of them match.
-/// Quotes are read as in RFC 4180, and written only where a field needs them.
+/// Output rows are all columns of the left row, then all of the right one; semi and anti write only the left ones.
+/// Fields of a missing partner are empty. An empty field in a join column is a value like any other: two of them match.
+/// Quotes are read as in RFC 4180, and written only if a field needs them.
 ///
-/// A repartition join writes each part in the order of the join columns, and
-/// rows that agree in them in the order of the larger side, then of the other. A
-/// broadcast join writes rows in the order of the table that is not broadcast.
+/// A repartition join writes each part in the order of the join columns; rows that agree in them are in the order of
+/// the larger side, then of the other. A broadcast join writes rows in the order of the table that is not broadcast.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct Join {
     /// Files of the left table, or directories of them
@@ -42,42 +40,40 @@ pub struct Join {
     /// Files of the right table, or directories of them
     #[arg(long, required = true, num_args = 1.., value_name = "F")]
     pub right: Vec<String>,
-    /// Which columns must agree: left=right, several with commas. A column is,
-    /// with a header, a name, or else a number from 1; '#1' is a number also where
-    /// a column is called 1. A single word stands for the same column on both sides
+    /// Columns that must agree: left=right, several with commas. A column is, with a header, a name, or else a number
+    /// from 1; '#1' is a number even if a column is called 1. A single word stands for the same column on both sides
     #[arg(long, required = true, value_delimiter = ',', value_parser = parse_on, value_name = "L=R")]
     pub on: Vec<(Column, Column)>,
-    /// Which rows to write
+    /// Rows to write
     #[arg(long = "type", value_enum, value_name = "TYPE", default_value_t = JoinType::Inner)]
     pub join_type: JoinType,
-    /// Only these columns, in this order: left.COLUMN or right.COLUMN, several
-    /// with commas; a column is written as in --on
+    /// Write only these columns, in this order: left.COLUMN or right.COLUMN, several with commas; a column is written
+    /// as in --on
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
     pub columns: Vec<OutputColumn>,
-    /// Whether each file begins with a header row, with the same columns in all
-    /// files of a table, in any order; by default if a column is named
+    /// Header row at the start of each file, with the same columns in all files of a table, in any order; by default
+    /// only if a column is named
     #[arg(long, value_enum)]
     pub header: Option<Header>,
-    /// What stands between fields
+    /// Field delimiter
     #[arg(long, value_name = "CHAR", default_value = ",", value_parser = parse_delimiter)]
     pub delimiter: u8,
-    /// How to join
+    /// Join strategy
     #[arg(long, value_enum, default_value_t = Strategy::Auto)]
     pub strategy: Strategy,
-    /// Most bytes of a table that is broadcast
+    /// Maximum size of a table that is broadcast, bytes
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     pub broadcast_max: u64,
-    /// Most bytes of rows with one key that a reducer holds: those of the smaller
-    /// side
+    /// Maximum bytes of rows with one key that a reducer holds: those of the smaller side
     #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
     pub group_max: u64,
-    /// What was found where the job was submitted; `None` before.
+    /// Facts about the tables found at submission; `None` before.
     #[arg(skip)]
     pub prepared: Option<PreparedJoin>,
 }
 
-/// Whether files begin with a header row.
+/// Presence of header rows.
 #[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Header {
@@ -87,19 +83,19 @@ pub enum Header {
     No,
 }
 
-/// How a join is carried out.
+/// Strategy of a join.
 #[derive(ValueEnum, Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// Broadcast if the type allows it and the table is small, else repartition
     Auto,
-    /// Bring the rows of each key together through the shuffle
+    /// Shuffle both tables by their keys
     Repartition,
     /// Hold one table in the memory of each worker
     Broadcast,
 }
 
-/// A table of short rows takes four times its bytes when it is held by its keys.
+/// A table of short rows takes four times its bytes in memory when it is held by its keys.
 const BROADCAST_MEMORY_PARTS: u64 = 4;
 
 impl Join {
@@ -111,7 +107,7 @@ impl Join {
         Input::csv(paths, self.delimiter, header)
     }
 
-    /// The table to hold in each worker's memory, if any, and why.
+    /// The table to hold in each worker's memory, if any, and the reason.
     fn choose_strategy(
         &self,
         bytes: impl Fn(Side) -> u64,

@@ -11,11 +11,11 @@ use gristmill_worker::prelude::*;
 /// First byte of a value: a row of the held table or one of the streamed table.
 const HELD: u8 = 0;
 const STREAMED: u8 = 1;
-/// What a held row takes beside its bytes.
+/// Overhead of a held row in addition to its bytes.
 const HELD_ROW_BYTES: u64 = 8;
 
-/// The table whose rows of one key are held: the smaller one. Of the right table, semi and anti joins need
-/// only the keys, so there it is the right one, and nothing is held.
+/// The table whose rows of one key are held: the smaller one. Semi and anti joins need only the keys of the right
+/// table, so for them it is the right one, and no rows are held.
 pub(super) fn held_side(join: &Join, prepared: &PreparedJoin) -> Side {
     if join.join_type.is_left_alone() || prepared.right.bytes < prepared.left.bytes {
         Side::Right
@@ -114,7 +114,7 @@ struct JoinReducer {
     emission: Emission,
 }
 
-/// The rows of the held table that have the current key, one after another.
+/// The rows of the held table with the current key, one after another.
 #[derive(Default)]
 struct HeldRows {
     bytes: Vec<u8>,
@@ -147,7 +147,7 @@ impl HeldRows {
 
 impl JoinReducer {
     fn hold(&mut self, key: &[u8], row: &[u8]) -> TaskResult {
-        // That there is a right row is all that matters to the left ones.
+        // For left rows it matters only that a right row exists.
         if self.join_type.is_left_alone() && !self.rows.ends.is_empty() {
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl Reducer for JoinReducer {
         Ok(())
     }
 
-    /// Nothing is kept between keys: each begins with no rows.
+    /// No state is kept between keys: each starts without rows.
     fn save(&self) -> Option<Vec<u8>> {
         Some(Vec::new())
     }

@@ -1,6 +1,6 @@
-//! Rows of a table: their join key and their text, as it will be written.
+//! Rows of a table: their join key and their text in output form.
 //!
-//! Most tables have no quotes, and then rows are taken apart many at a time and never copied.
+//! Most tables have no quotes; their rows are then parsed many at a time and never copied.
 
 use super::columns::Table;
 use crate::jobs::escape::push_escaped;
@@ -13,21 +13,21 @@ use std::ops::Range;
 pub(super) struct RowReader {
     delimiter: u8,
     width: usize,
-    /// Of most files.
+    /// Layout of most files.
     usual: Layout,
-    /// Of files whose columns are in another order.
+    /// Layouts of files whose columns are in another order.
     others: BTreeMap<String, Layout>,
-    /// Of the file that is being read, and that file if it can be one of the others.
+    /// Layout of the current file, and the name of that file if `others` may contain it.
     layout: Layout,
     file: String,
     key: Vec<u8>,
     row: Vec<u8>,
     values: Vec<u8>,
-    /// Where the fields lie in the record, or in `values` if that had to be unquoted.
+    /// Places of the fields in the record, or in `values` if it had to be unquoted.
     places: Vec<Range<usize>>,
 }
 
-/// Where the columns lie in the rows of a file.
+/// Places of the columns in the rows of a file.
 #[derive(Clone)]
 struct Layout {
     /// The join columns.
@@ -41,7 +41,7 @@ struct Layout {
 pub(super) struct Row<'a> {
     /// The field of the join column; for several columns their fields, each with its end.
     pub(super) key: &'a [u8],
-    /// The columns that are written, with quotes only where fields need them, so that rows can be put together.
+    /// The columns that are written, with quotes only if fields need them, so that rows can be concatenated.
     pub(super) text: &'a [u8],
 }
 
@@ -70,7 +70,7 @@ impl RowReader {
         }
     }
 
-    /// Goes to this file.
+    /// Switches to this file.
     #[inline]
     fn enter(&mut self, file: &str) {
         if self.others.is_empty() || self.file == file {
@@ -89,11 +89,11 @@ impl RowReader {
         }
     }
 
-    /// The pieces of text that are written of a plain row, with delimiters between them. Its block is that of the last
-    /// [`plain_key`](RowReader::plain_key).
+    /// Passes on the pieces of text that are written of a plain row; delimiters belong between them. Its block is that
+    /// of the last [`plain_key`](RowReader::plain_key).
     ///
     /// # Errors
-    /// A row that has another number of fields than the first one of the table.
+    /// A row whose number of fields differs from that of the first row of the table.
     #[inline]
     pub(super) fn plain_row<'a>(&self, row: PlainRow<'a, '_>, mut piece: impl FnMut(&'a [u8])) -> TaskResult {
         if row.fields() != self.width {
@@ -114,16 +114,16 @@ impl RowReader {
         ))
     }
 
-    /// The row that a record holds.
+    /// The row in a record.
     ///
     /// # Errors
-    /// A row that has another number of fields than the first one of the table.
+    /// A row whose number of fields differs from that of the first row of the table.
     pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<Row<'a>> {
         self.enter(&record.source().path);
         let bytes = record.bytes();
         self.places.clear();
         self.row.clear();
-        // A quote or a carriage return at the end of a row would mean something else in the middle of a line.
+        // A quote or a carriage return at the end of a row would have another meaning in the middle of a line.
         let plain = text::is_plain(bytes);
         if plain {
             let mut start = 0;

@@ -1,4 +1,4 @@
-//! Columns, rows and strategies; whole joins are compared with a database by the tests of the program.
+//! Tests of columns, rows and strategies. Whole joins are compared with a database by the tests of the program.
 
 use super::held::HeldTable;
 use super::rows::RowReader;
@@ -9,7 +9,7 @@ use gristmill_worker::record::{RecordFormat, Source};
 use proptest::prelude::*;
 
 /// Tables as a submitter would see them: the first row and the size of each side. A second file of the left table
-/// begins behind a `|`.
+/// starts behind a `|`.
 struct Tables {
     left: (&'static str, u64),
     right: (&'static str, u64),
@@ -45,7 +45,7 @@ fn prepare(flags: &str, tables: &Tables) -> Result<Join, PlanError> {
     Ok(join)
 }
 
-/// The places of the join columns on both sides.
+/// Places of the join columns on both sides.
 fn places(flags: &str, tables: &Tables) -> Result<(Vec<usize>, Vec<usize>), PlanError> {
     let prepared = prepare(flags, tables)?.prepared.unwrap();
     Ok((prepared.left.keys, prepared.right.keys))
@@ -93,7 +93,7 @@ fn columns_that_do_not_exist_are_refused_with_those_that_do() {
     let twice = Tables { left: ("a,a", 9), right: ("a", 9) };
     assert!(reason(places("--on a=a", &twice)).contains("several columns"));
     for flags in ["--on =a", "--on a=", "--on =", "--on a=b=", "--on ,"] {
-        // A name may hold `=` only on the right side, where it is part of the name.
+        // A name may contain `=` only on the right side, where it is part of the name.
         assert!(flags == "--on a=b=" || parse(flags).is_err(), "{flags}");
     }
 }
@@ -262,7 +262,7 @@ fn rows_keep_quotes_only_where_fields_need_them() {
     ] {
         assert_eq!(read(&[1], 2, text), Ok((key.as_bytes().to_vec(), normal.to_owned())), "{text:?}");
     }
-    // It needs quotes only if it is a whole line, which is known where lines are put together.
+    // It needs quotes only if it is a whole line, which is determined where lines are assembled.
     assert_eq!(read(&[0], 1, "\"\""), Ok((Vec::new(), String::new())));
 }
 

@@ -1,4 +1,4 @@
-//! `sort`: the records of the input in order; the parts one after another are the sorted whole.
+//! `sort`: the records of the input in order; the concatenation of the parts is sorted.
 
 mod number;
 mod order;
@@ -14,9 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Sorts lines or records of fixed length
 ///
-/// The parts one after another are the sorted whole, equal to what `LC_ALL=C
-/// sort` writes with the matching flags. Records with equal keys are put in the
-/// order of their bytes, or with --stable in that of the input.
+/// The concatenation of the parts equals the output of `LC_ALL=C sort` with the matching flags. Records with equal keys
+/// are in the order of their bytes, or with --stable in that of the input.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct Sort {
     /// Files, or directories of them
@@ -25,28 +24,26 @@ pub struct Sort {
     /// Records of exactly this many bytes instead of lines
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub record_length: Option<u32>,
-    /// The key is bytes A to B of the record, counted from 0, without byte B; no
-    /// B means to the end
+    /// Use bytes A to B of the record as key, counted from 0, without byte B; without B, to the end
     #[arg(long, value_name = "A..B", conflicts_with = "field")]
     pub key_bytes: Option<ByteRange>,
-    /// The key is field N of the line, counted from 1; empty if there are fewer
+    /// Use field N of the line as key, counted from 1; empty if there are fewer
     #[arg(long, value_name = "N", conflicts_with = "record_length",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub field: Option<u32>,
-    /// What stands between fields; a tab by default
+    /// Field delimiter; a tab by default
     #[arg(long, value_name = "CHAR", requires = "field", value_parser = parse_delimiter)]
     pub delimiter: Option<u8>,
-    /// Keys are decimal numbers of any length, such as -12.50; a key that does
-    /// not begin with one counts as 0
+    /// Treat keys as decimal numbers of any length, such as -12.50; a key without a number counts as 0
     #[arg(long)]
     pub numeric: bool,
-    /// Largest first
+    /// Sort in descending order
     #[arg(short, long)]
     pub reverse: bool,
-    /// Of records with equal keys only the first of the input
+    /// Keep only the first record of the input for each key
     #[arg(short, long)]
     pub unique: bool,
-    /// Records with equal keys stay in the order of the input
+    /// Keep records with equal keys in the order of the input
     #[arg(long)]
     pub stable: bool,
 }
@@ -129,7 +126,7 @@ impl Reducer for SortReducer {
         Ok(())
     }
 
-    /// Nothing is kept between keys.
+    /// No state is kept between keys.
     fn save(&self) -> Option<Vec<u8>> {
         Some(Vec::new())
     }

@@ -1,17 +1,17 @@
-//! Decimal numbers of any length as bytes in numeric order. No number is rounded.
+//! Encoding of decimal numbers of any length as bytes in numeric order. No number is rounded.
 //!
-//! A number is what `sort -n` takes for one: blanks, perhaps `-`, digits, perhaps `.` and digits. Anything
-//! else counts as zero, and what follows the number is left out. Its bytes are `1` for zero; `2` and the
-//! magnitude for positive numbers; `0` and the magnitude with all bits turned for negative ones. The magnitude is
-//! the count of the digits before the point (a byte if below 255, else 255 and 8 bytes), these digits, those
-//! after the point without the zeros at their end, and a zero byte.
+//! A number is defined as for `sort -n`: blanks, an optional `-`, digits, optionally `.` and digits. Anything else
+//! counts as zero, and the text behind the number is ignored. Its bytes are `1` for zero; `2` and the magnitude for
+//! positive numbers; `0` and the magnitude with all bits inverted for negative ones. The magnitude is the count of the
+//! digits before the point (a byte if below 255, else 255 and 8 bytes), these digits, the digits after the point
+//! without trailing zeros, and a zero byte.
 //!
-//! Not here: exponents, signs `+`, separators of thousands; `sort -n` in the C locale knows none either.
+//! Exponents, the sign `+` and thousands separators are not supported; neither does `sort -n` in the C locale.
 
-/// Counts from here on take nine bytes.
+/// Counts from this value on take nine bytes.
 const LONG_COUNT: usize = 255;
 
-/// The digits of a number: before the point without zeros at the front, after it without zeros at the end.
+/// Digits of a number: before the point without leading zeros, after it without trailing zeros.
 struct Decimal<'a> {
     negative: bool,
     whole: &'a [u8],
@@ -40,12 +40,12 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// How many bytes at the front of `text` are of that kind.
+/// Number of bytes of that kind at the start of `text`.
 fn count(text: &[u8], is_kind: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|byte| is_kind(**byte)).count()
 }
 
-/// Appends the bytes of the number that `text` begins with. No such string begins another one.
+/// Appends the encoding of the number at the start of `text`. No encoding is a prefix of another.
 pub(crate) fn push_number(text: &[u8], out: &mut Vec<u8>) {
     let Decimal { negative, whole, fraction } = Decimal::parse(text);
     if whole.is_empty() && fraction.is_empty() {

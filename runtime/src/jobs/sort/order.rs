@@ -1,5 +1,4 @@
-//! How records are compared, as bytes: for each record a string such that the order of the strings is the order
-//! of the records.
+//! Encoding of records as bytes, so that the order of the encodings is the order of the records.
 
 use super::Sort;
 use super::number::push_number;
@@ -30,7 +29,7 @@ impl ByteRange {
         self.end.is_some_and(|end| end <= self.start)
     }
 
-    /// The part of `record` in the range, as far as there is one.
+    /// The part of `record` in the range, as far as it exists.
     fn of(self, record: &[u8]) -> &[u8] {
         let end = self.end.map_or(record.len(), |end| record.len().min(end as usize));
         record.get(self.start as usize..end).unwrap_or_default()
@@ -58,7 +57,7 @@ impl fmt::Display for ByteRange {
     }
 }
 
-/// What records are compared by.
+/// Order by which records are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordOrder {
     part: Part,
@@ -67,7 +66,7 @@ pub(crate) struct RecordOrder {
     layout: Layout,
 }
 
-/// Which part of the record is its key.
+/// The part of the record that is its key.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Whole,
@@ -79,13 +78,13 @@ enum Part {
     },
 }
 
-/// What of a record goes into the key and what into the value.
+/// Contents of the key and the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Layout {
     /// Only the record matters: it is the key, and the value is empty.
     Record,
-    /// The key part, then the record, which decides between equal parts. The value is the length of the
-    /// encoded part, so that the record can be found again.
+    /// The key part, then the record, which orders records with equal parts. The value is the length of the encoded
+    /// part, from which the record is found again.
     PartThenRecord,
     /// The key part alone: equal keys stay in the order of the input. The value is the record.
     PartToRecord,
@@ -151,7 +150,7 @@ impl RecordOrder {
         (key, value)
     }
 
-    /// The record that [`pair`](RecordOrder::pair) made this key and value of.
+    /// The record from which [`pair`](RecordOrder::pair) made this key and value.
     pub(super) fn record<'a>(&self, key: &'a [u8], value: &'a [u8], scratch: &'a mut KeyBuffers) -> &'a [u8] {
         let record = match self.layout {
             Layout::PartToRecord => return value,
@@ -189,7 +188,7 @@ impl RecordOrder {
     }
 }
 
-/// Turns the order of self-delimiting strings around.
+/// Reverses the order of self-delimiting strings.
 fn flip(bytes: &mut [u8]) {
     for byte in bytes {
         *byte = !*byte;

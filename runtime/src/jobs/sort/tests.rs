@@ -1,4 +1,4 @@
-//! Orders against plain comparisons, and records that come back whole.
+//! Tests of orders against plain comparisons, and of the reconstruction of records.
 
 use super::number::push_number;
 use super::*;
@@ -11,7 +11,7 @@ fn number(text: &str) -> Vec<u8> {
     out
 }
 
-/// Compares as `sort -n` does, with both numbers written out to the same number of digits.
+/// Compares as `sort -n` does, with both numbers written with the same number of digits.
 fn compare_numbers(first: &str, second: &str) -> Ordering {
     fn digits(text: &str) -> (bool, String) {
         let text = text.trim_start_matches([' ', '\t']);

@@ -1,6 +1,6 @@
-//! A measured job to be played again: a time for each task and the bytes of the shuffle.
+//! A measured job to be replayed: a time for each task and the bytes of the shuffle.
 //!
-//! Times are kept to the microsecond, because they travel to every worker.
+//! Times are rounded to the microsecond, because they are sent to every worker.
 
 use crate::api::ExactWork;
 use gristmill_worker::prelude::*;
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
-/// Tasks of one kind that can be played: their times travel with the job's parameters.
+/// Maximum number of tasks of one kind: their times are part of the job's parameters.
 const TASKS_MAX: usize = 100_000;
 
-/// The longest task, seconds.
+/// Longest task, seconds.
 const SECONDS_MAX: f64 = 24.0 * 3600.0;
 
-/// What the tasks of a job took and moved.
+/// Durations and shuffle bytes of a job's tasks.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct Measured {
     map_us: Vec<u64>,
     reduce_us: Vec<u64>,
-    /// Of all maps together, which put out the same number each.
+    /// Output of all maps together; each has the same share.
     shuffle_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ impl Measured {
     /// Reads a file of [`ExactWork`].
     ///
     /// # Errors
-    /// A file that cannot be read, or whose numbers make no job.
+    /// A file that cannot be read, or whose numbers are invalid for a job.
     pub(super) fn read(path: &Path) -> Result<Self, PlanError> {
         let wrong = |reason: String| PlanError::Parameter {
             parameter: "--times".to_owned(),
@@ -39,10 +39,10 @@ impl Measured {
         Self::new(&work).map_err(wrong)
     }
 
-    /// Of numbers that are at hand.
+    /// Creates it from numbers in memory.
     ///
     /// # Errors
-    /// Numbers that make no job, in words.
+    /// A description of numbers that are invalid for a job.
     pub fn new(work: &ExactWork) -> Result<Self, String> {
         work.validate()?;
         if work.map_seconds.is_empty() {
@@ -82,7 +82,7 @@ impl Measured {
         Duration::from_micros(self.reduce_us.get(task as usize).copied().unwrap_or(0))
     }
 
-    /// What a map emits; the first ones a byte more where it does not divide.
+    /// Bytes emitted by a map. The first maps emit one byte more if the total is not divisible.
     pub(super) fn map_bytes(&self, task: u32) -> u64 {
         let maps = u64::from(self.maps().max(1));
         self.shuffle_bytes / maps + u64::from(u64::from(task) < self.shuffle_bytes % maps)

@@ -1,7 +1,7 @@
-//! `synthetic`: a job that only takes time, so that a laptop can play a large cluster.
+//! `synthetic`: a job that only takes time, so that a laptop can emulate a large cluster.
 //!
-//! A reduce passes its time in slices, one for each border: a key that some map emits for that alone. So its progress
-//! shows, and it can be suspended wherever a slice ends.
+//! A reduce spends its time in slices, each ended by a border: a key that some map emits only for that purpose. This
+//! makes its progress visible, and it can be suspended at the end of a slice.
 
 mod measured;
 mod times;
@@ -17,34 +17,32 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use times::{TimeLaw, TimeLawError};
 
-/// After this time at the latest a task looks whether it has been cancelled.
+/// Interval at which a task checks for its cancellation.
 const SLICE: Duration = Duration::from_millis(20);
 /// Bytes of an emitted pair: a random key and a value of zeros.
 const PAIR_BYTES: u64 = 100;
 const KEY_BYTES: usize = 8;
-/// A reduce has a border after this much of its time, unless those were too many.
+/// Time between two borders of a reduce, unless there would be too many.
 const BORDER_EVERY: Duration = Duration::from_millis(25);
-/// Borders of one reduce.
+/// Maximum number of borders of one reduce.
 const BORDERS_MAX: u32 = 1024;
-/// Time of a task unless told otherwise.
+/// Default time of a task.
 const TIME_DEFAULT: &str = "50ms";
 
-/// Takes time like a job would
+/// Takes time like a real job
 ///
-/// Its maps and reduces sleep or spin for times drawn from a law, and maps emit
-/// bytes with random keys. A law is one time for all (50ms), exp:MEAN,
-/// delayed:LEAST,MEAN (the least time and an exponential one),
-/// uniform:LEAST..MOST or lognormal:MEDIAN,SIGMA. Each part says how many pairs
-/// and bytes reached it.
+/// Its maps and reduces sleep or spin for times drawn from a distribution, and maps emit bytes with random keys. A
+/// distribution is one time for all (50ms), exp:MEAN, delayed:LEAST,MEAN (the minimum plus an exponential time),
+/// uniform:LEAST..MOST or lognormal:MEDIAN,SIGMA. Each part contains the number of pairs and bytes that reached it.
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 pub struct Synthetic {
     /// Map tasks
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub maps: u32,
-    /// How long each map task takes
+    /// Time of each map task
     #[arg(long, value_name = "LAW", default_value = TIME_DEFAULT)]
     pub map_time: TimeLaw,
-    /// How long each reduce task takes
+    /// Time of each reduce task
     #[arg(long, value_name = "LAW", default_value = TIME_DEFAULT)]
     pub reduce_time: TimeLaw,
     /// Keep a processor busy instead of sleeping
@@ -53,22 +51,21 @@ pub struct Synthetic {
     /// Bytes that each map task emits, after its time
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes)]
     pub map_bytes: u64,
-    /// The same seed gives the same times and keys
+    /// Seed of the times and keys
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Play a measured job: JSON with map_seconds, reduce_seconds and
-    /// shuffle_bytes, as --exact takes it
+    /// Replay a measured job: JSON with map_seconds, reduce_seconds and shuffle_bytes, as for --exact
     #[arg(long, value_name = "FILE", conflicts_with_all = ["maps", "map_time", "reduce_time", "map_bytes"])]
     #[serde(skip)]
     pub times: Option<PathBuf>,
-    /// What was in that file.
+    /// Content of that file.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
 }
 
 impl Default for Synthetic {
-    /// As without any flag: 32 maps and each task 50 ms.
+    /// The job without any flag: 32 maps, and 50 ms for each task.
     fn default() -> Self {
         let time: TimeLaw = TIME_DEFAULT.parse().expect("a law of times: tested");
         Self {
@@ -113,7 +110,7 @@ impl Job for Synthetic {
     }
 }
 
-/// Which random numbers a task draws.
+/// Kind of random numbers of a task.
 #[derive(Clone, Copy)]
 enum Stream {
     Map = 0,
@@ -121,8 +118,8 @@ enum Stream {
 }
 
 impl Synthetic {
-    /// What its tasks will pass and put out with so many reduces, as far as that is known before it runs: `None` if it
-    /// plays a file that was not read yet.
+    /// Durations and output of its tasks with this many reduces, as far as known before it runs. `None` if it replays a
+    /// file that was not read yet.
     #[must_use]
     pub fn work(&self, reduces: u32) -> Option<ExactWork> {
         if self.times.is_some() {
@@ -142,14 +139,14 @@ impl Synthetic {
         self.measured.as_ref().map_or(self.maps, Measured::maps)
     }
 
-    /// The random numbers of one task: first its time, then its keys.
+    /// Random numbers of one task: first its time, then its keys.
     fn draws(&self, stream: Stream, task: u32) -> ChaCha8Rng {
         let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
         draws.set_stream(((stream as u64) << 32) + u64::from(task));
         draws
     }
 
-    /// The time of a map and how many bytes it emits; `draws` are then ready for its keys.
+    /// Time of a map and bytes it emits. `draws` is left at the start of its keys.
     fn map_work(&self, task: u32, draws: &mut ChaCha8Rng) -> (Duration, u64) {
         match &self.measured {
             Some(measured) => (measured.map_time(task), measured.map_bytes(task)),
@@ -164,8 +161,8 @@ impl Synthetic {
         }
     }
 
-    /// Passes `time` in slices, or less of it if the task is cancelled. Only what is slept or spun here counts: a slot
-    /// that is made slower makes the task wait while it looks, and that comes on top.
+    /// Spends `time` in slices, or less if the task is cancelled. Only time slept or spun here counts. A slower slot
+    /// delays the task during its checks, and that delay is additional.
     fn pass(&self, time: Duration, mut is_cancelled: impl FnMut() -> bool) {
         let mut rest = time;
         while !is_cancelled() && !rest.is_zero() {
@@ -182,14 +179,14 @@ impl Synthetic {
     }
 }
 
-/// Borders of a reduce that takes this time.
+/// Number of borders of a reduce that takes this time.
 fn borders(time: Duration) -> u32 {
     let slices = time.as_nanos().div_ceil(BORDER_EVERY.as_nanos());
     slices.min(u128::from(BORDERS_MAX)) as u32
 }
 
-/// A key that marks the end of a slice of a reduce's time: where it stands among all keys, the partition, which of the
-/// borders it is. Other keys are shorter.
+/// A key that ends a slice of a reduce's time: its place among all keys, the partition, and the index of the border.
+/// Other keys are shorter.
 struct Border {
     partition: u32,
     index: u32,
@@ -198,7 +195,7 @@ struct Border {
 impl Border {
     const BYTES: usize = 16;
 
-    /// The key of this one of `count` borders, which lie as far apart as random keys on average do.
+    /// Key of this one of `count` borders, which are as far apart as random keys on average.
     fn key(&self, count: u32) -> [u8; Self::BYTES] {
         let place = (u64::MAX / u64::from(count.max(1))).saturating_mul(u64::from(self.index));
         let mut key = [0; Self::BYTES];
@@ -269,7 +266,7 @@ impl Mapper for SyntheticMapper {
             out.emit(key, &zeros[..pair - key.len()]);
             rest -= pair as u64;
         }
-        // The maps take turns, so that none has to emit the borders of all reduces.
+        // The maps take turns, so that no map emits the borders of all reduces.
         for partition in (self.task..self.partitions).step_by(self.job.map_tasks().max(1) as usize) {
             let count = borders(self.job.reduce_work(partition));
             for index in 0..count {
@@ -280,14 +277,14 @@ impl Mapper for SyntheticMapper {
     }
 }
 
-/// What is wrong with what no reducer of this job has saved.
+/// Error for a saved state that no reducer of this job has saved.
 const SAVED_WRONG: &str = "three numbers of eight bytes were expected from an earlier reducer";
 
 struct SyntheticReducer {
     job: Synthetic,
     time: Duration,
     borders: u32,
-    /// Of `time`.
+    /// Spent part of `time`.
     passed: Duration,
     pairs: u64,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! The synthetic job's own rules: which times it draws, how it passes them, where its keys go.
+//! Tests of the synthetic job's rules: its times, its slices and its keys.
 
 use super::*;
 use clap::{Args, FromArgMatches};

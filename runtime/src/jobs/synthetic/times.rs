@@ -1,4 +1,4 @@
-//! Laws that times are drawn from, as people type them.
+//! Distributions of times, as users type them.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,19 +8,19 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Longest time that is drawn: the tails of some laws have no end.
+/// Longest time that is drawn: the tails of some distributions are unbounded.
 const SECONDS_MAX: f64 = 24.0 * 3600.0;
 
-/// How long tasks take.
+/// Distribution of the durations of tasks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TimeLaw {
-    /// As typed.
+    /// Text as typed.
     text: String,
     law: Law,
 }
 
-/// Times are in seconds.
+/// Distribution, with times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Law {
     Fixed { time: f64 },
@@ -30,7 +30,7 @@ enum Law {
     LogNormal { median: f64, sigma: f64 },
 }
 
-/// A text that is not a law of times.
+/// A text that is not a distribution of times.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a law of times: write 50ms, exp:50ms, delayed:10ms,40ms, uniform:10ms..90ms or \
@@ -41,7 +41,7 @@ pub struct TimeLawError {
 }
 
 impl TimeLaw {
-    /// A time by this law.
+    /// Draws a time.
     pub(super) fn draw(&self, draws: &mut ChaCha8Rng) -> Duration {
         let seconds = match self.law {
             Law::Fixed { time } => time,
@@ -102,7 +102,7 @@ fn seconds(text: &str) -> Option<f64> {
     decimal(number).map(|number| number * unit).filter(|seconds| *seconds <= SECONDS_MAX)
 }
 
-/// Digits, perhaps with a point; the standard parser also takes signs, exponents and `inf`.
+/// Digits, with an optional point; the standard parser also accepts signs, exponents and `inf`.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse().ok().filter(|_| plain)
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use rand_chacha::rand_core::SeedableRng;
 
-    /// The mean and the middle of 20,000 draws, in milliseconds.
+    /// Mean and median of 20,000 draws, in milliseconds.
     fn mean_and_median(text: &str) -> (f64, f64) {
         let law: TimeLaw = text.parse().unwrap();
         let mut draws = ChaCha8Rng::seed_from_u64(7);
