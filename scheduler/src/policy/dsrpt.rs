@@ -2,10 +2,12 @@
 //!
 //! Paper: ASRPT, section VI B, Theorem 4. Rule: each slot runs the maps that SRPT serves in it. Reduce units that SRPT
 //! served in the previous slot join a FIFO queue, which is served by the machines that SRPT gives to no map in this
-//! slot. Required: the work of every job when it arrives, in slot-seconds. Favours and harms the same jobs as SRPT. It
-//! is a tool of the proof, and `asrpt` is never worse. Deviations: none; reduces of a slot join the queue in the order
-//! in which SRPT serves them. Parameters: `slot`, length of a slot (1s). Limits: it is not work-conserving and requires
-//! preemption, since every slot assigns the machines again.
+//! slot.
+//! Required: the work of every job when it arrives, in slot-seconds.
+//! Favours and harms the same jobs as SRPT. It is a tool of the proof, and `asrpt` is never worse.
+//! Deviations: none; reduces of a slot join the queue in the order in which SRPT serves them.
+//! Parameters: `slot`, length of a slot (1s).
+//! Limits: it is not work-conserving and requires preemption, since every slot assigns the machines again.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};

@@ -2,10 +2,12 @@
 //!
 //! Paper: the baseline of all five; Hadoop's default since the first release. Rule: jobs of higher priority first,
 //! those of equal priority in the order of arrival; each takes all it can use; within a job ready reduces go before
-//! maps. Favours long jobs that arrived early and harms short ones behind them. Deviations: the priority, which is 0
-//! unless set by the submitter, as in Hadoop. Reduces take their slot only when their input is complete, so a younger
-//! job's maps fill the slots that an older job cannot use yet. Parameters: none. Limits: it is not a strict queue; it
-//! never leaves a slot idle to keep the order.
+//! maps.
+//! Favours long jobs that arrived early and harms short ones behind them.
+//! Deviations: the priority, which is 0 unless set by the submitter, as in Hadoop. Reduces take their slot only when
+//! their input is complete, so a younger job's maps fill the slots that an older job cannot use yet.
+//! Parameters: none.
+//! Limits: it is not a strict queue; it never leaves a slot idle to keep the order.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason};

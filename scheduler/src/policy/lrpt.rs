@@ -1,12 +1,14 @@
 //! Longest remaining processing time first.
 //!
-//! Paper: ASRPT, section VII A, as an example of a bad work-conserving scheduler. Rule: jobs by their work left at map
-//! and reduce together, largest first; each takes all it can use. Ties: the older. Required: the work left of every
-//! job, in slot-seconds. Live it comes from the estimator. Favours the largest jobs and harms all others: they wait
-//! until the large ones have become as small. Deviations: none in the slotted model. Live, running maps keep their
-//! slots, the whole work of a reduce counts as left until it is done, and the shuffle follows the same order.
+//! Paper: ASRPT, section VII A, as an example of a bad work-conserving scheduler.
+//! Rule: jobs by their work left at map and reduce together, largest first; each takes all it can use. Ties: the older.
+//! Required: the work left of every job, in slot-seconds. Live it comes from the estimator.
+//! Favours the largest jobs and harms all others: they wait until the large ones have become as small.
+//! Deviations: none in the slotted model. Live, running maps keep their slots, the whole work of a reduce counts as
+//! left until it is done, and the shuffle follows the same order.
 //! Parameters: `preemptive` (no): allows suspending running reduces, as in the paper's preemptive scenario. Of jobs
-//! with equal work left, one with running reduces then goes first. Limits: it is useful for comparison only.
+//! with equal work left, one with running reduces then goes first.
+//! Limits: it is useful for comparison only.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, order_of};

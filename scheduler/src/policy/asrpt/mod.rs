@@ -6,14 +6,15 @@
 //! maps up to the number of machines that the virtual SRPT gives its maps in this slot; (2) reduces that can start; (3)
 //! remaining maps. So maps end no later than in the virtual schedule, and no machine idles while a job can use it.
 //! Required: the work of every job, in slot-seconds. Live it comes from the estimator. A job that turns out larger or
-//! smaller moves in the virtual list by the difference. Favours small jobs. A large job waits while smaller ones
-//! arrive, but no longer than in the virtual schedule. Deviations: maps and reduces are counted in whole units, rounded
-//! up. Live, slots of time follow the master's clock. A map may take more or less than one slot. The machines of a
-//! job's maps in the virtual schedule are a target of slots held. The shuffle follows the order of the jobs.
-//! Preemptive, maps run to their end, and a reduce's work counts as left until it is done. Of jobs with equal work
-//! left, one with running reduces goes first. Parameters: `slot`, length of a slot (1s), with a unit or in seconds;
-//! `preemptive` (no): allows suspending running reduces, as in the paper's preemptive scenario. Limits: it is not fair,
-//! and does not by itself bound a job's waiting time.
+//! smaller moves in the virtual list by the difference.
+//! Favours small jobs. A large job waits while smaller ones arrive, but no longer than in the virtual schedule.
+//! Deviations: maps and reduces are counted in whole units, rounded up. Live, slots of time follow the master's clock.
+//! A map may take more or less than one slot. The machines of a job's maps in the virtual schedule are a target of
+//! slots held. The shuffle follows the order of the jobs. Preemptive, maps run to their end, and a reduce's work counts
+//! as left until it is done. Of jobs with equal work left, one with running reduces goes first.
+//! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): allows suspending running
+//! reduces, as in the paper's preemptive scenario.
+//! Limits: it is not fair, and does not by itself bound a job's waiting time.
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};

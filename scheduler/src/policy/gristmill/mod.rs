@@ -12,11 +12,12 @@
 //!    reduces go before maps. Lanes serve jobs in the same order, due jobs first.
 //! 4. *Preemption.* A running reduce is suspended for a job that comes before its own (`preemptive`).
 //!
-//! Required: nothing. It uses the current estimates, and rules 1 and 2 bound the cost of errors. Favours short jobs,
-//! and new ones for the length of a map. A long job waits while shorter ones arrive, but not beyond rule
-//! 1. No slot idles that a job could use. Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each part
-//!    can be disabled separately. On the fluid model, which has neither tasks nor slots, only rule 3 applies. Limits:
-//!    it ignores deadlines, pools and workers, and it is not fair before a job is due.
+//! Required: nothing. It uses the current estimates, and rules 1 and 2 bound the cost of errors.
+//! Favours short jobs, and new ones for the length of a map. A long job waits while shorter ones arrive, but not beyond
+//! rule 1. No slot idles that a job could use.
+//! Parameters: `pilot`, `aging`, `stretch`, `reduces`, `preemptive`; each part can be disabled separately. On the fluid
+//! model, which has neither tasks nor slots, only rule 3 applies.
+//! Limits: it ignores deadlines, pools and workers, and it is not fair before a job is due.
 
 mod fair_run;
 
