@@ -1,15 +1,15 @@
-//! Processor sharing: the jobs share a station equally; as a variant only the k oldest share the maps.
+//! Processor sharing: the jobs share a station equally; in a variant only the k oldest share the maps.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 2.2 and 5.1.
-//! Rule: the k oldest jobs that have maps left share the map station by weight, all jobs share the shuffle by weight;
-//! what a job cannot use goes to the others (max-min). `ps` has no k; with k = 1 it is the FIFO map with shared shuffle
-//! by which the paper models Hadoop (figure 4); `k-lps:k=100` is its fair scheduler.
-//! It must know: weights. It treats jobs alike whatever their size: the slowdown is nearly the same for all; it harms
-//! everybody's mean, since all jobs end late together.
+//! Rule: the k oldest jobs with maps left share the map station by weight, all jobs share the shuffle by weight;
+//! capacity that a job cannot use goes to the others (max-min). `ps` has no k. With k = 1 it is the FIFO map with
+//! shared shuffle by which the paper models Hadoop (figure 4); `k-lps:k=100` is its fair scheduler.
+//! Required: weights.
+//! Favours no size of jobs: the slowdown is nearly the same for all. Harms the mean, since all jobs end late together.
 //! Parameters: `k`, jobs at the map at once, 100 by default.
-//! Deviations: the paper leaves open what happens to a share that a job without data to shuffle cannot use; lost, its
-//! numbers do not come out, handed on they do. Ready reduces are shared like maps, by all jobs.
-//! It is not: `fair`, which counts slots held by pools; this one has no pools, and in the fluid model it is exact.
+//! Deviations: the paper leaves open what happens to a share that a job without data to shuffle cannot use. Its numbers
+//! are reproduced if the share goes to other jobs, not if it is lost. Ready reduces are shared like maps, by all jobs.
+//! Limits: unlike `fair`, which counts slots held by pools, it has no pools; in the fluid model it is exact.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
@@ -18,7 +18,7 @@ use crate::policy::{Policy, Ranked};
 use crate::station::PerStation;
 use crate::view::{Change, Handle, Station, View};
 
-/// How they are called.
+/// Catalogue entries of the policies.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
     Entry {
         name: "ps",
@@ -52,22 +52,22 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
     },
 ];
 
-/// Processor sharing, limited at the map.
+/// Processor sharing, with a limit at the map.
 #[derive(Debug)]
 pub struct Ps {
     name: &'static str,
-    /// Jobs at the map at once; `None` is all.
+    /// Number of jobs at the map at once; `None` is no limit.
     limit: Option<u32>,
     /// Jobs that can use each station, by seq.
     waiting: PerStation<Ranked<u64, Handle>>,
-    /// What `waiting` has of each job, by handle: most changes change nothing here.
+    /// Membership of each job in `waiting`, by handle: most changes leave it unchanged.
     listed: Vec<PerStation<bool>>,
-    /// Kept only for its memory.
+    /// Kept only to reuse its memory.
     fed: Vec<Handle>,
 }
 
 impl Ps {
-    /// All jobs share everything.
+    /// Creates sharing by all jobs at all stations.
     #[must_use]
     pub fn sharing() -> Self {
         let waiting = PerStation::by(|_| Ranked::new());
@@ -121,7 +121,7 @@ impl Policy for Ps {
         if 0.0 < plan.left(Station::Map) {
             for job in maps.iter().take(self.limit.map_or(usize::MAX, |limit| limit as usize)) {
                 plan.grant(job, Station::Map, share(job), reason);
-                // What it gets is known only when the tier closes; that it gets something is not in question.
+                // The amount is known only when the tier closes, but it is above 0.
                 if plan.feeds() && !can(view, job, Station::Shuffle) {
                     self.fed.push(job);
                 }

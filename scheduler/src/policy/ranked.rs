@@ -1,7 +1,7 @@
 //! Ordered sets of jobs for policies: a priority policy is a key function and a walk.
 //!
-//! The lowest items stand in a short array, where an item that is served, and so changes all the time, is found and
-//! moved within a few cache lines; the others wait in trees. Every change costs O(log n).
+//! The lowest items are in a short array, where an item in service, which changes all the time, is found and moved
+//! within a few cache lines. The others are in trees. Every change costs O(log n).
 
 use crate::view::Handle;
 use std::collections::{BTreeMap, BTreeSet, btree_set};
@@ -9,12 +9,12 @@ use std::fmt::Debug;
 use std::iter::{Chain, Copied, Peekable, Rev};
 use std::slice;
 
-/// Items in the front at most; half as many move at a time.
+/// Maximum number of items in the front; half as many move at a time.
 const FRONT_MAX: usize = 32;
 
-/// What can stand in a [`Ranked`].
+/// Items of a [`Ranked`].
 pub trait Item: Ord + Copy + Debug {
-    /// A small number that only this item has, if there is one: by it its key is looked up, not searched.
+    /// Returns a small number unique to this item, if there is one. Its key is then found by index instead of a search.
     fn number(self) -> Option<usize> {
         None
     }
@@ -53,30 +53,30 @@ impl<K: Copy, T: Item> Keys<K, T> {
     }
 }
 
-/// Items in the order of their keys; an item stands once. Ties are the key's affair: let it end in
-/// [`Row::seq`](crate::view::Row::seq). O(log n) per change.
+/// Set of items in the order of their keys. The key must break ties: let it end in [`Row::seq`](crate::view::Row::seq).
+/// O(log n) per change.
 ///
-/// Invariants: an item is either in `front` or in `back` and `back_keys`; every item in front is lower than all in
-/// the back; the front is empty only if the back is.
+/// Invariants: an item is either in `front` or in `back` and `back_keys`; every item in front is lower than all in the
+/// back; the front is empty only if the back is.
 #[derive(Clone, Debug)]
 pub struct Ranked<K, T> {
-    /// Highest first, so that the lowest, which come and go most, move nobody.
+    /// Highest first, so that changes of the lowest items, which are the most frequent, move no other items.
     front: Vec<(K, T)>,
     back: BTreeSet<(K, T)>,
     back_keys: Keys<K, T>,
 }
 
 impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
-    /// An empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         let back_keys = Keys { numbered: Vec::new(), others: BTreeMap::new() };
         Self { front: Vec::new(), back: BTreeSet::new(), back_keys }
     }
 
-    /// Puts an item at its place, moves it there, or (`None`) takes it out.
+    /// Inserts an item, moves it, or (`None`) removes it.
     pub fn place(&mut self, item: T, key: Option<K>) {
-        // From the lowest up: what changes is mostly there.
+        // From the lowest up, where most changes occur.
         if let Some(at) = self.front.iter().rposition(|&(_, other)| other == item) {
             match key {
                 Some(key) if self.fits(at, (key, item)) => self.front[at].0 = key,
@@ -103,7 +103,7 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
         }
     }
 
-    /// Whether this entry may stand at this place of the front instead of the one there.
+    /// True if this entry may replace the one at this place of the front.
     fn fits(&self, at: usize, entry: (K, T)) -> bool {
         let above_lower = self.front.get(at + 1).is_none_or(|&lower| lower < entry);
         let below_higher = match at.checked_sub(1) {
@@ -122,7 +122,7 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
             self.back_keys.insert(entry.1, entry.0);
             return;
         }
-        // From the lowest up as well: jobs in service are put back near where they were.
+        // From the lowest up as well: jobs in service return near to their old place.
         let lower = self.front.iter().rev().take_while(|&&other| other < entry).count();
         self.front.insert(self.front.len() - lower, entry);
         if FRONT_MAX < self.front.len() {
@@ -144,12 +144,12 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
         self.front.reverse();
     }
 
-    /// All items, lowest key first.
+    /// Returns all items, lowest key first.
     pub fn iter(&self) -> impl Iterator<Item = T> {
         self.entries().map(|(_, item)| item)
     }
 
-    /// All items with their keys, lowest key first.
+    /// Returns all items with their keys, lowest key first.
     pub fn entries(&self) -> impl Iterator<Item = (K, T)> {
         self.fresh()
     }
@@ -158,26 +158,26 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
         self.front.iter().rev().copied().chain(self.back.iter().copied())
     }
 
-    /// The item with the lowest key.
+    /// Returns the item with the lowest key.
     #[must_use]
     pub fn first(&self) -> Option<(K, T)> {
         self.front.last().copied()
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.front.len() + self.back.len()
     }
 
-    /// Whether there is none.
+    /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.front.is_empty()
     }
 
-    /// A walk from the lowest key on which items may be put back under other keys, while the set itself
-    /// stays as it is: what an idempotent plan needs.
+    /// Returns a walk from the lowest key on. Items may be put back under other keys without a change of the set
+    /// itself, as an idempotent plan requires.
     #[must_use]
     pub fn walk(&self) -> Walk<'_, K, T> {
         Walk { fresh: self.fresh().peekable(), again: BTreeSet::new() }
@@ -190,10 +190,10 @@ impl<K: Ord + Copy + Debug, T: Item> Default for Ranked<K, T> {
     }
 }
 
-/// The items of a set as they stand.
+/// Items of an unchanged set.
 type Fresh<'a, K, T> = Chain<Copied<Rev<slice::Iter<'a, (K, T)>>>, Copied<btree_set::Iter<'a, (K, T)>>>;
 
-/// See [`Ranked::walk`].
+/// Walk returned by [`Ranked::walk`].
 #[derive(Debug)]
 pub struct Walk<'a, K: Copy, T: Copy> {
     fresh: Peekable<Fresh<'a, K, T>>,
@@ -201,7 +201,7 @@ pub struct Walk<'a, K: Copy, T: Copy> {
 }
 
 impl<K: Ord + Copy, T: Ord + Copy> Walk<'_, K, T> {
-    /// Takes the item with the lowest key, untouched ones and those put back taken together.
+    /// Takes the item with the lowest key, of the untouched items and those put back.
     pub fn take(&mut self) -> Option<(K, T)> {
         match (self.fresh.peek(), self.again.first()) {
             (Some(fresh), Some(again)) if again < fresh => self.again.pop_first(),
@@ -210,12 +210,12 @@ impl<K: Ord + Copy, T: Ord + Copy> Walk<'_, K, T> {
         }
     }
 
-    /// Puts an item that was taken back under this key.
+    /// Puts back a taken item under this key.
     pub fn put_back(&mut self, key: K, item: T) {
         self.again.insert((key, item));
     }
 
-    /// Whether nothing is left to take.
+    /// True if no item is left to take.
     pub fn is_empty(&mut self) -> bool {
         self.fresh.peek().is_none() && self.again.is_empty()
     }
@@ -229,7 +229,7 @@ mod tests {
     impl Item for char {}
     impl Item for u32 {}
 
-    /// Every change also in a sorted map.
+    /// Applies every change also to a sorted map, and compares.
     fn check<T: Item>(changes: &[(T, Option<u32>)]) -> Result<(), TestCaseError> {
         let mut ranked = Ranked::new();
         let mut keys = BTreeMap::new();
@@ -255,7 +255,7 @@ mod tests {
             changes in prop::collection::vec((0..150_u32, prop::option::weighted(0.7, 0..1000_u32)), 1..600),
         ) {
             check(&changes)?;
-            // Again with items that have numbers.
+            // The same with items that have numbers.
             check(&changes.iter().map(|&(item, key)| (Handle(item), key)).collect::<Vec<_>>())?;
         }
     }

@@ -1,21 +1,21 @@
-//! Map-heavy and shuffle-heavy jobs side by side, each class with its own part of both stations.
+//! Serves map-heavy and shuffle-heavy jobs concurrently, each class with its own fraction of both stations.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.2,
-//! Algorithm 2. With `b(t) = min max(x_i/y_i, y_i/x_i)` over the jobs present (whole sizes), `u1 = 1/(1+b)` and
-//! `u2 = b/(1+b)`: jobs with `x_i >= y_i` (S1) get u2 of the map and u1 of the shuffle, the one with the least map work
-//! left first; jobs with `x_i < y_i` (S2) get u1 of the map and u2 of the shuffle, the least shuffle work left first;
-//! ties to the older job. x and y are in seconds of the whole station.
-//! It is (1+1/b)-speed 1-competitive and, if all jobs come at once, within that factor of the optimum (Theorem 5,
-//! Corollary 6).
-//! It must know: map and shuffle work of every job. It favours short jobs, and long ones more than `max-srpt` does; it
-//! harms short ones while jobs are balanced, since every class then has only half of each station.
-//! Parameters: `idle`, what becomes of a share that its class cannot use. `hand-over` gives it to the other class: at
-//! the map when a class has no maps left, at the shuffle S2 then S1 after both took theirs. `lost` is the text as
-//! printed; `empty` gives everything to a class only while the other has no job at all. Both leave capacity idle and
+//! Algorithm 2. With `b(t) = min max(x_i/y_i, y_i/x_i)` over the jobs present (whole sizes), `u1 = 1/(1+b)` and `u2 =
+//! b/(1+b)`: jobs with `x_i >= y_i` (S1) get u2 of the map and u1 of the shuffle, smallest map work left first; jobs
+//! with `x_i < y_i` (S2) get u1 of the map and u2 of the shuffle, smallest shuffle work left first; ties to the older
+//! job. x and y are in seconds of the whole station. It is (1+1/b)-speed 1-competitive and, if all jobs arrive at once,
+//! within that factor of the optimum (Theorem 5, Corollary 6).
+//! Required: map and shuffle work of every job.
+//! Favours short jobs, and long ones more than `max-srpt` does. Harms short ones while jobs are balanced, since each
+//! class then has only half of each station.
+//! Parameters: `idle`, the use of a share that its class cannot use. `hand-over` gives it to the other class: at the
+//! map when a class has no maps left, at the shuffle to S2 and then S1 after both took their shares. `lost` is the text
+//! as printed. `empty` gives everything to a class only while the other has no job at all. Both leave capacity idle and
 //! carry no load near the paper's 0.75.
-//! Deviations: a job with x = 0 or y = 0 has no imbalance and is left out of the minimum; nobody left in it means that
-//! b is infinite. On a live cluster ready reduces go before all maps, since they are the end of their job.
-//! It is not: pools; the classes follow from sizes, and a job whose estimate changes may change class.
+//! Deviations: a job with x = 0 or y = 0 has no imbalance and is left out of the minimum; without any jobs in it b is
+//! infinite. On a live cluster ready reduces go before all maps, since they finish their job.
+//! Limits: it has no pools. The classes follow from sizes, and a job whose estimate changes may change class.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Line, Plan, Reason, Share, order_of};
@@ -23,7 +23,7 @@ use crate::policy::ordered::{can, is_fed, merged};
 use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Station, View};
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "split-srpt",
     aliases: &[],
@@ -43,7 +43,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     },
 }];
 
-/// What becomes of a share that its class cannot use.
+/// Use of a share that its class cannot use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum IdleShare {
     HandOver,
@@ -54,19 +54,19 @@ enum IdleShare {
 /// Remaining size, then seq.
 type ClassRank = (u64, u64);
 
-/// S1 or S2.
+/// Class of jobs, S1 or S2.
 #[derive(Debug, Default)]
 struct Class {
-    /// All its jobs present.
+    /// Number of its jobs present.
     jobs: usize,
     /// Jobs with maps to start.
     mapping: Ranked<ClassRank, Handle>,
     fetching: Ranked<ClassRank, Handle>,
-    /// Jobs without anything to fetch that this plan's maps feed. Kept only for its memory.
+    /// Jobs without segments to fetch that this plan's maps feed. Kept only to reuse its memory.
     fed: Vec<(ClassRank, Handle)>,
 }
 
-/// Two classes side by side.
+/// Two classes served concurrently.
 #[derive(Debug)]
 pub struct SplitSrpt {
     idle: IdleShare,
@@ -76,17 +76,17 @@ pub struct SplitSrpt {
     reducing: Ranked<u64, Handle>,
     /// Jobs present by imbalance, then seq; those without one are left out.
     imbalances: Ranked<ClassRank, Handle>,
-    /// The class of each job present, by handle.
+    /// Class of each job present, by handle.
     class_of: Vec<Option<usize>>,
 }
 
-/// The class whose jobs map at least as long as they shuffle.
+/// Class of jobs that map at least as long as they shuffle.
 const MAP_HEAVY: usize = 0;
-/// The class whose jobs shuffle longer.
+/// Class of jobs that shuffle longer.
 const SHUFFLE_HEAVY: usize = 1;
 
 impl SplitSrpt {
-    /// Idle shares are handed over.
+    /// Creates a policy that hands over idle shares.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -125,7 +125,7 @@ impl SplitSrpt {
         class.mapping.place(job, can(view, job, Station::Map).then_some(rank));
         class.fetching.place(job, can(view, job, Station::Shuffle).then_some(rank));
         self.reducing.place(job, can(view, job, Station::Reduce).then_some(seq));
-        // Whole sizes seldom change, so this mostly finds the job where it was.
+        // Whole sizes rarely change, so this mostly finds the job at its old place.
         let imbalance = (map / shuffle).max(shuffle / map);
         self.imbalances.place(job, imbalance.is_finite().then(|| (order_of(imbalance), seq)));
     }

@@ -1,8 +1,7 @@
-//! The four workloads of the ASRPT paper (section VII): Poisson arrivals in slots, sizes in whole units.
+//! Workloads of the ASRPT paper (section VII): Poisson arrivals in slots, sizes in whole units, in four settings.
 //!
-//! The paper does not say how a job's reduce work is cut into tasks ("up to 10"), which matters when reduces keep
-//! their machine; so there are three ways, and they cut the same jobs: arrivals and sizes of a seed do not depend on
-//! the way.
+//! The paper does not define how a job's reduce work is split into tasks ("up to 10"), which matters when reduces keep
+//! their machine. So there are three ways to split. Arrivals and sizes of a seed do not depend on the way.
 
 use super::Job;
 use super::catalogue::Generator;
@@ -15,32 +14,32 @@ use rand_distr::{Distribution, Exp, Poisson};
 /// Machines of the paper's data centre.
 pub const MACHINES: u32 = 100;
 
-/// Jobs in a slot, on average.
+/// Mean number of jobs per slot.
 pub const RATE: f64 = 2.0;
 
-/// Slots in which jobs arrive.
+/// Number of slots in which jobs arrive.
 pub const SLOTS: u32 = 500;
 
-/// Most reduces of a job.
+/// Maximum number of reduces of a job.
 pub const REDUCES_MAX: u64 = 10;
 
-/// Most slots in which jobs arrive, in generated workloads.
+/// Maximum number of slots in which jobs arrive, in generated workloads.
 const SLOTS_MAX: u32 = 100_000_000;
 
-/// Most jobs in a slot, on average.
+/// Maximum mean number of jobs per slot.
 const RATE_MAX: f64 = 1e6;
 
-/// How many units a job has at a station.
+/// Distribution of the units of a job at a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Units {
-    /// Exponential with this mean, to the nearest whole number, at least 1.
+    /// Exponential with this mean, rounded to an integer, at least 1.
     Exponential(f64),
-    /// Every whole number from the first to the second, equally likely.
+    /// Every integer from the first to the second, equally likely.
     Uniform(u64, u64),
 }
 
 impl Units {
-    /// The mean, without the rounding of exponential sizes.
+    /// Returns the mean, without the rounding of exponential sizes.
     #[must_use]
     pub fn mean(self) -> f64 {
         match self {
@@ -61,19 +60,19 @@ impl Units {
     }
 }
 
-/// Sizes of jobs.
+/// Distributions of the sizes of jobs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct AsrptSetting {
     /// Its name, as in `asrpt:setting=exp-large`.
     pub name: &'static str,
-    /// As the paper writes it.
+    /// Title as in the paper.
     pub title: &'static str,
     pub maps: Units,
     pub reduces: Units,
 }
 
-/// The four settings, in the order of figures 5 to 8.
+/// Settings of the paper, in the order of figures 5 to 8.
 pub const SETTINGS: [AsrptSetting; 4] = [
     AsrptSetting {
         name: "exp-large",
@@ -101,22 +100,22 @@ pub const SETTINGS: [AsrptSetting; 4] = [
     },
 ];
 
-/// How the reduce work of a job is cut into tasks, each of at least one unit.
+/// How the reduce work of a job is split into tasks, each of at least one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
-    /// Any number of tasks up to ten, equally likely, as equal as whole units allow.
+    /// Up to ten tasks, each number equally likely, as equal as whole units allow.
     Even,
-    /// Any number of tasks up to ten, equally likely, cut at random places.
+    /// Up to ten tasks, each number equally likely, cut at random places.
     Random,
-    /// Ten tasks, or as many as there are units, as equal as whole units allow.
+    /// Ten tasks, or one per unit if there are fewer units, as equal as whole units allow.
     Ten,
 }
 
 impl Cut {
-    /// All of them.
+    /// All ways to split.
     pub const ALL: [Cut; 3] = [Cut::Even, Cut::Random, Cut::Ten];
 
-    /// Its name, as in `asrpt:cut=even`.
+    /// Returns its name, as in `asrpt:cut=even`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -132,7 +131,7 @@ impl Cut {
         let mut ends: Vec<u64> = match self {
             Cut::Even | Cut::Ten => (1..=count).map(|task| (task * units).div_ceil(count)).collect(),
             Cut::Random => {
-                // Places between units, so that no task is empty.
+                // Cuts are between units, so that no task is empty.
                 let places = seq::index::sample(random, units as usize - 1, count as usize - 1);
                 places.into_iter().map(|place| place as u64 + 1).chain([units]).collect()
             }
@@ -143,27 +142,27 @@ impl Cut {
     }
 }
 
-/// Jobs of one setting.
+/// Arrivals of jobs of one setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrivals {
-    /// Sizes.
+    /// Setting of the sizes.
     pub setting: AsrptSetting,
-    /// How reduces are cut.
+    /// How reduces are split.
     pub cut: Cut,
-    /// Jobs in a slot, on average; above 0 and at most a million.
+    /// Mean number of jobs per slot; above 0 and at most a million.
     pub rate: f64,
-    /// Slots in which jobs arrive.
+    /// Number of slots in which jobs arrive.
     pub slots: u32,
 }
 
 impl Arrivals {
-    /// As in the paper.
+    /// Creates the arrivals of the paper.
     #[must_use]
     pub fn of(setting: AsrptSetting, cut: Cut) -> Self {
         Self { setting, cut, rate: RATE, slots: SLOTS }
     }
 
-    /// Work that arrives in a slot, per machine: below 1 where there is a steady state. Without the rounding of
+    /// Returns the work that arrives per slot and machine; below 1 there is a steady state. Ignores the rounding of
     /// exponential sizes.
     #[must_use]
     pub fn load(&self, machines: u32) -> f64 {
@@ -197,7 +196,7 @@ impl Generator for Arrivals {
     }
 }
 
-/// How it is called.
+/// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     name: "asrpt",
     aliases: &[],

@@ -3,22 +3,22 @@
 use super::Job;
 use crate::catalogue::{self, CatalogueError, Entry};
 
-/// Makes jobs.
+/// Generator of jobs.
 pub trait Generator: Send + Sync {
-    /// The jobs of this seed, in the order of arrival; the same seed gives the same jobs.
+    /// Returns the jobs of this seed, in the order of arrival; the same seed gives the same jobs.
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_>;
 }
 
-/// All generators.
+/// Returns all generators.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Entry<dyn Generator>> {
     ENTRIES.iter().copied().flatten().collect()
 }
 
-/// Makes the generator of this text, `name` or `name:parameter=value,...`.
+/// Creates the generator of this text, `name` or `name:parameter=value,...`.
 ///
 /// # Errors
-/// An unknown name, with the known ones and the nearest, or parameters that it refuses.
+/// An unknown name, with the known ones and the nearest, or parameters that it rejects.
 pub fn by_name(text: &str) -> Result<Box<dyn Generator>, CatalogueError> {
     catalogue::call(&catalogue(), "workload", text)
 }

@@ -1,12 +1,11 @@
-//! A stand-in for the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
+//! Approximation of the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
 //!
-//! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It prints the
-//! numbers of tasks, the deadlines, the weights and how long each job takes by itself (3549, 1264 and 101 s), and
-//! shows the lengths of tasks in figures without numbers; it does not print when the jobs were submitted.
-//! So lengths are drawn such that each job by itself takes about as long as printed: Simulator in four phases, each
-//! longer than the one before; WordCount around 91 s but for a slower first wave and a few stragglers; Join
-//! as [`Joins`] says. Jobs come 1000 s apart.
-//! What the first half of a Join shows of its length decides whether its deadline is met, hence three ways to draw it.
+//! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It gives the
+//! numbers of tasks, the deadlines, the weights and the time of each job alone (3549, 1264 and 101 s), and shows the
+//! lengths of tasks in figures without numbers. It does not give the times of submission. So lengths are drawn such
+//! that each job alone takes about the given time: Simulator in four phases, each longer than the previous; WordCount
+//! around 91 s except for a slower first wave and a few stragglers; Join as documented at [`Joins`]. Jobs arrive 1000 s
+//! apart. The lengths in the first half of a Join decide if its deadline is met, so there are three ways to draw them.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
@@ -15,32 +14,32 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// Map slots of the paper's cluster, and as many reduce slots: one of each on 60 workers.
+/// Number of map slots of the paper's cluster, and of reduce slots: one of each on 60 workers.
 pub const SLOTS: u32 = 60;
 
-/// What the four jobs are.
+/// Names of the four jobs.
 pub const NAMES: [&str; 4] = ["Simulator", "WordCount", "Join", "Join"];
 
-/// When they arrive, in seconds.
+/// Times of arrival, in seconds.
 pub const ARRIVALS: [f64; 4] = [0.0, 1000.0, 2000.0, 3000.0];
 
-/// How long after their arrival they should end, in seconds.
+/// Deadlines relative to the arrival, in seconds.
 pub const DEADLINES: [f64; 4] = [6000.0, 3000.0, 150.0, 150.0];
 
-/// The paper's weights of their pools under the weighted fair scheduler.
+/// Weights of their pools under the weighted fair scheduler, from the paper.
 pub const WEIGHTS: [f64; 4] = [1.0, 1.4, 122.0, 122.0];
 
-/// Means of the four phases of Simulator, in seconds.
+/// Mean map lengths of the four phases of Simulator, in seconds.
 const SIMULATOR_PHASES: [f64; 4] = [18.0, 22.0, 32.0, 58.0];
-/// Maps of a phase.
+/// Number of maps of a phase.
 const SIMULATOR_MAPS: usize = 1600;
 const WORD_COUNT_MAPS: usize = 738;
-/// Maps of each half of a Join.
+/// Number of maps of each half of a Join.
 const JOIN_HALF: usize = 500;
-/// Slow maps at the head of a Join with [`Joins::SlowFirst120`].
+/// Number of slow maps at the start of a Join with [`Joins::SlowFirst120`].
 const JOIN_HEAD: usize = 120;
 
-/// How the lengths of a Join's maps run. The mean is about 5.4 s in each.
+/// Distribution of the lengths of a Join's maps. The mean is about 5.4 s in each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Joins {
     /// The first half takes 5 to 15 s, the second 1 to 4 s: the estimate is pessimistic early, as in figure 2(b).
@@ -52,10 +51,10 @@ pub enum Joins {
 }
 
 impl Joins {
-    /// All, in the order of their names.
+    /// All ways, in the order of their names.
     pub const ALL: [Joins; 3] = [Joins::SlowFirstHalf, Joins::SlowFirst120, Joins::Stationary];
 
-    /// As in `deadlines:joins=NAME`.
+    /// Returns its name, as in `deadlines:joins=NAME`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,13 +65,13 @@ impl Joins {
     }
 }
 
-/// The four jobs of this seed with these weights. Simulator and WordCount do not depend on `joins`.
+/// Returns the four jobs of this seed with these weights. Simulator and WordCount do not depend on `joins`.
 #[must_use]
 pub fn scenario(joins: Joins, weights: [f64; 4], seed: u64) -> Vec<Job> {
     (0..4).map(|index| job(index, joins, weights[index], seed)).collect()
 }
 
-/// One of the four jobs by itself: it arrives at 0 and has no deadline.
+/// Returns one of the four jobs alone: it arrives at 0 and has no deadline.
 ///
 /// # Panics
 /// If `index` is above 3.
@@ -83,7 +82,7 @@ pub fn alone(index: usize, joins: Joins, seed: u64) -> Job {
 
 fn job(index: usize, joins: Joins, weight: f64, seed: u64) -> Job {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    // A stream for each job, so that one does not shift the draws of another.
+    // A random stream per job, so that one does not shift the draws of another.
     random.set_stream(index as u64);
     let (maps, reduces) = match index {
         0 => (simulator(&mut random), vec![20.0]),
@@ -124,7 +123,7 @@ fn join(joins: Joins, random: &mut ChaCha8Rng) -> Vec<f64> {
         let slow = head(JOIN_HEAD, 5.0, 15.0);
         return [slow, head(2 * JOIN_HALF - JOIN_HEAD, 1.0, 8.6)].concat();
     }
-    // Short ones are likelier: their density falls in a straight line from 5 to 15 s.
+    // Short ones are more likely: their density decreases linearly from 5 to 15 s.
     let slow: Vec<f64> =
         head(JOIN_HALF, 0.0, 1.0).iter().map(|u| 5.0 + 10.0 * (1.0 - (1.0 - u).sqrt())).collect();
     let mut maps = [slow, head(JOIN_HALF, 1.0, 4.0)].concat();
@@ -134,7 +133,7 @@ fn join(joins: Joins, random: &mut ChaCha8Rng) -> Vec<f64> {
     maps
 }
 
-/// How it is called.
+/// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     name: "deadlines",
     aliases: &[],
@@ -171,7 +170,7 @@ impl Generator for DeadlineScenario {
 mod tests {
     use super::*;
 
-    /// When the last of these maps ends, if each takes the first slot that is free.
+    /// Returns the end of the last of these maps if each takes the first free slot.
     fn last_end(maps: &[f64]) -> f64 {
         let mut slots = [0.0_f64; SLOTS as usize];
         for map in maps {

@@ -1,22 +1,22 @@
 //! Jobs in weak pairs: Algorithms 6 (`n-couple`), 7 (`match`) and 8 (`o-match`) of the pairs paper.
 //!
-//! Two jobs are a weak pair if their map times together equal their shuffle times together.
+//! Two jobs are a weak pair if the sum of their map times equals the sum of their shuffle times.
 
 use super::sequence::by;
 use super::sorted::{JobBlocks, steps};
 use crate::job::Size;
 use crate::matching;
 
-/// The most jobs that are matched at once; a matching of so many takes up to a second, and the time grows with the
-/// third power. With more, the smallest by total workload are matched and the others follow by total workload.
+/// Maximum number of jobs matched at once. A matching of this many takes up to a second, and the time grows with the
+/// third power. With more jobs, the smallest by total workload are matched, and the others follow by total workload.
 pub const MATCHED_MAX: usize = 1_000;
 
-/// Algorithm 6: pairs with the same `|m - s|`, the smallest first, one shuffle-heavy and one map-heavy job each (any
-/// two where `m = s`), the one with the larger `s - m` first; jobs without a partner go to the end by total workload.
-/// O(n log n).
+/// Algorithm 6: pairs with the same `|m - s|`, smallest first. Each consists of one shuffle-heavy and one map-heavy job
+/// (any two where `m = s`), the one with the larger `s - m` first. Jobs without a partner go to the end by total
+/// workload. O(n log n).
 ///
-/// Both workloads count in steps of `delta` seconds (0: exactly), but in line 7, the order of the two: their steps may
-/// be alike where they are not. Ties go to lower indices.
+/// Both workloads are counted in steps of `delta` seconds (0: exactly). Only line 7, the order within a pair, uses
+/// exact values, since different values may be in the same step. Ties go to lower indices.
 #[must_use]
 pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
     let stepped: Vec<Size> = jobs
@@ -50,8 +50,8 @@ pub fn n_couple(jobs: &[Size], delta: f64) -> JobBlocks {
         .collect()
 }
 
-/// Algorithm 7: the pairs of a minimum-weight perfect matching by [`Size::weight`], the smallest total first, in each
-/// the job with the larger `s - m` first. Of an odd number the most map-heavy job goes last. O(n³).
+/// Algorithm 7: the pairs of a minimum-weight perfect matching by [`Size::weight`], smallest total first, in each the
+/// job with the larger `s - m` first. Of an odd number the most map-heavy job goes last. O(n³).
 #[must_use]
 pub fn matched(jobs: &[Size], alpha: f64) -> JobBlocks {
     let total = |index: usize| jobs[index].total();
@@ -68,7 +68,7 @@ pub fn matched(jobs: &[Size], alpha: f64) -> JobBlocks {
     in_order_of_totals(jobs, pairs, total).into_iter().chain(last).collect()
 }
 
-/// The smallest weight of a perfect matching of these jobs, without the most map-heavy one of an odd number.
+/// Returns the smallest weight of a perfect matching of these jobs, without the most map-heavy one of an odd number.
 /// O(n³) for n up to [`MATCHED_MAX`]; of more jobs the smallest, as in [`matched`].
 #[must_use]
 pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
@@ -76,7 +76,7 @@ pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
     pairs_of(jobs, &order, alpha).iter().map(|&[a, b]| jobs[a].weight(jobs[b], alpha)).sum()
 }
 
-/// Indices of the jobs that are matched, rising and of an even number, and the odd one that is left out.
+/// Returns the indices of the matched jobs, ascending and of an even number, and the odd one left out.
 pub(super) fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     if MATCHED_MAX < order.len() {
@@ -99,8 +99,8 @@ pub(super) fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize
     pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
 }
 
-/// Lines 6 and 7 of Algorithm 6, 7 and 8 of Algorithm 7: the smallest pair first, in each the job with the larger exact
-/// `s - m`.
+/// Lines 6 and 7 of Algorithm 6, lines 7 and 8 of Algorithm 7: the smallest pair first, in each the job with the larger
+/// exact `s - m`.
 fn in_order_of_totals(jobs: &[Size], mut pairs: Vec<[usize; 2]>, total: impl Fn(usize) -> f64) -> JobBlocks {
     let of_pair = |pair: &[usize; 2]| total(pair[0]) + total(pair[1]);
     let smallest = |pair: &[usize; 2]| pair[0].min(pair[1]);
@@ -112,26 +112,27 @@ fn in_order_of_totals(jobs: &[Size], mut pairs: Vec<[usize; 2]>, total: impl Fn(
     pairs.into_iter().map(heavier_first).collect()
 }
 
-/// Algorithm 8: a schedule of waiting jobs into which arrivals are put beside the job that suits them best.
+/// Algorithm 8: a schedule of waiting jobs into which each arrival is inserted next to its best match.
 ///
 /// An arrival costs O(n), a reschedule as much as [`matched`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule {
     alpha: f64,
-    /// In the order of execution.
+    /// Jobs in the order of execution.
     jobs: Vec<(u64, Size)>,
 }
 
 impl Schedule {
-    /// No job waits.
+    /// Creates a schedule without jobs.
     #[must_use]
     pub fn new(alpha: f64) -> Self {
         Self { alpha, jobs: Vec::new() }
     }
 
-    /// A job came; `drawn` is uniform in 0..1, and below `1 / n⁴` everything is matched anew, where `n` counts the
-    /// waiting jobs with this one. Else it goes before the job of least [`Size::weight`] (the first of equals) if its
-    /// `s - m` is larger, and behind it if not. Whether everything was matched anew.
+    /// Adds an arrival. `drawn` is uniform in 0..1; below `1 / n⁴` all jobs are matched again, where `n` counts the
+    /// waiting jobs including this one. Otherwise it is inserted next to the job of smallest [`Size::weight`] (the
+    /// first of equals): before it if its `s - m` is larger, else behind it. Returns true if all jobs were matched
+    /// again.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> bool {
         if self.is_reordered(drawn) {
             let mut all = std::mem::take(&mut self.jobs);
@@ -142,7 +143,7 @@ impl Schedule {
         }
         let weight = |place: usize| size.weight(self.jobs[place].1, self.alpha);
         let Some(near) = (0..self.jobs.len()).min_by(by(weight)) else {
-            // Of one job there is nothing else to do, whatever was drawn.
+            // A single job needs no matching, whatever was drawn.
             self.jobs.push((id, size));
             return true;
         };
@@ -156,28 +157,28 @@ impl Schedule {
         self.alpha
     }
 
-    /// The waiting jobs in the order of execution.
+    /// Returns the waiting jobs in the order of execution.
     pub(super) fn jobs(&self) -> &[(u64, Size)] {
         &self.jobs
     }
 
-    /// Line 1: whether with this draw everything is matched anew when a job comes.
+    /// Line 1: true if with this draw all jobs are matched again on an arrival.
     pub(super) fn is_reordered(&self, drawn: f64) -> bool {
         drawn * ((self.jobs.len() + 1) as f64).powi(4) < 1.0
     }
 
-    /// Algorithm 7 over these jobs, which are all that wait.
+    /// Applies Algorithm 7 to these jobs, which must be all waiting jobs.
     pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
         let sizes: Vec<Size> = jobs.iter().map(|&(_, size)| size).collect();
         self.jobs = matched(&sizes, self.alpha).concat().into_iter().map(|index| jobs[index]).collect();
     }
 
-    /// A job started or left; the others keep their order.
+    /// Removes a job that started or left; the others keep their order.
     pub fn leave(&mut self, id: u64) {
         self.jobs.retain(|&(other, _)| other != id);
     }
 
-    /// Ids of the waiting jobs in the order of execution.
+    /// Returns the ids of the waiting jobs in the order of execution.
     pub fn order(&self) -> impl Iterator<Item = u64> {
         self.jobs.iter().map(|&(id, _)| id)
     }
@@ -188,7 +189,7 @@ impl Schedule {
         self.jobs.len()
     }
 
-    /// Whether no job waits.
+    /// True if no job waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()

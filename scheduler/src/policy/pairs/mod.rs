@@ -1,34 +1,35 @@
-//! The pairs paper's policies: jobs one after the other, so that shuffle-heavy ones run before map-heavy ones.
+//! Policies of the pairs paper: jobs run one after the other, with shuffle-heavy ones before map-heavy ones.
 //!
-//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization", sections 4 to
-//! 6. With map time `m` and shuffle time `s` of a job, each at full use:
+//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases: Pair Jobs for Optimization", sections 4
+//! to 6. With map time `m` and shuffle time `s` of a job, each at full use:
 //!
-//! - baselines (6.1): `max-diff` by `m - s`; `pairwise` takes the most shuffle-heavy and the most map-heavy job in
-//!   turn; `max-shuffle` by `s`, the largest first;
+//! - baselines (6.1): `max-diff` by `m - s`; `pairwise` alternates between the most shuffle-heavy and the most
+//!   map-heavy job; `max-shuffle` by `s`, largest first;
 //! - Algorithms 1 to 3: by `max(m, s)` (`pair`), `m + s` (`couple`) or `alpha max(m, s) + (1 - alpha) (m + s)`
-//!   (`generalized`), jobs within a step of `delta` taken pairwise;
-//! - Algorithm 4, equation 1 (`group`): by the same mixture in `k` groups whose spread is least, each pairwise;
-//!   Algorithm 5 (`o-group`): a job that comes joins the nearest group;
-//! - Algorithm 6 (`n-couple`): pairs with the same `|m - s|` in steps of `delta`, the smallest first;
-//! - Algorithm 7, equation 2 (`match`): pairs of a minimum-weight perfect matching; Algorithm 8 (`o-match`): a job that
-//!   comes goes beside the one it matches best.
+//!   (`generalized`), with jobs within a step of `delta` taken pairwise;
+//! - Algorithm 4, equation 1 (`group`): by the same mixture in `k` groups with the smallest spread, each pairwise;
+//!   Algorithm 5 (`o-group`): an arrival joins the nearest group;
+//! - Algorithm 6 (`n-couple`): pairs with the same `|m - s|` in steps of `delta`, smallest first;
+//! - Algorithm 7, equation 2 (`match`): pairs of a minimum-weight perfect matching; Algorithm 8 (`o-match`): an arrival
+//!   is inserted next to its best match.
 //!
 //! Parameters: `delta` 0.1 s (0: exact equality), `alpha` 0.5, `k` 20, `seed` 0 of the draws by which Algorithms 5 and
-//! 8 now and then reorder everything.
-//! They must know: map and shuffle work of every job. They favour small jobs that pair well and harm large ones, which
-//! wait as long as smaller ones come (`max-diff`, `pairwise` and `max-shuffle` do not care for size).
-//! Cost: once per batch of arrivals what the rule costs (see each function), else O(log n) per changed job; `o-group`
-//! and `o-match` take O(n) steps of some nanoseconds per arrival.
+//! 8 sometimes reorder all jobs.
+//! Required: map and shuffle work of every job.
+//! Favours small jobs that pair well and harms large ones, which wait while smaller ones arrive (`max-diff`, `pairwise`
+//! and `max-shuffle` ignore size).
+//! Cost: per batch of arrivals the cost of the rule (see each function), else O(log n) per changed job; `o-group` and
+//! `o-match` take O(n) steps of some nanoseconds per arrival.
 //!
-//! As policies of jobs that come and go: a started job ranks before all waiting ones, in the order in which they
-//! started, and is not preempted at the map; waiting ones are reordered when others come, without those that started.
-//! Within a job ready reduces go before maps.
-//! Deviations: what one job leaves idle goes to the next in order, so stations conserve work and jobs without map work
-//! may shuffle while others map; a size that is estimated anew counts as a new arrival of that job; grouping cuts at
-//! the largest gaps, which gives the dynamic program's value; the misprints of the algorithms are read as each function
-//! says.
-//! Theorems 1 to 3 and Corollary 1 hold with `delta=0`. Theorem 4 (strict weak pairs) is false: see the tests.
-//! They are not: optimal with a step above 0, nor across arrivals.
+//! With arrivals over time: a started job ranks before all waiting ones, in the order of starts, and is not preempted
+//! at the map. Waiting jobs are reordered on arrivals, without those that started. Within a job ready reduces go before
+//! maps.
+//! Deviations: capacity that one job leaves idle goes to the next in order, so stations are work-conserving, and jobs
+//! without map work may shuffle while others map. A new estimate of a size counts as a new arrival of that job.
+//! Grouping cuts at the largest gaps, which gives the value of the dynamic program. Misprints of the algorithms are
+//! corrected as documented at each function. Theorems 1 to 3 and Corollary 1 hold with `delta=0`. Theorem 4 (strict
+//! weak pairs) is false: see the tests.
+//! Limits: they are not optimal with a step above 0, nor across arrivals.
 
 mod entries;
 mod grouped;
@@ -58,7 +59,7 @@ pub use sequence::{Averages, Times, averages, times, total};
 pub use sorted::{JobBlocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
 pub use ties::{Tie, ties_of_arrival, ties_of_match};
 
-/// A rule applied to jobs that come and go.
+/// Rule applied to jobs that arrive and end.
 #[derive(Debug)]
 pub struct Pairs {
     rule: Rule,
@@ -67,32 +68,32 @@ pub struct Pairs {
     jobs: Vec<Option<KnownJob>>,
     /// Jobs that have not started, by seq.
     waiting: BTreeMap<u64, Handle>,
-    /// Those of them that have something to shuffle all the same.
+    /// Waiting jobs that nevertheless have segments to shuffle.
     waiting_to_shuffle: BTreeSet<u64>,
-    /// Those of them that the queue has not been told of.
+    /// Waiting jobs that are not in the queue yet.
     fresh: BTreeSet<u64>,
-    /// Started jobs that can use a slot, by the order of their start.
+    /// Started jobs that can use a slot, in the order of their start.
     hungry: Ranked<u64, Handle>,
-    /// Started jobs with something to shuffle.
+    /// Started jobs with segments to shuffle.
     fetching: Ranked<u64, Handle>,
     starts: u64,
-    /// Capacities by which sizes were taken.
+    /// Capacities with which sizes were computed.
     capacity: PerStation<f64>,
-    /// Jobs that this plan's maps feed. Kept only for its memory.
+    /// Jobs that this plan's maps feed. Kept only to reuse its memory.
     fed: Vec<(Option<u64>, Handle)>,
 }
 
-/// What is remembered of a live job.
+/// Remembered data of a live job.
 #[derive(Clone, Copy, Debug)]
 struct KnownJob {
     seq: u64,
     size: Size,
-    /// The number of its start, from 0; `None` while it waits.
+    /// Number of its start, from 0; `None` while it waits.
     start: Option<u64>,
 }
 
 impl Pairs {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     #[must_use]
     pub fn new(rule: Rule) -> Self {
         let queue = match rule {
@@ -175,14 +176,14 @@ impl Pairs {
         self.jobs.get(job.index()).copied().flatten().is_some_and(|known| known.start.is_none())
     }
 
-    /// Takes in what a row says of a job that waits: a size that is new is an arrival.
+    /// Updates a waiting job from its row: a changed size is an arrival.
     fn take_in(&mut self, view: View<'_>, job: Handle) {
         let size = size_of(view, job);
         let seq = view.row(job).seq;
         let before = self.known(job).replace(KnownJob { seq, size, start: None });
         match before {
             Some(before) if before.size == size => return,
-            // What is fresh was not queued.
+            // Fresh jobs are not in the queue.
             Some(_) if !self.fresh.contains(&seq) => self.queue.leave(seq),
             _ => {}
         }
@@ -190,13 +191,13 @@ impl Pairs {
         self.fresh.insert(seq);
     }
 
-    /// Orders the waiting jobs, if there are new ones among them.
+    /// Orders the waiting jobs if there are new ones among them.
     fn settle(&mut self) {
         if self.fresh.is_empty() {
             return;
         }
         let fresh = std::mem::take(&mut self.fresh);
-        // Jobs that are there when nobody else is are the papers' start of the system: everything is ordered at once.
+        // If all waiting jobs are new, the system starts as in the papers: all are ordered at once.
         let begins = fresh.len() == self.waiting.len() && 1 < fresh.len();
         let seqs: Vec<u64> = if begins { fresh.iter().copied().collect() } else { Vec::new() };
         let all: Vec<(u64, Size)> = seqs.iter().map(|&seq| (seq, self.size(seq))).collect();
@@ -294,14 +295,14 @@ impl Pairs {
         walk(view, plan, started.chain(waiting), &[Station::Reduce, Station::Map], reason, &mut self.fed);
     }
 
-    /// Started jobs that have something to shuffle or are fed, then waiting ones.
+    /// Grants the shuffle to started jobs that have segments to shuffle or are fed, then to waiting ones.
     fn plan_shuffle(&self, plan: &mut Plan<'_>) {
         let numbered = self.fed.iter().filter_map(|&(start, job)| Some((start?, job)));
         let started = merged(&self.fetching, numbered);
         let mut waiting_fed: BTreeSet<Handle> =
             self.fed.iter().filter(|(start, _)| start.is_none()).map(|&(_, job)| job).collect();
         let wishes = waiting_fed.len() + self.waiting_to_shuffle.len();
-        // Only jobs that were mapped from the start can shuffle before they start, so this walk is mostly short.
+        // Only jobs whose maps were done on arrival can shuffle before they start, so this walk is mostly short.
         let waiting = self
             .queue
             .order()

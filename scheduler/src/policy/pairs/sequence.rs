@@ -1,46 +1,46 @@
-//! The pairs paper's model of a schedule: one order for both phases, in closed form.
+//! Schedule model of the pairs paper: one order for both phases, in closed form.
 //!
-//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 3. Maps run one after the other
-//! and emit evenly; the shuffle serves the same order. With map time `m_i` and shuffle time `s_i` at full use, in the
-//! order of the schedule, maps end at `M_i = M_{i-1} + m_i` and jobs at `F_i = max(F_{i-1} + s_i, M_i)`.
+//! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 3. Maps run one after the other and
+//! emit evenly; the shuffle serves the same order. With map time `m_i` and shuffle time `s_i` at full use, in the order
+//! of the schedule, maps end at `M_i = M_{i-1} + m_i` and jobs at `F_i = max(F_{i-1} + s_i, M_i)`.
 
 use crate::job::Size;
 use std::cmp::Ordering;
 
-/// Lowest first; equal values keep the lower index first.
+/// Orders by value, lowest first; ties go to the lower index.
 pub(crate) fn by(value: impl Fn(usize) -> f64) -> impl Fn(&usize, &usize) -> Ordering {
     move |&a, &b| value(a).total_cmp(&value(b)).then(a.cmp(&b))
 }
 
-/// Times of a job in a schedule that begins at 0 with every job present, in seconds.
+/// Times of a job in a schedule that starts at 0 with all jobs present, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Times {
-    /// When its maps begin: its waiting time.
+    /// Start of its maps: its waiting time.
     pub start: f64,
-    /// When its shuffle ends: its makespan in the paper's words.
+    /// End of its shuffle: its makespan in the paper's terms.
     pub end: f64,
 }
 
 impl Times {
-    /// From the begin of its maps to the end of its shuffle.
+    /// Returns the time from the start of its maps to the end of its shuffle.
     #[must_use]
     pub fn execution(self) -> f64 {
         self.end - self.start
     }
 }
 
-/// Means over the jobs of a schedule, in seconds; 0 for no jobs.
+/// Means over the jobs of a schedule, in seconds; 0 without jobs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Averages {
-    /// Before the maps begin.
+    /// Mean time before the maps start.
     pub waiting: f64,
-    /// From there to the end of the shuffle.
+    /// Mean time from there to the end of the shuffle.
     pub execution: f64,
-    /// Their sum.
+    /// Sum of the two.
     pub makespan: f64,
 }
 
-/// The times of every job, by index, when they are run in this order.
+/// Returns the times of every job, by index, if run in this order.
 ///
 /// # Panics
 /// If `order` is not an order of all jobs.
@@ -58,7 +58,7 @@ pub fn times(jobs: &[Size], order: &[usize]) -> Vec<Times> {
     times
 }
 
-/// Means over these times.
+/// Returns the means of these times.
 #[must_use]
 pub fn averages(times: &[Times]) -> Averages {
     let mean = |value: fn(&Times) -> f64| {
@@ -71,7 +71,7 @@ pub fn averages(times: &[Times]) -> Averages {
     }
 }
 
-/// Sum of all makespans of this order, in seconds.
+/// Returns the sum of all makespans of this order, in seconds.
 #[must_use]
 pub fn total(jobs: &[Size], order: &[usize]) -> f64 {
     times(jobs, order).iter().map(|times| times.end).sum()

@@ -1,53 +1,53 @@
-//! Where ties left Algorithms 7 (`match`) and 8 (`o-match`) of the pairs paper a choice.
+//! Choices that ties leave to Algorithms 7 (`match`) and 8 (`o-match`) of the pairs paper.
 //!
-//! The paper does not say how ties are decided, so two programs that follow it may give different orders. Of equal
-//! pairs and of equal places in the schedule ours takes the first, of equal matchings whichever the search meets.
-//! Numbers count as equal up to rounding.
-//! Of more than [`MATCHED_MAX`](super::MATCHED_MAX) jobs only those that are matched are looked at.
+//! The paper does not define how ties are broken, so two correct programs may give different orders. This one takes the
+//! first of equal pairs and of equal places in the schedule, and of equal matchings any one that the search finds.
+//! Numbers that differ only by rounding count as equal. Of more than [`MATCHED_MAX`](super::MATCHED_MAX) jobs only the
+//! matched ones are examined.
 
 use super::matched::{Schedule, matched_jobs, pairs_of};
 use super::sequence::by;
 use crate::job::Size;
 use crate::matching;
 
-/// What two numbers may differ by and still count as equal, relative to the sizes that they come from.
+/// Maximum difference of two equal numbers, relative to the sizes from which they are computed.
 const ROUNDING: f64 = 1e-12;
 
-/// A choice that the algorithm leaves open. Jobs by index, or by the number under which they came.
+/// Choice that the algorithm leaves open. Jobs are given by index, or by the number under which they arrived.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Tie {
     /// Algorithm 7, line 3: of an odd number any of these could go last.
     Last {
-        /// Equally map-heavy; the one that went last is the first.
+        /// Equally map-heavy jobs; the first is the one that went last.
         jobs: Vec<usize>,
     },
-    /// Algorithm 7, line 6: these could be paired otherwise at the same weight.
+    /// Algorithm 7, line 6: these could be paired differently at the same weight.
     Partners {
-        /// In the order of their pairs.
+        /// Jobs in the order of their pairs.
         jobs: Vec<usize>,
     },
     /// Algorithm 7, line 7: these pairs could follow one another in any order.
     Pairs {
-        /// Of equal total workload.
+        /// Pairs of equal total workload.
         pairs: Vec<[usize; 2]>,
     },
     /// Algorithm 7, line 8: either could be the first of its pair.
     First {
-        /// With equal `s - m`.
+        /// Jobs with equal `s - m`.
         pair: [usize; 2],
     },
-    /// Algorithm 8, line 7: a job that came could go beside any of these.
+    /// Algorithm 8, line 7: an arrival could go next to any of these.
     Beside {
-        /// Who came.
+        /// Job that arrived.
         job: usize,
-        /// Of equal weight with it; the one that was taken is the first.
+        /// Jobs of equal weight with it; the first is the chosen one.
         others: Vec<usize>,
     },
 }
 
 impl Tie {
-    /// The choice in words, with these names of jobs.
+    /// Describes the choice, with these names of jobs.
     #[must_use]
     pub fn words(&self, name: impl Fn(usize) -> String) -> String {
         let list = |jobs: &[usize]| jobs.iter().map(|&job| name(job)).collect::<Vec<_>>().join(", ");
@@ -72,7 +72,7 @@ impl Tie {
 }
 
 impl Tie {
-    /// The same with other numbers of the jobs.
+    /// Returns the same choice with other numbers of the jobs.
     pub(super) fn renamed(self, number: impl Fn(usize) -> usize) -> Self {
         let all = |jobs: Vec<usize>| jobs.into_iter().map(&number).collect();
         match self {
@@ -87,8 +87,8 @@ impl Tie {
     }
 }
 
-/// The choices that ties leave Algorithm 7, in the order of its lines. As many matchings as there are choices of partners
-/// that exclude one another, mostly one or two.
+/// Returns the choices that ties leave to Algorithm 7, in the order of its lines. Computes one matching per independent
+/// choice of partners, mostly one or two.
 #[must_use]
 pub fn ties_of_match(jobs: &[Size], alpha: f64) -> Vec<Tie> {
     let (order, odd) = matched_jobs(jobs);
@@ -121,7 +121,7 @@ pub fn ties_of_match(jobs: &[Size], alpha: f64) -> Vec<Tie> {
     found
 }
 
-/// The choices that ties leave Algorithm 8 if this job comes with this draw.
+/// Returns the choices that ties leave to Algorithm 8 if this job arrives with this draw.
 #[must_use]
 pub fn ties_of_arrival(schedule: &Schedule, id: u64, size: Size, drawn: f64) -> Vec<Tie> {
     if schedule.is_reordered(drawn) {
@@ -149,10 +149,10 @@ pub fn ties_of_arrival(schedule: &Schedule, id: u64, size: Size, drawn: f64) -> 
     }]
 }
 
-/// Those of these pairs without which a matching of the same weight exists.
+/// Returns those of these pairs without which a matching of the same weight exists.
 ///
-/// Every pair that is not known to be optional is made dearer by less than any real difference of weights: if a lightest
-/// matching without one of them exists, that is the lightest now.
+/// The weight of every pair that is not known to be optional is increased by less than any real difference of weights.
+/// If a minimum matching without one of them exists, it is now the minimum.
 fn optional_pairs(jobs: &[Size], order: &[usize], alpha: f64, pairs: &[[usize; 2]]) -> Vec<[usize; 2]> {
     let mut partner = vec![usize::MAX; jobs.len()];
     for &[a, b] in pairs {
@@ -188,7 +188,7 @@ fn sum(one: Size, other: Size) -> Size {
     Size { map: one.map + other.map, shuffle: one.shuffle + other.shuffle }
 }
 
-/// Whether two numbers that come from these sizes are equal but for rounding.
+/// True if two numbers computed from these sizes are equal except for rounding.
 fn same(one: f64, other: f64, of: [Size; 2]) -> bool {
     (one - other).abs() <= ROUNDING * of[0].total().max(of[1].total())
 }

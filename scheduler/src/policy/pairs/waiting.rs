@@ -1,4 +1,4 @@
-//! The order of the jobs that have not started, kept by a rule as they come and go.
+//! Order of the jobs that have not started, kept by a rule as jobs arrive and leave.
 
 use super::grouped::OnlineGroups;
 use super::matched::Schedule;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Waiting jobs in order, by seq.
 #[derive(Debug)]
 pub(super) enum WaitingOrder {
-    /// Ordered anew when jobs come.
+    /// All jobs are ordered again on arrivals.
     Anew(VecDeque<u64>),
     /// Algorithm 5.
     OnlineGroups(OnlineGroups, ChaCha8Rng),
@@ -20,7 +20,7 @@ impl WaitingOrder {
     pub(super) fn leave(&mut self, seq: u64) {
         match self {
             WaitingOrder::Anew(order) => {
-                // Who starts is mostly the first.
+                // The job that starts is mostly the first.
                 if let Some(place) = order.iter().position(|&other| other == seq) {
                     order.remove(place);
                 }

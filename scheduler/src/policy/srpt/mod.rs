@@ -1,14 +1,14 @@
-//! Shortest remaining processing time first, as if reduces need not wait for maps.
+//! Shortest remaining processing time first, as if reduces did not have to wait for maps.
 //!
-//! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by the work that they have left at map and reduce together, least
-//! first, ties to the older; each takes all it can use, maps before reduces, both in the same slot.
-//! Run in the slotted model without precedence and with preemption, its total flow time is a lower bound of that of
-//! every schedule (`sim::slotted::lower_bound` computes the same in less time); its virtual run steers `asrpt` and
-//! `dsrpt`. It must know the work left of every job, in slot-seconds.
-//! It favours small jobs; large ones wait as long as smaller ones come.
-//! Deviations: none. With precedence it is a feasible policy that starves reduces for smaller jobs' maps.
+//! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by their work left at map and reduce together, smallest first, ties
+//! to the older; each takes all it can use, maps before reduces, both in the same slot. In the slotted model without
+//! precedence and with preemption, its total flow time is a lower bound of that of every schedule
+//! (`sim::slotted::lower_bound` computes the same in less time). Its virtual run controls `asrpt` and `dsrpt`.
+//! Required: the work left of every job, in slot-seconds.
+//! Favours small jobs; large ones wait while smaller ones arrive.
+//! Deviations: none. With precedence it is a feasible policy that starves reduces in favour of smaller jobs' maps.
 //! Parameters: none.
-//! It is not: to be run live, since the order in which it is a bound is none that a job can be worked off in.
+//! Limits: it is not meant for live use, since the order that makes it a bound is not feasible with precedence.
 
 pub(crate) mod virtual_list;
 
@@ -17,7 +17,7 @@ use crate::plan::{Plan, Reason, Share, order_of};
 use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Row, Station, View};
 
-/// How it is called.
+/// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     name: "srpt",
     aliases: &[],
@@ -34,19 +34,19 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 /// Key of a job by work, lowest first, then by [`Row::seq`].
 pub(super) type WorkKey = (u64, u64);
 
-/// Work that a job has left on machines, in slot-seconds: maps and reduces.
+/// Work left of a job, in slot-seconds: maps and reduces.
 pub(super) fn work_left(row: &Row) -> f64 {
     row.left[Station::Map] + row.left[Station::Reduce]
 }
 
-/// Jobs by the work they have left, least first.
+/// Jobs by their work left, smallest first.
 #[derive(Debug, Default)]
 pub struct Srpt {
     hungry: Ranked<WorkKey, Handle>,
 }
 
 impl Srpt {
-    /// A policy that knows no job yet.
+    /// Creates a policy without jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,4 +1,4 @@
-//! The rules by name, with their parameters.
+//! Rules by name, with their parameters.
 
 use super::Rule;
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
@@ -47,7 +47,7 @@ const fn entry(
 /// Number of rules that are policies too: the first ones of [`RULES`].
 pub(in crate::policy::pairs) const POLICIES: usize = 11;
 
-/// All rules by name; those that are policies first.
+/// All rules by name; those that are policies come first.
 pub const RULES: [Entry<Rule>; POLICIES + 1] = [
     entry("max-diff", "pairs 6.1", "shuffle-heavy jobs first, by shuffle - map", &[], |_| {
         Ok(Box::new(Rule::MaxDiff))

@@ -1,4 +1,4 @@
-//! The rules of the pairs paper by name, as functions from sizes to an order.
+//! Rules of the pairs paper by name, as functions from sizes to an order.
 
 mod entries;
 
@@ -18,17 +18,17 @@ use std::fmt;
 pub(super) use entries::POLICIES;
 pub use entries::RULES;
 
-/// A rule that orders jobs by their sizes, with its parameters: `delta` in seconds, `alpha` in 0..=1, `k` at least 1.
+/// Rule that orders jobs by their sizes, with its parameters: `delta` in seconds, `alpha` in 0..=1, `k` at least 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rule {
     /// By `m - s`.
     MaxDiff,
     /// All jobs in pairs.
     Pairwise,
-    /// By `s`, the largest first.
+    /// By `s`, largest first.
     MaxShuffle,
-    /// By `max(m, s)`, once and for all: what the paper compares with. The policy `max-srpt` is the overlap paper's,
-    /// which looks at what is left.
+    /// By `max(m, s)` on arrival, the paper's baseline. The policy `max-srpt` is that of the overlap paper, which uses
+    /// remaining sizes.
     MaxSrpt,
     /// Algorithm 1.
     Pair {
@@ -60,7 +60,7 @@ pub enum Rule {
         alpha: f64,
         /// Number of groups.
         k: usize,
-        /// Of the draws.
+        /// Seed of the draws.
         seed: u64,
     },
     /// Algorithm 6.
@@ -77,13 +77,13 @@ pub enum Rule {
     OnlineMatch {
         /// Part of the pairing degree in the weight.
         alpha: f64,
-        /// Of the draws.
+        /// Seed of the draws.
         seed: u64,
     },
 }
 
 impl Rule {
-    /// Its name, as in `--policy`.
+    /// Returns its name, as in `--policy`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl Rule {
         }
     }
 
-    /// The order of jobs that are all there; the online rules are told of them one after the other.
+    /// Returns the order of jobs that are all present; the online rules receive them one after the other.
     #[must_use]
     pub fn blocks(&self, jobs: &[Size]) -> JobBlocks {
         match *self {
@@ -134,7 +134,7 @@ impl Rule {
         }
     }
 
-    /// Where ties left `match` or `o-match` a choice; nothing for other rules.
+    /// Returns the choices that ties left to `match` or `o-match`; empty for other rules.
     #[must_use]
     pub fn ties(&self, jobs: &[Size]) -> Vec<Tie> {
         match *self {
@@ -153,7 +153,7 @@ impl Rule {
         }
     }
 
-    /// The blocks of [`Rule::blocks`] one after the other.
+    /// Returns the concatenated blocks of [`Rule::blocks`].
     #[must_use]
     pub fn order(&self, jobs: &[Size]) -> Vec<usize> {
         self.blocks(jobs).concat()
@@ -165,23 +165,23 @@ impl Rule {
 pub struct OrderedJobs {
     /// Indices in the order of execution.
     pub order: Vec<usize>,
-    /// The same, cut into what the rule treated together: pairs, groups, jobs of one priority.
+    /// The same indices, split into units of the rule: pairs, groups, jobs of one priority.
     pub blocks: JobBlocks,
-    /// By index.
+    /// Times by index of the job.
     pub times: Vec<Times>,
     /// Means over the jobs.
     pub averages: Averages,
-    /// The least average makespan of any order, where there are few enough jobs to try all.
+    /// Minimum average makespan of all orders, if there are few enough jobs to try all.
     pub optimum: Option<f64>,
-    /// Where ties left the rule a choice ([`Rule::ties`]).
+    /// Choices that ties left to the rule ([`Rule::ties`]).
     pub ties: Vec<Tie>,
 }
 
-/// Jobs that cannot be ordered.
+/// Error of ordering jobs.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// No such rule, or parameters that it refuses.
+    /// Unknown rule, or parameters that it rejects.
     Rule(CatalogueError),
     /// No job to order.
     Empty,
@@ -189,7 +189,7 @@ pub enum OrderError {
     Size {
         /// Index of the job.
         index: usize,
-        /// `map` or `shuffle`.
+        /// Given value.
         field: &'static str,
         /// As given.
         value: f64,
@@ -220,13 +220,13 @@ impl std::error::Error for OrderError {
     }
 }
 
-/// The largest size of a job in seconds; sums of sizes are finite.
+/// Maximum size of a job in seconds; sums of sizes are finite.
 pub const SIZE_MAX: f64 = 1e100;
 
-/// Reads a rule, `name` or `name:parameter=value,...`.
+/// Parses a rule, `name` or `name:parameter=value,...`.
 ///
 /// # Errors
-/// No such rule, or parameters that it refuses.
+/// Unknown rule, or parameters that it rejects.
 pub fn rule(text: &str) -> Result<Rule, CatalogueError> {
     const ENTRIES: &[Entry<Rule>; POLICIES + 1] = &RULES;
     let entries: Vec<&'static Entry<Rule>> = ENTRIES.iter().collect();
@@ -236,7 +236,7 @@ pub fn rule(text: &str) -> Result<Rule, CatalogueError> {
 /// Orders jobs, (map, shuffle) in seconds at full use, by the rule of this text.
 ///
 /// # Errors
-/// No such rule, parameters that it refuses, no jobs, or a size that is negative, not finite or above [`SIZE_MAX`].
+/// Unknown rule, parameters that it rejects, no jobs, or a size that is negative, not finite or above [`SIZE_MAX`].
 pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<OrderedJobs, OrderError> {
     let rule = rule(text).map_err(OrderError::Rule)?;
     if jobs.is_empty() {

@@ -1,4 +1,4 @@
-//! The pairs paper: its theorems on small instances, its examples, and jobs that wait.
+//! Tests of the pairs paper: its theorems on small instances, its examples, and waiting jobs.
 
 mod theorems;
 mod ties;
@@ -12,7 +12,7 @@ fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
     jobs.iter().copied().map(Size::from).collect()
 }
 
-/// Up to so many jobs of whole sizes.
+/// Up to this many jobs of integer sizes.
 fn whole_jobs(count: usize) -> impl Strategy<Value = Vec<Size>> {
     let job = (0_u8..12, 0_u8..12).prop_map(|(map, shuffle)| Size::from((map.into(), shuffle.into())));
     prop::collection::vec(job, 0..=count)

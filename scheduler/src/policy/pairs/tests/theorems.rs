@@ -1,4 +1,4 @@
-//! What the paper proves, on small random instances against the optimum over all orders.
+//! Tests of the paper's theorems, on small random instances against the optimum over all orders.
 
 use super::whole_jobs;
 use crate::bound::optimum::{one_order, two_orders};
@@ -34,8 +34,8 @@ fn optimal(jobs: &[Size], blocks: &JobBlocks) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Smallest sum of spreads over all ways to cut sorted priorities into at most `k` groups: the paper's dynamic program
-/// with its start mended.
+/// Returns the smallest sum of spreads over all splits of sorted priorities into at most `k` groups, by the paper's
+/// dynamic program with its initial values fixed.
 fn spread_by_dynamic_program(sorted: &[f64], k: usize) -> f64 {
     let n = sorted.len();
     let mut opt = vec![vec![f64::INFINITY; k.min(n) + 1]; n + 1];
@@ -53,7 +53,7 @@ fn spread_by_dynamic_program(sorted: &[f64], k: usize) -> f64 {
 proptest! {
     #[test]
     fn theorem_1_strong_pairs_in_a_row_are_optimal(jobs in strong_pairs(3)) {
-        // Pairs by the sum of both sizes, which for a strong pair is twice the same; then the order is optimal.
+        // Pairs by the sum of both sizes, which is the same within a strong pair; then the order is optimal.
         let blocks = Rule::Couple { delta: 0.0 }.blocks(&jobs);
         for two in blocks.concat().chunks(2) {
             let [first, second] = [jobs[two[0]], jobs[two[1]]];
@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn pairs_are_taken_from_both_ends_one_by_one(jobs in whole_jobs(12)) {
-        // As printed: the most shuffle-heavy, then the most map-heavy of the rest; equal ones as they stand.
+        // As printed: the most shuffle-heavy, then the most map-heavy of the rest; ties keep their order.
         let mut rest: Vec<usize> = (0..jobs.len()).collect();
         let mut expected = Vec::new();
         while !rest.is_empty() {

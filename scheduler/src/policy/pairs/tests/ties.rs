@@ -1,11 +1,11 @@
-//! Where ties leave a choice, against all matchings of few jobs.
+//! Tests of the choices left by ties, against all matchings of few jobs.
 
 use super::{sizes, whole_jobs};
 use crate::job::Size;
 use crate::policy::pairs::{Schedule, Tie, matched, smallest_weight, ties_of_arrival, ties_of_match};
 use proptest::prelude::*;
 
-/// All ways to pair these.
+/// Returns all pairings of these jobs.
 fn matchings(jobs: &[usize]) -> Vec<Vec<[usize; 2]>> {
     let Some((&first, rest)) = jobs.split_first() else { return vec![Vec::new()] };
     let with = |&partner: &usize| {
@@ -22,7 +22,8 @@ fn weight_of(pairs: &[[usize; 2]], jobs: &[Size], alpha: f64) -> f64 {
     pairs.iter().map(|&[a, b]| jobs[a].weight(jobs[b], alpha)).sum()
 }
 
-/// Whoever could have another partner at the same weight, by trying all matchings, and by what is found.
+/// Returns the jobs that could have another partner at the same weight: by trying all matchings, and by the
+/// implementation.
 fn open_partners(jobs: &[Size], alpha: f64) -> [Vec<usize>; 2] {
     let blocks = matched(jobs, alpha);
     let pair = |two: &Vec<usize>| [two[0].min(two[1]), two[0].max(two[1])];
@@ -72,8 +73,8 @@ proptest! {
     }
 }
 
-/// Sums of absolute differences: `s - m` of the four is 1, -6, -9 and 4, their totals 11, 6, 9 and 12, and either of the
-/// first and the last with either of the others comes to the same.
+/// Sums of absolute differences: `s - m` of the four is 1, -6, -9 and 4, their totals 11, 6, 9 and 12. Pairing either
+/// of the first and the last with either of the others gives the same sum.
 #[test]
 fn matchings_tie_though_no_two_sizes_are_equal() {
     let jobs = sizes(&[(5.0, 6.0), (6.0, 0.0), (9.0, 0.0), (4.0, 8.0)]);
@@ -85,7 +86,7 @@ fn matchings_tie_though_no_two_sizes_are_equal() {
 
 #[test]
 fn ties_of_decimals_are_seen_through_rounding() {
-    // In binary 0.3 - 0.1 is not 0.4 - 0.2; the weights of both partners of the first are equal all the same.
+    // In binary 0.3 - 0.1 differs from 0.4 - 0.2, but the weights of both partners of the first are equal.
     let jobs = sizes(&[(0.1, 0.3), (0.4, 0.2), (0.2, 0.4), (0.3, 0.1)]);
     let found = ties_of_match(&jobs, 1.0);
     assert!(matches!(&found[0], Tie::Partners { jobs } if jobs.len() == 4), "{found:?}");
@@ -99,7 +100,8 @@ fn arrival_beside_two_equal_jobs_names_both_and_the_one_it_took_first() {
     }
     let came = Size::from((6.0, 5.0));
     assert_eq!(ties_of_arrival(&schedule, 10, came, 0.9), [Tie::Beside { job: 10, others: vec![7, 8] }]);
-    // Matched anew, all four: the two equal ones can change places, and stand in a pair of which either could be first.
+    // All four are matched again: the two equal ones can change places, and are in a pair of which either could be
+    // first.
     let anew = ties_of_arrival(&schedule, 10, came, 0.0);
     assert!(anew.contains(&Tie::First { pair: [7, 8] }), "{anew:?}");
 }

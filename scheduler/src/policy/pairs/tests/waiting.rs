@@ -1,4 +1,4 @@
-//! The policies on jobs that come and go, in the fluid model.
+//! Tests of the policies with jobs that arrive and end, in the fluid model.
 
 use super::whole_jobs;
 use crate::job::Size;
@@ -13,7 +13,7 @@ fn job(arrival: f64, size: Size) -> Job {
     Job { arrival, work: PerStation::new(size.map, size.shuffle, 0.0), ..Job::default() }
 }
 
-/// Records by seq.
+/// Returns the records by seq.
 fn run(rule: Rule, jobs: &[Job]) -> Vec<JobRecord> {
     let mut records = Vec::new();
     fluid::run(&mut Pairs::new(rule), jobs.iter().cloned(), &mut |record| records.push(*record)).unwrap();
@@ -37,7 +37,7 @@ fn arrivals(count: usize) -> impl Strategy<Value = Vec<Job>> {
     })
 }
 
-/// Equal but for rounding.
+/// True if equal except for rounding.
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * a.abs().max(1.0)
 }
@@ -49,8 +49,8 @@ proptest! {
             jobs.into_iter().map(|job| Size { map: job.map + 1.0, shuffle: job.shuffle + 1.0 }).collect();
         let workload: Vec<Job> = jobs.iter().map(|&size| job(0.0, size)).collect();
         for rule in all_rules() {
-            // The policies take jobs that are there at once as the start of the system, where both online
-            // algorithms call the offline ones.
+            // The policies treat jobs that are present at once as the start of the system, where both online algorithms
+            // call the offline ones.
             let order = match rule {
                 Rule::OnlineGroup { alpha, k, .. } => Rule::Group { alpha, k }.order(&jobs),
                 Rule::OnlineMatch { alpha, .. } => Rule::Match { alpha }.order(&jobs),
@@ -72,7 +72,7 @@ proptest! {
             let mut free = 0.0_f64;
             for (place, record) in records.iter().enumerate() {
                 prop_assert!(close(record.maps_done - record.start, record.work[Station::Map]), "{rule:?}: {record:?}");
-                // The next one begins when the map is free and somebody is there.
+                // The next one starts when the map is free and a job is present.
                 let first_there = records[place..].iter().map(|record| record.arrival).fold(f64::INFINITY, f64::min);
                 prop_assert!(close(record.start, free.max(first_there)), "{rule:?}: {record:?} after {free}");
                 free = record.maps_done;
@@ -93,7 +93,7 @@ proptest! {
 #[test]
 fn jobs_without_maps_shuffle_while_others_map() {
     let jobs = [job(0.0, (4.0, 1.0).into()), job(0.0, (0.0, 2.0).into())];
-    // Both phases follow the order, but what the first leaves of the shuffle goes to the second.
+    // Both phases follow the order, but shuffle capacity left by the first goes to the second.
     let records = run(Rule::MaxDiff, &jobs);
     assert_eq!(records.iter().map(|record| record.completion).collect::<Vec<_>>(), [4.0, 2.0]);
     let records = run(Rule::Pair { delta: 0.0 }, &[jobs[0].clone(), job(0.0, (0.0, 5.0).into())]);
@@ -103,7 +103,7 @@ fn jobs_without_maps_shuffle_while_others_map() {
 
 #[test]
 fn waiting_jobs_are_ordered_anew_when_others_come() {
-    // The first runs; (8, 8) waits, then (2, 2) comes and goes before it.
+    // The first runs; (8, 8) waits, then (2, 2) arrives and runs before it.
     let jobs = [job(0.0, (5.0, 5.0).into()), job(1.0, (8.0, 8.0).into()), job(2.0, (2.0, 2.0).into())];
     let starts: Vec<f64> =
         run(Rule::Couple { delta: 0.0 }, &jobs).iter().map(|record| record.start).collect();

@@ -1,4 +1,4 @@
-//! The paper's examples, and orders computed elsewhere.
+//! Tests with the paper's examples, and with orders computed by another program.
 
 use super::sizes;
 use crate::bound::optimum::{one_order, orders};
@@ -52,14 +52,14 @@ fn ncouple6_runs_j3_j4_j1_j2_j6_j5() {
     check("n-couple:delta=0", &jobs, &[2, 3, 0, 1, 5, 4], means);
 }
 
-/// In steps of 1 s all four have m = s; exactly, the second and the fourth are shuffle-heavier than their partners.
+/// In steps of 1 s all four have m = s; exactly, the second and the fourth are more shuffle-heavy than their partners.
 #[test]
 fn ncouple_puts_the_exactly_shuffle_heavier_of_two_first_where_their_steps_are_equal() {
     let jobs = [(2.8, 2.1), (2.2, 2.7), (5.6, 5.5), (5.1, 5.9)];
     assert_eq!(order("n-couple:delta=1", &jobs).unwrap().order, [1, 0, 3, 2]);
 }
 
-/// Least total when every given pair is run in a row, shuffle-heavy job first.
+/// Returns the smallest total if each given pair runs in sequence, shuffle-heavy job first.
 fn best_in_pairs(jobs: &[(f64, f64)], pairs: &[[usize; 2]]) -> f64 {
     let jobs = sizes(jobs);
     let order = |order: &Vec<usize>| order.iter().flat_map(|&pair| pairs[pair]).collect::<Vec<_>>();

@@ -1,26 +1,26 @@
-//! The list `S` of SRPT in its virtual run: which job would get how many machines in which slot.
+//! List `S` of SRPT in its virtual run: the machines that each job would get in each slot.
 //!
-//! Work is counted in whole units, each of which one machine works off in one slot. The smallest remainder is served
-//! first, ties to the older, maps of a job before its reduces, any number of machines at once. So in every slot all
-//! jobs served but the last one end, and a slot costs O(log n) for each of them.
+//! Work is counted in whole units, each of which takes one machine one slot. The smallest remainder is served first,
+//! ties to the older, maps of a job before its reduces, on any number of machines at once. So in every slot all served
+//! jobs except the last one end, and a slot costs O(log n) for each of them.
 
 use crate::units::{Span, Time};
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most units that a job counts for; more than any list works off.
+/// Maximum units of a job; more than any list completes.
 const UNITS_MAX: f64 = 1e15;
 
-/// What a job got in a slot of the virtual run, in units.
+/// Service of a job in a slot of the virtual run, in units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VirtuallyServed {
-    /// The job.
+    /// Seq of the job.
     pub(crate) seq: u64,
     /// Units of its maps.
     pub(crate) maps: u64,
     /// Units of its reduces.
     pub(crate) reduces: u64,
-    /// Whether it ended in the virtual run.
+    /// True if it ended in the virtual run.
     pub(crate) ends: bool,
 }
 
@@ -29,7 +29,7 @@ struct VirtualJob {
     /// Units of maps and of reduces.
     whole: [u64; 2],
     served: [u64; 2],
-    /// Whether the job is still there in truth.
+    /// True if the job is still live in reality.
     present: bool,
 }
 
@@ -43,17 +43,17 @@ impl VirtualJob {
     }
 }
 
-/// The jobs of the virtual run.
+/// Jobs of the virtual run.
 #[derive(Debug, Default)]
 pub(crate) struct VirtualList {
-    /// Jobs with units left: how many, then the seq.
+    /// Jobs with units left: their number, then the seq.
     order: BTreeSet<(u64, u64)>,
-    /// By seq, as long as a job is in `order` or there in truth.
+    /// Jobs by seq, while in `order` or live in reality.
     jobs: BTreeMap<u64, VirtualJob>,
 }
 
 impl VirtualList {
-    /// A job comes, or its size is known better: this many units of maps and of reduces, those served included.
+    /// Adds a job or updates its size: total units of maps and of reduces, including those served.
     pub(crate) fn place(&mut self, seq: u64, whole: [u64; 2]) {
         let new = VirtualJob { whole, served: [0; 2], present: true };
         let job = self.jobs.entry(seq).or_insert(new);
@@ -64,7 +64,7 @@ impl VirtualList {
         }
     }
 
-    /// The job is gone in truth; in the virtual run it goes on.
+    /// Records that the job has ended in reality; in the virtual run it continues.
     pub(crate) fn leave(&mut self, seq: u64) {
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.present = false;
@@ -74,12 +74,12 @@ impl VirtualList {
         }
     }
 
-    /// Whether no job has units left.
+    /// True if no job has units left.
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// One slot on this many machines; appends who was served.
+    /// Serves one slot on this many machines; appends the served jobs.
     pub(crate) fn serve(&mut self, machines: u64, served: &mut Vec<VirtuallyServed>) {
         let mut free = machines;
         while 0 < free
@@ -103,17 +103,17 @@ impl VirtualList {
     }
 }
 
-/// The virtual run beside a real one: told of jobs and ticks by a policy, it goes on slot by slot.
+/// Virtual run in parallel to a real one. A policy forwards jobs and ticks to it, and it advances slot by slot.
 ///
-/// Slots of this length follow each other from time 0. A slot is worked off at the first tick in it or after it;
-/// jobs that arrive within a slot count from the next one on.
+/// Slots of this length follow each other from time 0. A slot is served at the first tick in it or after it. Jobs that
+/// arrive within a slot count from the next one on.
 #[derive(Debug)]
 pub(crate) struct VirtualRun {
     slot: Span,
     list: VirtualList,
-    /// Number of the first slot that was not worked off, from 0.
+    /// Number of the first slot that was not served, from 0.
     next: u64,
-    /// Units of each job as they were counted last, by seq, and where its row is; jobs that are there in truth.
+    /// Last counted units of each job that is live in reality, by seq, with the handle of its row.
     present: BTreeMap<u64, (Handle, [u64; 2])>,
     served: Vec<VirtuallyServed>,
 }
@@ -126,24 +126,24 @@ impl VirtualRun {
         Self { slot, list: VirtualList::default(), next: 0, present: BTreeMap::new(), served: Vec::new() }
     }
 
-    /// Where the row of this job is, if it is still there.
+    /// Returns the handle of the row of this job, if it is still live.
     pub(crate) fn handle(&self, seq: u64) -> Option<Handle> {
         self.present.get(&seq).map(|&(handle, _)| handle)
     }
 
-    /// When the next tick is due: at the start of the first slot that was not worked off, or right after now if that
-    /// has begun, since a wish for this very instant comes too late.
+    /// Returns the time of the next tick: the start of the first unserved slot. If that slot has started, the tick is
+    /// right after now, since a wake at this very instant would be too late.
     pub(crate) fn wake(&self, now: Time) -> Time {
         Time(self.next.saturating_mul(self.slot.0).max(now.0 + 1))
     }
 
-    /// Whether no job has units left.
+    /// True if no job has units left.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Follows what a policy observes. `each` is told of every slot worked off who was served and by how many
-    /// machines, and says whether it waits for further slots even if nobody is left to serve.
+    /// Handles what a policy observes. `each` receives the served jobs and the number of machines of every served slot.
+    /// It returns true if it waits for further slots even without jobs to serve.
     pub(crate) fn observe(
         &mut self,
         view: View<'_>,
@@ -169,7 +169,7 @@ impl VirtualRun {
                     self.served.clear();
                     self.list.serve(machines, &mut self.served);
                     let waits = each(&self.served, machines);
-                    // Nothing changes in the slots from here on.
+                    // Further slots change nothing.
                     if !waits && (self.list.is_empty() || machines == 0) && self.served.is_empty() {
                         self.next = self.next.max(now + 1);
                     }
@@ -189,11 +189,11 @@ impl VirtualRun {
         }
     }
 
-    /// A job's maps and reduces in whole units.
+    /// Returns a job's maps and reduces in whole units.
     fn units(&self, row: &Row) -> [u64; 2] {
         [Station::Map, Station::Reduce].map(|station| {
             let units = row.whole[station] / self.slot.seconds();
-            // An estimate that is no number counts as nothing.
+            // An estimate of NaN counts as 0.
             units.ceil().clamp(0.0, UNITS_MAX) as u64
         })
     }

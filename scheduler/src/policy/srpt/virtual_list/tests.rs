@@ -1,10 +1,11 @@
-//! The list against SRPT unit by unit, and the clock of the run.
+//! Tests of the list against SRPT unit by unit, and of the clock of the run.
 
 use super::*;
 use crate::station::PerStation;
 use proptest::prelude::*;
 
-/// SRPT as it is defined: machine by machine, one unit to the job with least left when the slot began.
+/// Direct implementation of SRPT: machine by machine, one unit to the job with the smallest work left at the start of
+/// the slot.
 fn one_by_one(machines: u64, left: &mut [[u64; 2]]) -> Vec<VirtuallyServed> {
     let mut order: Vec<usize> = (0..left.len()).filter(|&job| 0 < left[job].iter().sum::<u64>()).collect();
     order.sort_by_key(|&job| (left[job].iter().sum::<u64>(), job));
@@ -47,7 +48,7 @@ proptest! {
                 wait = next.map_or(0, |(gap, ..)| gap);
             }
             wait = wait.saturating_sub(1);
-            // Leaving in truth changes nothing in the virtual run.
+            // The end in reality changes nothing in the virtual run.
             for job in (0..left.len()).filter(|&job| leaving[job] == slot) {
                 list.leave(job as u64);
             }
@@ -112,7 +113,7 @@ impl Watch {
         Watch { run: VirtualRun::new(Span::whole_seconds(2)), rows, log: Vec::new() }
     }
 
-    /// What happens at a time in seconds; gives what was served, slot by slot.
+    /// Applies a change at this time in seconds. Returns the service, slot by slot.
     fn tell(&mut self, seconds: f64, touched: &[u32], change: Change) -> Vec<String> {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let now = Time((seconds * 1e9) as u64);
@@ -135,7 +136,7 @@ fn the_run_counts_work_in_whole_slots_and_serves_at_the_first_tick_of_each() {
     let mut watch = Watch::new(&[[7.0, 0.5], [2.0, 0.0]]);
     assert_eq!(watch.tell(1.0, &[0], Change::Arrived(Handle(0))), [""; 0]);
     assert_eq!(watch.run.wake(Time(1_000_000_000)), Time(2_000_000_000));
-    // A job that comes in the first slot counts from the next one on; a tick before it serves nobody.
+    // A job that arrives in the first slot counts from the next one on; a tick before it serves no job.
     assert_eq!(watch.tell(1.5, &[], Change::Tick), [""; 0]);
     assert_eq!(watch.tell(2.1, &[1], Change::Arrived(Handle(1))), [""; 0]);
     assert_eq!(watch.tell(2.1, &[], Change::Tick), ["1:1+0 0:2+0"]);
