@@ -1,43 +1,44 @@
-//! When a job will end, and how many slots it must get to end in time, judged by the maps that it has finished.
+//! Completion time of a job, and the slots that it needs to end in time, estimated from its finished maps.
 //!
-//! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the tasks of
-//! one worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`]. Equation 4, whether
-//! slots are left that nobody requires, is what the min-scheduler does with them.
-//! What is unknown is taken as the mean: a running task will last as long as the finished ones did, and so will those
-//! to come; a reduce lasts as long as a map unless the user gives the ratio of their costs.
+//! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the tasks of one
+//! worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`]. Equation 4, the slots
+//! that no job requires, is part of the min-scheduler. Unknown values are estimated by the mean: running and future
+//! tasks take as long as the finished ones; a reduce takes as long as a map unless the user gives the ratio of their
+//! costs.
 //!
-//! Deviation: an overdue task, which has run longer than the mean, has nothing left instead of less than nothing.
+//! Deviation: an overdue task, which has run longer than the mean, has zero time left instead of a negative time.
 
 use crate::station::PerStation;
 use crate::units::Time;
 
-/// Shortest mean length of tasks, in seconds: with 0, a job whose first tasks took no time would seem to need nothing.
+/// Minimum mean length of tasks, in seconds. With 0, a job whose first tasks took no time would seem to need nothing.
 pub const MEAN_MIN: f64 = 1e-9;
 
-/// Mean length of the finished tasks, in seconds (equation 1: `mu = sum of lengths / number`); `None` before the first.
+/// Returns the mean length of the finished tasks, in seconds (equation 1: `mu = sum of lengths / number`); `None`
+/// before the first.
 #[must_use]
 pub fn mean_task_length(finished: u32, seconds: f64) -> Option<f64> {
     (0 < finished).then(|| (seconds / f64::from(finished)).max(MEAN_MIN))
 }
 
-/// What running tasks have left, in slot-seconds: each the mean length less the time it has run, 0 at least.
+/// Time left of running tasks, in slot-seconds: for each the mean length minus the time it has run, at least 0.
 ///
-/// The sum falls in a straight line until the first task becomes overdue, so that asking again costs O(1) until then.
+/// The sum decreases linearly until the first task becomes overdue, so that an update costs O(1) until then.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RunningLeft {
-    /// The sum where the line crosses time 0.
+    /// Sum at time 0 of the linear function.
     at_zero: f64,
-    /// Tasks that are not overdue: so much does the sum fall in a second.
+    /// Number of tasks that are not overdue, by which the sum decreases per second.
     slope: f64,
-    /// Until when the line is straight, in seconds; infinite if no task falls.
+    /// End of the linear range, in seconds; infinite if the sum is constant.
     until: f64,
 }
 
 impl RunningLeft {
-    /// Nothing runs.
+    /// No running tasks.
     pub const NONE: RunningLeft = RunningLeft { at_zero: 0.0, slope: 0.0, until: f64::INFINITY };
 
-    /// Counts what tasks that began at these times, and `just_begun` others that begin now, have left. O(tasks).
+    /// Sums the time left of tasks that started at these times, and of `just_begun` others that start now. O(tasks).
     #[must_use]
     pub fn count(mean: f64, now: Time, began: &[Time], just_begun: u32) -> Self {
         let mut left = RunningLeft::NONE;
@@ -57,67 +58,67 @@ impl RunningLeft {
         left
     }
 
-    /// What is left at a later time, in seconds; `None` when a task has become overdue meanwhile and all must be
-    /// counted again.
+    /// Returns the time left at a later time, in seconds; `None` if a task has become overdue and all must be summed
+    /// again.
     #[must_use]
     pub fn at(&self, now: f64) -> Option<f64> {
         (now <= self.until).then_some(self.at_zero - self.slope * now)
     }
 }
 
-/// What is left of a job with the lengths taken as the mean.
+/// Work left of a job, with mean lengths.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Remaining {
     /// Mean length of a task, in seconds, above 0.
     pub mean: f64,
-    /// Tasks that hold a slot.
+    /// Number of tasks that hold a slot.
     pub running: u32,
-    /// What they have left, in slot-seconds.
+    /// Time left of these tasks, in slot-seconds.
     pub running_left: f64,
-    /// Tasks not started, each counted by its cost relative to a map.
+    /// Number of tasks not started, each weighted by its cost relative to a map.
     pub pending: f64,
 }
 
 impl Remaining {
-    /// All that is left, in slot-seconds.
+    /// Returns the total work left, in slot-seconds.
     #[must_use]
     pub fn work(&self) -> f64 {
         self.running_left + self.pending * self.mean
     }
 
-    /// Slots to add so that the work is done when the deadline is reached, in `seconds` above 0; below 0 there are
-    /// more than it needs. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) -
+    /// Returns the slots to add so that the work is done at the deadline, in `seconds` above 0; negative if there are
+    /// more than needed. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) -
     /// running`.
     #[must_use]
     pub fn required_slots(&self, seconds: f64) -> f64 {
         self.work() / seconds - f64::from(self.running)
     }
 
-    /// Seconds until the work is done on so many slots; infinite on none.
+    /// Returns the seconds until the work is done on this many slots; infinite on none.
     #[must_use]
     pub fn seconds_on(&self, slots: f64) -> f64 {
         if 0.0 < slots { self.work() / slots } else { f64::INFINITY }
     }
 }
 
-/// What a job needs to end in time when its reduces come after its maps.
+/// Slots that a job needs to end in time if its reduces follow its maps.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Need {
     /// Map slots from now until its maps are done.
     pub map_slots: f64,
     /// Reduce slots from then on.
     pub reduce_slots: f64,
-    /// Whether any number of slots suffices: no task alone is too long.
+    /// True if some number of slots suffices: no single task is too long.
     pub possible: bool,
 }
 
-/// The fewest slots, of both kinds added, with which work of `left` (slot-seconds of maps, seconds of the network,
+/// Returns the minimum total number of slots with which work of `left` (slot-seconds of maps, seconds of the network,
 /// slot-seconds of reduces) ends within `seconds`, if the shuffle overlaps with the maps and the reduces follow them.
-/// `tasks` are the maps and reduces to come, which cannot be cut further.
+/// `tasks` are the numbers of maps and reduces left, which cannot be split further.
 ///
-/// With maps of work M on m slots and reduces of work R on r slots, `M / m + R / r = seconds`; `m + r` is least where
-/// `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and likewise `r`. An estimate: not from the paper, whose equation 3
-/// counts maps and reduces alike.
+/// With maps of work M on m slots and reduces of work R on r slots, `M / m + R / r = seconds`; `m + r` is minimal for
+/// `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and similarly for `r`. This estimate is not from the paper, whose
+/// equation 3 counts maps and reduces alike.
 #[must_use]
 pub fn need(left: PerStation<f64>, tasks: [f64; 2], seconds: f64) -> Need {
     let PerStation([maps, shuffle, reduces]) = left;

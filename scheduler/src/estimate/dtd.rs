@@ -1,23 +1,23 @@
 //! Fit of a delayed tailed distribution to measured times, by maximum likelihood.
 //!
-//! Stragglers thesis, section 3-2. The offset is the shortest time. For `x_i`, the times less the offset, the
-//! logarithm of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in
-//! `a, b >= 0`, and at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. That leaves one unknown, found by
-//! bisection with a look at both ends (a purely exponential, a purely Pareto tail).
-//! The error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times.
+//! Stragglers thesis, section 3-2. The offset is the shortest time. For `x_i`, the times minus the offset, the
+//! logarithm of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in `a,
+//! b >= 0`, and at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. One unknown remains, which is found by
+//! bisection with a check of both ends (a purely exponential, a purely Pareto tail). The error is the mean of
+//! `(F(t_(i)) - i / n)^2` over the sorted times.
 
 use crate::queueing::Dtd;
 use std::fmt;
 
-/// More times than this are refused.
+/// Maximum number of times.
 pub const TIMES_MAX: usize = 100_000_000;
 
-/// A fitted distribution.
+/// Fitted distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
     /// The distribution; times in seconds.
     pub dtd: Dtd,
-    /// Logarithm of the likelihood of the times less the offset.
+    /// Logarithm of the likelihood of the times minus the offset.
     pub log_likelihood: f64,
     /// Mean squared difference from the empirical distribution function.
     pub mean_squared_error: f64,
@@ -25,18 +25,18 @@ pub struct Fit {
     pub count: usize,
 }
 
-/// Times that cannot be fitted.
+/// Error of fitting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum FitError {
     /// A time is negative or not finite.
     Time {
-        /// Its place, from 0.
+        /// Index of the time, from 0.
         index: usize,
-        /// As given, in seconds.
+        /// Given value, in seconds.
         value: f64,
     },
-    /// Fewer than two different times: nothing says how they scatter.
+    /// Fewer than two different times, so the variation is unknown.
     Same {
         /// Number of times.
         count: usize,
@@ -95,12 +95,12 @@ pub fn fit(times: &[f64]) -> Result<Fit, FitError> {
     Ok(Fit { dtd, log_likelihood, mean_squared_error, count })
 }
 
-/// The most likely `a` and `b`; at least one of the times is above 0.
+/// Returns the most likely `a` and `b`; at least one of the times must be above 0.
 fn most_likely(excess: &[f64]) -> (f64, f64) {
     let count = excess.len() as f64;
     let a = count / excess.iter().sum::<f64>();
     let b = count / excess.iter().map(|x| x.ln_1p()).sum::<f64>();
-    // Between (a, 0) and (0, b): the derivative of the likelihood by `part`, which falls.
+    // Between (a, 0) and (0, b): the derivative of the likelihood by `part`, which is decreasing.
     let slope = |part: f64| -> f64 {
         let term = |x: &f64| (b / (1.0 + x) - a) / ((1.0 - part) * a + part * b / (1.0 + x));
         excess.iter().map(term).sum()
@@ -112,7 +112,7 @@ fn most_likely(excess: &[f64]) -> (f64, f64) {
         return (0.0, b);
     }
     let (mut low, mut high) = (0.0, 1.0);
-    // Each halving gives a bit.
+    // Each iteration adds a bit.
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if 0.0 < slope(middle) { low = middle } else { high = middle }

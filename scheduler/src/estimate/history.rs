@@ -1,10 +1,11 @@
-//! Remembers jobs by name: until a job's own maps have finished, it is as its predecessors were on the mean.
+//! Remembers jobs by name: until its own maps have finished, a job is estimated by the mean of earlier jobs of that
+//! name.
 //!
 //! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled:
-//! slot-seconds of map and bytes of output for each byte of input (for each map, where inputs have no size), and
-//! seconds of a reduce. From its first finished map on, a job is judged by its own maps (`linear`); its reduces by its
-//! own once one has finished.
-//! Must know: names, and that jobs of one name are alike. Its memory can be kept over restarts of the master.
+//! slot-seconds of map and bytes of output per byte of input (per map, if inputs have no size), and seconds of a
+//! reduce. From its first finished map on, a job is estimated by its own maps (`linear`), and its reduces by its own
+//! once one has finished.
+//! Required: names, where jobs of equal name are similar. Its memory can be kept over restarts of the master.
 
 use crate::catalogue::Entry;
 use crate::estimate::linear::{Linear, Rates};
@@ -14,7 +15,7 @@ use crate::station::Station;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How it is called.
+/// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     name: "history",
     aliases: &[],
@@ -25,14 +26,14 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     make: |_| Ok(Box::new(History::new())),
 };
 
-/// Most names that are remembered; the one that learned longest ago is forgotten for a new one.
+/// Maximum number of remembered names. A new name replaces the one with the oldest update.
 pub const NAMES_MAX: usize = 1_000;
 
 /// Sums over all earlier jobs of a name.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Past {
-    /// When it learned last, counted in jobs.
+    /// Time of the last update, counted in jobs.
     learned: u64,
     maps: f64,
     map_seconds: f64,
@@ -43,33 +44,33 @@ struct Past {
 }
 
 impl Past {
-    /// Whether jobs can have left such sums.
+    /// True if the sums are valid.
     fn is_sound(&self) -> bool {
         let sums = [self.map_seconds, self.input_bytes, self.output_bytes, self.reduces, self.reduce_seconds];
         1.0 <= self.maps && self.maps.is_finite() && sums.iter().all(|sum| sum.is_finite() && 0.0 <= *sum)
     }
 }
 
-/// Version of what [`History`] says that it has learned.
+/// Schema version of the memory of [`History`].
 const MEMORY_SCHEMA: u64 = 1;
 
-/// See the module.
+/// Estimator by name; see the module.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     past: BTreeMap<String, Past>,
-    /// The names by when they learned last.
+    /// Names by their last update.
     ages: BTreeMap<u64, String>,
     learned: u64,
 }
 
 impl History {
-    /// A memory of nothing.
+    /// Creates an empty memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Jobs as their predecessors; `None` for a name that is new.
+    /// Estimates a job by its predecessors; `None` for a new name.
     fn expected(&self, facts: &Facts<'_>) -> Option<Sizes> {
         let past = self.past.get(facts.name?)?;
         let a_reduce = (0.0 < past.reduces).then(|| past.reduce_seconds / past.reduces);
@@ -86,7 +87,7 @@ impl History {
         Some(assemble(facts, Unit { whole: map * maps, done: 0.0 }, shuffle, reduce.unwrap_or(map)))
     }
 
-    /// With its own maps to judge by, history is left for the reduces only.
+    /// Estimates a job by its own maps; history is used for the reduces only.
     fn observed(&self, facts: &Facts<'_>) -> Sizes {
         let mut sizes = Linear.sizes(facts);
         let past = facts.name.and_then(|name| self.past.get(name)).filter(|past| 0.0 < past.reduces);

@@ -1,15 +1,16 @@
-//! Predicts from bytes: what finished maps took and put out for each byte that they read holds for the rest.
+//! Predicts from bytes: time and output per input byte of finished maps are extrapolated to the rest.
 //!
 //! Paper: overlap, 4.3 (linear prediction from a few tasks). `map work = map time so far * input / input read so far`,
-//! and so for the shuffle with the bytes put out. Before the first map has finished, and for jobs whose input has no
-//! size, it counts tasks instead. A reduce takes as long as those finished did, else its part of the map work.
-//! Must know: bytes of the input. It is not: a memory of earlier jobs (`history`).
+//! and similarly for the shuffle with the output bytes. Before the first map has finished, and for jobs whose input has
+//! no size, it counts tasks instead. A reduce takes as long as those finished, else its part of the map work.
+//! Required: bytes of the input.
+//! Limits: it does not remember earlier jobs (`history` does).
 
 use crate::catalogue::Entry;
 use crate::estimate::tasks::{Tasks, mean_reduce};
 use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
-/// How it is called.
+/// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     name: "linear",
     aliases: &[],
@@ -20,7 +21,7 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     make: |_| Ok(Box::new(Linear)),
 };
 
-/// See the module.
+/// Estimator by bytes; see the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Linear;
 
@@ -39,17 +40,17 @@ impl Estimator for Linear {
     }
 }
 
-/// What a byte of input brings.
+/// Rates per byte of input.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Rates {
-    /// Slot-seconds of map for a byte of input.
+    /// Slot-seconds of map per byte of input.
     pub(super) map: f64,
-    /// Bytes of output for a byte of input.
+    /// Bytes of output per byte of input.
     pub(super) output: f64,
 }
 
 impl Rates {
-    /// The sizes of a job whose maps keep these rates; a reduce takes `reduce` seconds, or as long as a map.
+    /// Returns the sizes of a job whose maps have these rates; a reduce takes `reduce` seconds, or as long as a map.
     pub(super) fn sizes(&self, facts: &Facts<'_>, reduce: Option<f64>) -> Sizes {
         let whole = self.map * facts.input_bytes;
         let a_map = whole / f64::from(facts.maps.max(1));

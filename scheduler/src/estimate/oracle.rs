@@ -1,13 +1,13 @@
-//! Knows sizes exactly where the driver does: in simulations and experiments. Elsewhere it predicts as `linear`.
+//! Uses exact sizes if the driver knows them: in simulations and experiments. Otherwise it predicts as `linear`.
 //!
-//! For policies whose paper assumes that sizes are known. On a live cluster a job's sizes are known if its
-//! submitter measured them in an isolated run; for others it is `linear` under another name.
+//! For policies whose paper assumes known sizes. On a live cluster a job's sizes are known if its submitter measured
+//! them in an isolated run; for other jobs it is equal to `linear`.
 
 use crate::catalogue::Entry;
 use crate::estimate::linear::Linear;
 use crate::estimate::{Estimator, Facts, Sizes};
 
-/// How it is called.
+/// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     name: "oracle",
     aliases: &["exact"],
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     make: |_| Ok(Box::new(Oracle)),
 };
 
-/// See the module.
+/// Estimator with exact sizes; see the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Oracle;
 

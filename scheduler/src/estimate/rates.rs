@@ -1,4 +1,4 @@
-//! How fast each worker is: exponentially weighted mean times of the tasks it finished.
+//! Speed of each worker: exponentially weighted mean times of its finished tasks.
 //!
 //! `mean <- (1 - weight) mean + weight * seconds`, and the service rate is `1 / mean`, in tasks per second: the `mu_i`
 //! of the stragglers thesis, for placements that assign tasks to workers in advance.
@@ -6,13 +6,13 @@
 use crate::ids::WorkerId;
 use std::collections::BTreeMap;
 
-/// Weight of the newest task, by default: half of the mean is from the last seven.
+/// Default weight of the newest task: half of the mean is from the last seven.
 pub const WEIGHT_DEFAULT: f64 = 0.1;
 
-/// Shortest task that is believed, in seconds: a mean of 0 would be an infinite rate.
+/// Minimum accepted task length, in seconds: a mean of 0 would be an infinite rate.
 const SECONDS_MIN: f64 = 1e-9;
 
-/// See the module.
+/// Mean task times of workers; see the module.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ServiceRates {
     weight: f64,
@@ -21,7 +21,7 @@ pub struct ServiceRates {
 }
 
 impl ServiceRates {
-    /// Nothing known yet; the newest task counts with this weight.
+    /// Creates empty rates; the newest task has this weight.
     ///
     /// # Panics
     /// If the weight is not above 0 and at most 1.
@@ -31,20 +31,21 @@ impl ServiceRates {
         Self { weight, means: BTreeMap::new() }
     }
 
-    /// A worker finished a task that took so many seconds; what is not a finite number above 0 counts as the shortest.
+    /// Records a task of a worker that took this many seconds. Values that are not finite and above 0 count as the
+    /// minimum.
     pub fn finished(&mut self, worker: WorkerId, seconds: f64) {
         let seconds = if seconds.is_finite() { seconds.max(SECONDS_MIN) } else { SECONDS_MIN };
         let weight = self.weight;
         self.means.entry(worker).and_modify(|mean| *mean += weight * (seconds - *mean)).or_insert(seconds);
     }
 
-    /// A worker is gone.
+    /// Removes a lost worker.
     pub fn forget(&mut self, worker: WorkerId) {
         self.means.remove(&worker);
     }
 
-    /// Tasks per second of one slot of this worker. Of a worker that has finished nothing, the mean task of all others
-    /// is expected; `None` if nobody has finished anything.
+    /// Returns the tasks per second of one slot of this worker. A worker without finished tasks gets the mean task of
+    /// all others; `None` if no worker has finished any.
     #[must_use]
     pub fn rate(&self, worker: WorkerId) -> Option<f64> {
         let mean = match self.means.get(&worker) {

@@ -1,13 +1,14 @@
-//! Counts tasks: knows nothing but how many there are and how long those that finished took.
+//! Counts tasks: uses only their number and the lengths of finished ones.
 //!
-//! Until a map has finished, a map is a second and puts out as many bytes as it reads; then maps are as the mean of
-//! those finished. A reduce is as long as a map until one has finished.
-//! Must know: nothing. It is not: a predictor from bytes (`linear`).
+//! Until a map has finished, a map is assumed to take a second and to output as many bytes as it reads; then maps are
+//! estimated by the mean of those finished. A reduce takes as long as a map until one has finished.
+//! Required: nothing.
+//! Limits: it does not predict from bytes (`linear` does).
 
 use crate::catalogue::Entry;
 use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
-/// How it is called.
+/// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     name: "tasks",
     aliases: &[],
@@ -18,10 +19,10 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     make: |_| Ok(Box::new(Tasks)),
 };
 
-/// How long a map is thought to take before any has finished, in seconds.
+/// Assumed seconds of a map before any has finished.
 pub const FIRST_GUESS: f64 = 1.0;
 
-/// See the module.
+/// Estimator by number of tasks; see the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tasks;
 
@@ -45,12 +46,12 @@ impl Estimator for Tasks {
     }
 }
 
-/// Mean length of finished maps, in seconds.
+/// Returns the mean length of finished maps, in seconds.
 pub(super) fn mean_map(facts: &Facts<'_>) -> Option<f64> {
     (0 < facts.maps_done).then(|| facts.map_time / f64::from(facts.maps_done))
 }
 
-/// Mean length of finished reduces, in seconds.
+/// Returns the mean length of finished reduces, in seconds.
 pub(super) fn mean_reduce(facts: &Facts<'_>) -> Option<f64> {
     (0 < facts.reduces.done).then(|| facts.reduces.time / f64::from(facts.reduces.done))
 }

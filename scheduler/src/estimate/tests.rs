@@ -1,10 +1,10 @@
-//! Estimators against jobs whose sizes are known.
+//! Tests of estimators against jobs of known sizes.
 
 use super::*;
 use crate::station::{PerStation, Station};
 use proptest::prelude::*;
 
-/// A job whose maps take and put out so much for each byte, seen after `done` maps.
+/// Job whose maps have equal times and outputs per byte, observed after `done` maps.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     maps: u32,

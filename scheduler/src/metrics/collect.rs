@@ -1,34 +1,34 @@
-//! Turns a stream of jobs that ended into metrics, in memory that does not grow with their number.
+//! Computes metrics of a stream of ended jobs, in memory that does not grow with their number.
 //!
-//! Simulators and comparisons of real runs use it alike. Not here: what a job takes alone, which its record says.
+//! Simulators and comparisons of real runs share it. The time of a job alone is part of its record.
 
 use super::outcome::use_of;
 use super::statistics::jain_of_sums;
 use super::{Bucket, JobTimes, Metric, RunMetrics, Sketch};
 use crate::station::{PerStation, Station};
 
-/// Borders between the sizes by which slowdown is shown unless told otherwise: those of the overlap paper's figure 9,
-/// where the mean size is about 2.
+/// Default boundaries of the job sizes by which slowdown is shown: those of the overlap paper's figure 9, where the
+/// mean size is about 2.
 pub const SLOWDOWN_EDGES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
 
-/// What the records are measured against.
+/// Reference values for the metrics.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CollectSettings {
-    /// Capacity of each station in units of work per second: slots, and 1 at the shuffle. Infinite where the model
-    /// has no such station.
+    /// Capacity of each station in units of work per second: slots, and 1 at the shuffle. Infinite if the model lacks
+    /// the station.
     pub capacity: PerStation<f64>,
-    /// Borders between classes of jobs by the time that they take alone, in seconds, rising.
+    /// Ascending boundaries between classes of jobs by their time alone, in seconds.
     pub slowdown_edges: Vec<f64>,
 }
 
 impl Default for CollectSettings {
-    /// The fluid model: map and shuffle of capacity 1.
+    /// Returns the settings of the fluid model: map and shuffle of capacity 1.
     fn default() -> Self {
         Self { capacity: PerStation::new(1.0, 1.0, f64::INFINITY), slowdown_edges: SLOWDOWN_EDGES.to_vec() }
     }
 }
 
-/// A mean in the making. Plain sums: there are six of them for each of 10^7 jobs, whose times all have one sign.
+/// Running mean. Plain sums suffice: there are six of them for each of 10^7 jobs, and times all have one sign.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunningSum {
     count: u64,
@@ -46,7 +46,7 @@ impl RunningSum {
     }
 }
 
-/// Takes jobs in, in any order.
+/// Collects ended jobs in any order.
 #[derive(Clone, Debug)]
 pub struct Collector {
     settings: CollectSettings,
@@ -68,10 +68,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// No records yet.
+    /// Creates a collector without records.
     ///
     /// # Panics
-    /// If a capacity is not above 0, or the borders do not rise.
+    /// If a capacity is not above 0, or the boundaries are not ascending.
     #[must_use]
     pub fn new(settings: CollectSettings) -> Self {
         assert!(settings.capacity.iter().all(|&capacity| 0.0 < capacity), "capacity {:?}", settings.capacity);
@@ -97,7 +97,7 @@ impl Collector {
         }
     }
 
-    /// Takes in a job that ended, with all its work.
+    /// Adds an ended job, with its whole work.
     pub fn push(&mut self, times: &JobTimes, work: PerStation<f64>) {
         let flow = times.flow();
         self.flow.push(flow);
@@ -124,7 +124,7 @@ impl Collector {
         }
     }
 
-    /// What came out.
+    /// Returns the metrics.
     #[must_use]
     pub fn outcome(&self) -> RunMetrics {
         let mut out = RunMetrics::new(self.flow.clone(), self.buckets());
@@ -173,7 +173,7 @@ impl Collector {
     }
 }
 
-/// A percentile that any sample exceeds; `None` where there are so few that it would be the largest under another name:
+/// Returns a percentile that some samples exceed; `None` if there are too few samples, so that it would be the maximum:
 /// the 99th of fewer than 100.
 fn tail(samples: &Sketch, part: f64) -> Option<f64> {
     let count = samples.count() as f64;
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn metrics_are_those_computed_by_hand() {
         let jobs = [
-            // It takes 4 s, and 2 s alone: slowed down twofold.
+            // It takes 4 s, and 2 s alone: a slowdown of two.
             (JobTimes { deadline: Some(6.0), alone: Some(2.0), ..times(1.0, 2.0, 5.0) }, [4.0, 1.0, 0.0]),
             // It takes 6 s, and 1 s alone.
             (JobTimes { deadline: Some(7.0), alone: Some(1.0), ..times(3.0, 3.0, 9.0) }, [1.0, 0.0, 2.0]),

@@ -1,24 +1,24 @@
-//! Every metric, declared once: name, unit, which way is better, what measures it, and what it means.
+//! Declarations of all metrics: name, unit, better direction, source, and meaning.
 //!
-//! Tables, pages, JSON, `--metrics` and the table in README.md read these declarations. Not here: how values are computed
-//! (`collect`, and the laboratory's `compare::metrics` for what only real processes have).
+//! Tables, pages, JSON, `--metrics` and the table in README.md read these declarations. Values are computed by
+//! `collect`, and by the laboratory's `compare::metrics` for metrics of real processes.
 
 use crate::catalogue::nearest;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// Which way is better.
+/// Better direction of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Better {
-    /// Less.
+    /// Lower values are better.
     Lower,
-    /// More.
+    /// Higher values are better.
     Higher,
-    /// Neither; it describes.
+    /// Neither; the metric is descriptive.
     Neither,
 }
 
-/// What jobs run on: one of the simulated models, or real processes.
+/// System that runs jobs: one of the simulated models, or real processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum System {
     /// `sim --model fluid`.
@@ -32,10 +32,10 @@ pub enum System {
 }
 
 impl System {
-    /// All of them, in the order of tables.
+    /// All systems, in the order of tables.
     pub const ALL: [System; 4] = [System::Fluid, System::Slotted, System::Cluster, System::Live];
 
-    /// As in tables; models as on the command line.
+    /// Returns its name as in tables; models as on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl System {
         }
     }
 
-    /// In a sentence.
+    /// Returns its name for a sentence.
     fn words(self) -> &'static str {
         match self {
             System::Fluid => "the fluid model",
@@ -63,23 +63,23 @@ const NOT_SLOTTED: &[System] = &[System::Fluid, System::Cluster, System::Live];
 const NOT_CLUSTER: &[System] = &[System::Fluid, System::Slotted, System::Live];
 const LIVE: &[System] = &[System::Live];
 
-/// What a metric is called and means.
+/// Name and meaning of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Declaration {
-    /// As in `--metrics`, JSON, CSV and on pages.
+    /// Name as in `--metrics`, JSON, CSV and on pages.
     pub name: &'static str,
-    /// `s`, `ms`, `%`, `jobs`, `slots`; empty for a ratio or a count.
+    /// Unit: `s`, `ms`, `%`, `jobs`, `slots`; empty for a ratio or a count.
     pub unit: &'static str,
-    /// Which way is better.
+    /// Better direction.
     pub better: Better,
-    /// What can measure it.
+    /// Systems that can measure it.
     pub systems: &'static [System],
-    /// In one line.
+    /// Meaning in one line.
     pub meaning: &'static str,
 }
 
 impl Declaration {
-    /// The name with the unit behind it, as tables of text have it.
+    /// Returns the name followed by the unit, for text tables.
     #[must_use]
     pub fn title(&self) -> String {
         match self.unit {
@@ -91,7 +91,7 @@ impl Declaration {
 
 macro_rules! metrics {
     ($($metric:ident, $name:literal, $unit:literal, $better:ident, $systems:ident, $meaning:literal;)*) => {
-        /// Something measured of a simulation or of a live run.
+        /// Metric of a simulation or of a live run.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Metric {
             $(#[doc = $meaning] $metric,)*
@@ -101,7 +101,7 @@ macro_rules! metrics {
             /// All metrics, in the order of tables.
             pub const ALL: &'static [Metric] = &[$(Metric::$metric,)*];
 
-            /// What it is called and means.
+            /// Returns its declaration.
             #[must_use]
             pub fn declaration(self) -> Declaration {
                 match self {
@@ -155,34 +155,34 @@ metrics! {
 }
 
 impl Metric {
-    /// The place in tables by metric.
+    /// Returns its index in tables by metric.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.declaration().name
     }
 
-    /// Whether it is made of what jobs take alone.
+    /// True if it depends on the times of jobs alone.
     #[must_use]
     pub fn needs_alone(self) -> bool {
         matches!(self, Metric::Slowdown | Metric::SlowdownP99 | Metric::SlowdownMax | Metric::Fairness)
     }
 
-    /// Whether this system can measure it.
+    /// True if this system can measure it.
     #[must_use]
     pub fn is_of(self, system: System) -> bool {
         self.declaration().systems.contains(&system)
     }
 
-    /// The metric of this name, if this system can measure it.
+    /// Returns the metric of this name, if this system can measure it.
     ///
     /// # Errors
-    /// No such metric, or none of this system.
+    /// An unknown metric, or one that this system cannot measure.
     pub fn named(name: &str, system: System) -> Result<Metric, MetricError> {
         let metric = Metric::ALL.iter().find(|metric| metric.name() == name);
         match metric {
@@ -198,21 +198,21 @@ impl fmt::Display for Metric {
     }
 }
 
-/// As its name, also as a key.
+/// Serialized as its name, also as a key.
 impl Serialize for Metric {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-/// A metric that there is not, or not there.
+/// Metric that does not exist or cannot be measured here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MetricError {
-    /// As given.
+    /// Given name.
     pub name: String,
-    /// Where it was wanted.
+    /// System for which it was requested.
     pub system: System,
-    /// The metric of that name, which others can measure.
+    /// Metric of that name, if other systems can measure it.
     pub elsewhere: Option<Metric>,
 }
 

@@ -1,35 +1,35 @@
-//! What cannot be read as a workload: which line, which field, which value.
+//! Errors of reading workloads, with line, field and value.
 
 use std::fmt;
 
-/// What is wrong with one line.
+/// Error of one line.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum LineError {
-    /// A field that is out of range or no number at all.
+    /// A field is out of range or not a number.
     Field {
         field: &'static str,
-        /// As given.
+        /// Given value.
         value: String,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: &'static str,
     },
-    /// Another number of cells than there are columns.
+    /// The number of cells differs from the number of columns.
     Cells {
-        /// How many there are.
+        /// Number of cells.
         found: usize,
-        /// How many there should be, in words.
+        /// Description of the expected number.
         wanted: String,
     },
-    /// A quote that is not closed, or something behind one.
+    /// A quote is not closed, or has text after it.
     Quote,
-    /// No JSON of a job.
+    /// The text is not JSON of a job.
     Json {
-        /// What the parser says.
+        /// Message of the parser.
         words: String,
     },
-    /// A job of which no task succeeded.
+    /// No task of the job succeeded.
     NoTasks,
 }
 
@@ -49,12 +49,12 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// A line that cannot be read.
+/// Line that cannot be read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What is wrong.
+    /// Error of the line.
     pub error: LineError,
 }
 
@@ -70,10 +70,10 @@ impl std::error::Error for BadLine {
     }
 }
 
-/// A load at which no jobs can be drawn.
+/// Invalid load, for which no jobs can be drawn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LoadError {
-    /// As given; not a finite number above 0.
+    /// Given value; not a finite number above 0.
     pub load: f64,
 }
 
@@ -85,50 +85,51 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Why a text is no workload.
+/// Error of reading a workload.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkloadError {
-    /// There is no job in it.
+    /// The text has no jobs.
     Empty {
-        /// The first of the lines that could not be read, if that is why.
+        /// The first unreadable line, if there is one.
         first: Option<BadLine>,
     },
-    /// A line that cannot be read, where none may be skipped.
+    /// A line cannot be read, in a format where no line may be skipped.
     Line(BadLine),
-    /// More lines cannot be read than may be skipped.
+    /// Too many lines cannot be read.
     TooManyBad {
-        /// How many may be.
+        /// Maximum number of skipped lines.
         limit: u64,
         first: BadLine,
     },
-    /// A column that means nothing here, or stands twice.
+    /// A column is unknown or duplicate.
     Column {
-        /// The line of the header.
+        /// Line number of the header.
         line: u64,
         name: String,
-        /// Whether it was there already.
+        /// True if it is a duplicate.
         twice: bool,
     },
-    /// Not TOML, or not a list of jobs.
+    /// The text is not TOML, or not a list of jobs.
     Toml {
-        /// Where and why, with the line.
+        /// Error of the parser, with the line.
         source: Box<toml::de::Error>,
     },
     /// More tasks than the limit.
     Tasks {
-        /// Where the limit was passed.
+        /// Line at which the limit was exceeded.
         line: u64,
-        /// Tasks of one workload.
+        /// Maximum number of tasks of one workload.
         limit: usize,
-        /// How many there are in all, where the bytes of a trace tell; they would have to be so much fewer.
+        /// Factor on the bytes with which the trace would fit into the limit, if the number of tasks follows from
+        /// bytes.
         needed: Option<f64>,
     },
-    /// A factor or cost that is no number above 0.
+    /// A factor or cost is not a number above 0.
     Setting {
         name: &'static str,
-        /// As given.
+        /// Given value.
         value: f64,
     },
 }
@@ -175,7 +176,7 @@ impl fmt::Display for WorkloadError {
     }
 }
 
-/// A number below 1 of one digit that is not above this one.
+/// Rounds a number below 1 down to one digit.
 fn rounded_down(number: f64) -> f64 {
     let inverse_step = 10_f64.powf((-number.log10()).ceil());
     (number * inverse_step).floor() / inverse_step

@@ -1,46 +1,46 @@
-//! How much of each station jobs ask for while they arrive, and whether that is shown to be more than there is.
+//! Offered load of each station while jobs arrive, and if it provably exceeds the capacity.
 //!
-//! The load is work over capacity, divided by the time in which it arrives. A queue grows without end where the load of
-//! the stream that the jobs stand for is above 1; of a few jobs the load may be anything. So it comes with an interval,
-//! by batch means: consecutive jobs make batches, each with its work and its time, and the ratio of the two sums varies
-//! as those of the batches do. Batches keep what jobs near in time have in common, such as a burst.
+//! The load is work over capacity, divided by the time in which it arrives. A queue grows without bound if the load of
+//! the arrival process is above 1; the load of a small sample may be anything. So it has a confidence interval by batch
+//! means: consecutive jobs form batches, each with its work and its time, and the variance of the ratio of the two sums
+//! follows from the batches. Batches preserve correlations of jobs that are near in time, such as a burst.
 
 use super::Job;
 use crate::metrics::Interval;
 use crate::station::{PerStation, Station};
 
-/// Fewest jobs of which a load has an interval: batches of `BATCH_MIN`, and one job more to end the last gap.
+/// Minimum number of jobs for a confidence interval: batches of `BATCH_MIN`, and one job more to end the last gap.
 pub const LOAD_JOBS_MIN: usize = BATCHES_MIN * BATCH_MIN + 1;
 
-/// Batches, as few as give a useful interval; twice as many where jobs suffice for batches four times as long.
+/// Number of batches, as small as is useful; twice as many if the jobs suffice for batches four times as long.
 const BATCHES_MIN: usize = 10;
-/// Fewest jobs of a batch.
+/// Minimum number of jobs of a batch.
 const BATCH_MIN: usize = 5;
 
-/// The load of a station.
+/// Load of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OfferedLoad {
-    /// Work of all jobs but the last over capacity, for the time from the first arrival to the last.
+    /// Work of all jobs except the last over capacity, for the time from the first arrival to the last.
     pub load: f64,
-    /// Its 95 % interval; `None` of fewer than [`LOAD_JOBS_MIN`] jobs.
+    /// 95 % confidence interval; `None` for fewer than [`LOAD_JOBS_MIN`] jobs.
     pub range: Option<[f64; 2]>,
 }
 
-/// What a load shows of the queue.
+/// Growth of the queue that follows from a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Growth {
-    /// The interval lies above 1: it grows while jobs arrive.
+    /// The interval is above 1: the queue grows while jobs arrive.
     Grows,
-    /// The interval lies below 1: there is a steady state.
+    /// The interval is below 1: there is a steady state.
     Steady,
-    /// The interval holds 1.
+    /// The interval contains 1.
     Open,
     /// There are too few jobs for an interval.
     TooFew,
 }
 
 impl OfferedLoad {
-    /// What it shows.
+    /// Returns the growth that follows from the interval.
     #[must_use]
     pub fn growth(&self) -> Growth {
         match self.range {
@@ -52,7 +52,7 @@ impl OfferedLoad {
     }
 }
 
-/// The load of each station by these jobs, in the order of arrival; `None` if they all arrive at once. O(jobs).
+/// Returns the load of each station by these jobs, in the order of arrival; `None` if they all arrive at once. O(jobs).
 #[must_use]
 pub fn offered_load(jobs: &[Job], capacity: PerStation<f64>) -> Option<PerStation<OfferedLoad>> {
     let span = jobs.last()?.arrival - jobs.first()?.arrival;
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(offered_load(&[], PerStation::all(1.0)), None);
     }
 
-    /// Exponential gaps of mean 1 and exponential work of this mean.
+    /// Returns the growth of a stream of exponential gaps of mean 1 and exponential work of this mean.
     fn stream(seed: u64, jobs: usize, load: f64) -> Growth {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
         let mut exponential = || -(1.0 - draws.random::<f64>()).ln();
@@ -115,7 +115,7 @@ mod tests {
         offered_load(&jobs, PerStation::all(1.0)).unwrap()[Station::Map].growth()
     }
 
-    /// How many of 400 seeds show this.
+    /// Returns the number of 400 seeds with this result.
     fn seeds(jobs: usize, load: f64, growth: Growth) -> usize {
         (0..400).filter(|&seed| stream(seed, jobs, load) == growth).count()
     }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(stream(1, LOAD_JOBS_MIN, 9.0), Growth::Grows);
     }
 
-    /// A burst in one batch brings the mean to 1.81; nothing else does.
+    /// A burst in one batch raises the mean to 1.81; all other batches are low.
     #[test]
     fn burst_alone_does_not_show_that_a_queue_grows() {
         let jobs: Vec<Job> = (0..201_u32)

@@ -1,11 +1,10 @@
-//! Mixes of jobs as a small cluster sees them: programs of different kinds, many short jobs and a few long ones, cut
-//! into tasks whose lengths vary, in a Poisson stream.
+//! Mixes of jobs typical of a small cluster: programs of different kinds, many short jobs and a few long ones, split
+//! into tasks of varying lengths, in a Poisson stream.
 //!
-//! No paper prints such a mix, so it is one by assumption: inputs are log-normal numbers of splits; a program has its
-//! own seconds and output for each split, a job differs from others of its program by a log-normal factor, and its
-//! maps from each other by another. Programs with a history have a name; programs that nobody has seen come under a
-//! name of their own each time. The arrivals are spread such that the busiest of slots and network is loaded as asked,
-//! exactly.
+//! No paper gives such a mix, so it is based on assumptions. Inputs are log-normal numbers of splits. A program has its
+//! own seconds and output per split. Jobs of a program differ by a log-normal factor, and the maps of a job by another.
+//! Programs with a history have a name; new programs get a different name each time. Arrivals are spread such that the
+//! busiest of slots and network has exactly the requested load.
 
 use super::{Generator, Job};
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
@@ -16,15 +15,15 @@ use rand_distr::{Distribution as _, Exp1, LogNormal};
 
 /// Bytes of a split.
 pub const SPLIT_BYTES: f64 = 64e6;
-/// Most splits of a job.
+/// Maximum splits of a job.
 const SPLITS_MAX: f64 = 2_000.0;
-/// Most reduces of a job.
+/// Maximum reduces of a job.
 const REDUCES_MAX: f64 = 8.0;
-/// Splits for which a job gets one more reduce.
+/// Number of splits per reduce of a job.
 const SPLITS_PER_REDUCE: f64 = 4.0;
-/// Bytes that a reduce works off in a second, besides its start.
+/// Bytes per second of a reduce, apart from its start.
 const REDUCE_RATE: f64 = 40e6;
-/// What any task takes at least, in seconds.
+/// Minimum seconds of a task.
 const TASK_START: f64 = 0.1;
 /// Coefficient of variation of the lengths of a job's tasks.
 const TASK_VARIATION: f64 = 0.3;
@@ -32,18 +31,18 @@ const TASK_VARIATION: f64 = 0.3;
 const JOB_VARIATION: f64 = 0.5;
 const JOBS_MAX: u64 = 10_000_000;
 
-/// A kind of program.
+/// Kind of program.
 #[derive(Clone, Copy, Debug)]
 struct Program {
-    /// The name under which its jobs are known; `None` is a new one each time.
+    /// Name of its jobs; `None` is a new name each time.
     name: Option<&'static str>,
-    /// How often it comes, relative to the others.
+    /// Frequency relative to the others.
     often: f64,
-    /// Seconds for a split, in the mean.
+    /// Mean seconds per split.
     map: f64,
-    /// How much jobs of it differ, as a coefficient of variation.
+    /// Coefficient of variation of its jobs.
     variation: f64,
-    /// Bytes put out for each byte read.
+    /// Output bytes per input byte.
     output: f64,
 }
 
@@ -54,12 +53,12 @@ const SORT: Program = Program { name: Some("sort"), map: 0.6, output: 1.0, ..GRE
 const JOIN: Program = Program { name: Some("join"), map: 1.2, output: 0.5, ..GREP };
 const OWN: Program = Program { name: None, often: 1.0, map: 2.0, variation: 2.0, output: 0.2 };
 
-/// A mix of programs.
+/// Mix of programs.
 #[derive(Clone, Copy, Debug)]
 struct Mix {
     name: &'static str,
     programs: &'static [Program],
-    /// Mean number of splits, and their coefficient of variation.
+    /// Mean number of splits, and its coefficient of variation.
     splits: (f64, f64),
 }
 
@@ -83,7 +82,7 @@ const MIXES: [Mix; 4] = [
     Mix { name: "heavy-tailed", programs: &[GREP, WORD_COUNT, SORT, JOIN, OWN], splits: (24.0, 5.0) },
 ];
 
-/// How it is called.
+/// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     name: "mix",
     aliases: &[],
@@ -131,7 +130,7 @@ struct MixJobs {
     jobs: u64,
 }
 
-/// A factor of mean 1 with this coefficient of variation.
+/// Draws a factor of mean 1 with this coefficient of variation.
 fn factor(variation: f64, random: &mut ChaCha8Rng) -> f64 {
     LogNormal::from_mean_cv(1.0, variation).expect("a constant of at least 0").sample(random)
 }
@@ -181,7 +180,7 @@ impl Generator for MixJobs {
         let mut jobs: Vec<Job> =
             (0..self.jobs).map(|index| self.mix.job(index, self.network, &mut random)).collect();
         let mut arrivals = ChaCha8Rng::seed_from_u64(seed);
-        // A stream of its own, so that the same gaps, scaled, belong to every mix.
+        // A separate random stream, so that every mix has the same gaps up to scaling.
         arrivals.set_stream(1);
         let gaps: Vec<f64> = jobs.iter().map(|_| Exp1.sample(&mut arrivals)).collect();
         let sum = |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>();

@@ -1,6 +1,6 @@
 //! Workloads: jobs with their arrivals and sizes, from generators and from traces.
 //!
-//! No file is read here; texts and bytes are arguments.
+//! This module reads no files; texts and bytes are arguments.
 
 pub mod asrpt;
 pub mod catalogue;
@@ -25,34 +25,34 @@ pub use read::{Format, Reading, Trace, read};
 pub use scale::{Costs, Scale};
 pub use swim::swim_tasks;
 
-/// A job of a workload, for every simulator: the fluid model reads `work` of map and shuffle, the slotted one whole
-/// units of map and of each reduce, the cluster every task. Times in seconds (slots, in the slotted model).
+/// Job of a workload, for every simulator: the fluid model uses `work` of map and shuffle, the slotted one whole units
+/// of map and of each reduce, the cluster every task. Times are in seconds (slots, in the slotted model).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Job {
-    /// When it arrives; not before the job before it.
+    /// Time of arrival; not before that of the previous job.
     pub arrival: f64,
     /// Slot-seconds of all maps, seconds of the whole network at the shuffle, slot-seconds of all reduces.
     pub work: PerStation<f64>,
-    /// Length of each map on a worker of speed 1; their sum is `work[Station::Map]`. Empty: the job is not cut into
+    /// Length of each map on a worker of speed 1; their sum is `work[Station::Map]`. Empty if the job is not split into
     /// tasks.
     pub maps: Vec<f64>,
     /// Length of each reduce, as for maps.
     pub reduces: Vec<f64>,
-    /// What all maps read; 0 if unknown.
+    /// Input bytes of all maps; 0 if unknown.
     pub input_bytes: f64,
-    /// What the maps put out, over all partitions; 0 if unknown.
+    /// Output bytes of all maps, over all partitions; 0 if unknown.
     pub shuffle_bytes: f64,
-    /// When it should end.
+    /// Time by which it should end.
     pub deadline: Option<f64>,
-    /// Its weight; 0 counts as 1.
+    /// Weight of the job; 0 counts as 1.
     pub weight: f64,
-    /// The pool that it shares.
+    /// Pool of the job.
     pub pool: Option<u32>,
-    /// Weight of that pool; `None` leaves it to the policy.
+    /// Weight of that pool; `None` uses the policy's default.
     pub pool_weight: Option<f64>,
-    /// Its urgency; the higher the sooner.
+    /// Priority; higher is more urgent.
     pub priority: i32,
-    /// Jobs of one name are alike: history is kept under it.
+    /// Name of the job. Jobs of equal name are similar and share their history.
     pub name: Option<String>,
 }
 

@@ -1,11 +1,11 @@
-//! The workloads of the overlap paper: log-normal jobs in a Poisson stream, and a stand-in for its Google trace.
+//! Workloads of the overlap paper: log-normal jobs in a Poisson stream, and an approximation of its Google trace.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 5.1 and 5.3.
 //! Map sizes are log-normal with mean 1 and standard deviation 3.65; a job's shuffle size is its map size times a
-//! log-normal ratio of mean 1 and standard deviation 3.28 (the 3.65 of section 5.1 does not give the printed numbers).
-//! Both stations have capacity 1, so that the load is the rate of arrivals.
-//! Not here: the trace itself, which is not public in this form. Its stand-in has the same number of jobs, the printed
-//! moments, and arrivals with the described daily and weekly pattern and the printed peak.
+//! log-normal ratio of mean 1 and standard deviation 3.28 (the 3.65 of section 5.1 does not reproduce the printed
+//! numbers). Both stations have capacity 1, so the load is the rate of arrivals. The trace itself is not public in this
+//! form. Its approximation has the same number of jobs, the printed moments, and arrivals with the described daily and
+//! weekly pattern and the printed peak.
 
 use super::{Generator, Job, LoadError};
 use crate::catalogue::{Entry, Parameter};
@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-/// How they are called.
+/// Catalogue entries of the generators.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[
     Entry {
         name: "overlap",
@@ -56,7 +56,7 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[
 
 const JOBS_MAX: u64 = 1_000_000_000;
 
-/// A load with a steady state.
+/// True for a load with a steady state.
 fn is_load(load: f64) -> bool {
     0.0 < load && load < 1.0
 }
@@ -73,7 +73,7 @@ struct PoissonJobs {
 impl Generator for PoissonJobs {
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         let jobs = Poisson::new(self.load, seed).expect("the load was checked when this was made");
-        // Below the limit, so that it fits.
+        // Below the limit, so the conversion is lossless.
         Box::new(jobs.take(self.jobs as usize))
     }
 }
@@ -105,8 +105,8 @@ pub struct LogNormal {
 }
 
 impl LogNormal {
-    /// With mean 1 and this standard deviation: the logarithm has variance `ln(1 + deviation^2)` and minus half of it
-    /// as its mean.
+    /// Creates a variable of mean 1 with this standard deviation: the logarithm has variance `ln(1 + deviation^2)` and
+    /// minus half of it as its mean.
     #[must_use]
     pub fn of_mean_one(deviation: f64) -> Self {
         let variance = (deviation * deviation).ln_1p();
@@ -119,7 +119,7 @@ impl LogNormal {
     }
 }
 
-/// Log-normal jobs in a Poisson stream, for ever.
+/// Infinite Poisson stream of log-normal jobs.
 #[derive(Clone, Debug)]
 pub struct Poisson {
     random: ChaCha8Rng,
@@ -130,7 +130,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Jobs of this seed at this load, which is the mean number of arrivals in a unit of time.
+    /// Creates the stream of this seed at this load, which is the mean number of arrivals in a unit of time.
     ///
     /// # Errors
     /// A load that is not above 0 and finite.
@@ -158,12 +158,12 @@ impl Iterator for Poisson {
 
 /// Hours of the trace: 29 days.
 pub const TRACE_HOURS: usize = 29 * 24;
-/// Jobs of the trace.
+/// Number of jobs of the trace.
 pub const TRACE_JOBS: usize = 80_000;
-/// Arrivals in the busiest hour for each one in a mean hour: 300 and 110 are printed.
+/// Arrivals in the busiest hour relative to a mean hour: the paper gives 300 and 110.
 pub const TRACE_PEAK: f64 = 300.0 / 110.0;
 
-/// The shuffle sizes of a trace.
+/// Scaling of the shuffle sizes of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Balance {
     /// As drawn.
@@ -172,17 +172,17 @@ pub enum Balance {
     CubeRoot,
 }
 
-/// A stand-in for the trace: arrivals in hours, and sizes with sample means of exactly 1.
+/// Approximation of the trace: arrivals in hours, and sizes with sample means of exactly 1.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DiurnalTrace {
-    /// Mean arrivals of each hour, as a part of those of the busiest one.
+    /// Mean arrivals of each hour, relative to the busiest one.
     pub profile: Vec<f64>,
-    /// In order: hour of arrival, map size, ratio of shuffle to map size.
+    /// Jobs in order: hour of arrival, map size, ratio of shuffle to map size.
     jobs: Vec<[f64; 3]>,
 }
 
 impl DiurnalTrace {
-    /// The stand-in of this seed.
+    /// Creates the approximation of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -210,7 +210,8 @@ impl DiurnalTrace {
         Self { profile, jobs }
     }
 
-    /// Its jobs at this average load: an hour is as long as the mean number of arrivals in it needs at that load.
+    /// Returns its jobs at this average load. The length of an hour is chosen such that its mean number of arrivals
+    /// gives that load.
     ///
     /// # Errors
     /// A load that is not above 0 and finite.
@@ -234,8 +235,8 @@ impl DiurnalTrace {
     }
 }
 
-/// A working day with its afternoon peak, a quieter weekend, and hours that differ by chance; raised to the power that
-/// gives the printed peak.
+/// Draws a profile: a working day with an afternoon peak, a quieter weekend, and random variation of hours, raised to
+/// the power that gives the printed peak.
 fn profile(random: &mut ChaCha8Rng) -> Vec<f64> {
     let logarithms: Vec<f64> = (0..TRACE_HOURS)
         .map(|hour| {
@@ -248,7 +249,7 @@ fn profile(random: &mut ChaCha8Rng) -> Vec<f64> {
         .collect();
     let highest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let with_power = |power: f64| logarithms.iter().map(move |value| (power * (value - highest)).exp());
-    // The peak over the mean grows with the power.
+    // The ratio of peak to mean grows with the power.
     let (mut low, mut high) = (0.0, 16.0);
     for _ in 0..60 {
         let power = f64::midpoint(low, high);

@@ -1,8 +1,8 @@
 //! Sets and streams of jobs for the pairs paper, whose own set is not public.
 //!
 //! Paper: Zheng and Wu, "Joint Scheduling of Overlapping MapReduce Phases", section 6, run on a Google trace. The paper
-//! says nothing of its distribution, and the ranking of the policies depends on it, so there are several, from mild to
-//! heavy tails. A stream has Poisson arrivals whose rate swings with the time of day.
+//! does not give its distribution, and the ranking of the policies depends on it. So there are several distributions,
+//! from mild to heavy tails. A stream has Poisson arrivals whose rate varies with the time of day.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1, LogNormal};
 use std::f64::consts::TAU;
 
-/// How the sizes of jobs are distributed. Mean 1 each unless said otherwise.
+/// Distribution of the sizes of jobs, with mean 1 unless noted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Sizes {
     /// Map and shuffle uniform from 0 to 2, independent.
@@ -24,7 +24,7 @@ pub enum Sizes {
     LogNormal,
     /// Uniform, each job together with its mirror image: exact strong pairs.
     StrongPairs,
-    /// Map log-normal with standard deviation 0.6, shuffle the map times such a ratio.
+    /// Map log-normal with standard deviation 0.6, shuffle the map times a ratio of the same distribution.
     Ratio,
     /// As [`Sizes::Google`] with the cube root of the ratio, whose mean is below 1.
     Balanced,
@@ -37,7 +37,7 @@ pub enum Sizes {
 const MILD: f64 = 0.6;
 
 impl Sizes {
-    /// All of them, from mild to heavy tails.
+    /// All distributions, from mild to heavy tails.
     pub const ALL: [Sizes; 7] = [
         Sizes::Uniform,
         Sizes::Exponential,
@@ -48,7 +48,7 @@ impl Sizes {
         Sizes::Google,
     ];
 
-    /// Its name, as in `pairs:sizes=uniform`.
+    /// Returns its name, as in `pairs:sizes=uniform`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Sizes {
         }
     }
 
-    /// So many jobs whose mean map size is this, in seconds. The same seed gives the same jobs.
+    /// Draws this many jobs with this mean map size, in seconds. The same seed gives the same jobs.
     #[must_use]
     pub fn draw(self, count: usize, mean: f64, seed: u64) -> Vec<Size> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -108,7 +108,7 @@ impl Sizes {
 /// A day, in seconds.
 const DAY: f64 = 86_400.0;
 
-/// Jobs that come over time.
+/// Jobs that arrive over time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stream {
     /// Distribution of sizes.
@@ -119,12 +119,12 @@ pub struct Stream {
     pub mean: f64,
     /// Mean arrivals times mean map size: above 0, and below 1 for a steady state.
     pub load: f64,
-    /// How far the rate of arrivals swings about its mean in a day: 0 is a Poisson stream, 1 the most.
+    /// Variation of the rate of arrivals about its mean in a day: 0 is a Poisson stream, 1 the maximum.
     pub swing: f64,
 }
 
 impl Stream {
-    /// The jobs in the order of arrival. The same seed gives the same jobs.
+    /// Draws the jobs in the order of arrival. The same seed gives the same jobs.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         let sizes = self.sizes.draw(self.jobs, self.mean, seed);
@@ -133,7 +133,8 @@ impl Stream {
         random.set_stream(1);
         let mut now = 0.0;
         let arrive = |size: Size| {
-            // Thinning: candidates at the highest rate, kept with the rate of their time over the highest.
+            // Thinning: candidates arrive at the highest rate, and are kept with the ratio of the current rate to the
+            // highest.
             loop {
                 let gap: f64 = Exp1.sample(&mut random);
                 now += gap * self.mean / (self.load * (1.0 + self.swing));
@@ -180,10 +181,10 @@ const SIZES: Parameter = Parameter {
 };
 const MEAN: Parameter = Parameter { name: "mean", default: "10", meaning: "mean map time at full use, s" };
 
-/// The most jobs of a set or stream; it is made at once.
+/// Maximum number of jobs of a set or stream, which is generated at once.
 const JOBS_MAX: usize = 10_000_000;
 
-/// How they are called.
+/// Catalogue entries of the generators.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[
     Entry {
         name: "pairs",
@@ -256,7 +257,8 @@ mod tests {
             assert!(jobs.iter().all(|job| 0.0 <= job.map && 0.0 <= job.shuffle && job.total().is_finite()));
             let mean = |size: fn(&Size) -> f64| jobs.iter().map(size).sum::<f64>() / COUNT as f64;
             let (map, shuffle) = (mean(|job| job.map), mean(|job| job.shuffle));
-            // Half widths of about three standard errors; the shuffles of heavy tails have too wide ones to say much.
+            // Half widths of about three standard errors; those of shuffles with heavy tails are too wide for a useful
+            // check.
             let width = if matches!(sizes, Sizes::Balanced | Sizes::Google) { 0.6 } else { 0.2 };
             assert!((map - 10.0).abs() < width, "{sizes:?}: {map}");
             match sizes {

@@ -1,8 +1,8 @@
-//! Reads a workload of any format: detects it, counts what cannot be read, scales, and sorts by arrival.
+//! Reads a workload of any format: detects the format, counts unreadable lines, scales, and sorts by arrival.
 
 use super::{BadLine, Costs, Job, Scale, WorkloadError, rumen, swim, table};
 
-/// How jobs are written down.
+/// Format of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Tab-separated lines of job, arrival, gap and bytes: SWIM.
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's name tells by its ending, a `.gz` behind it taken off; `None` if it tells none.
+    /// Detects the format from the ending of a file name, without `.gz`; `None` if it is unknown.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Format> {
         let name = name.strip_suffix(".gz").unwrap_or(name);
@@ -31,18 +31,18 @@ impl Format {
     }
 }
 
-/// How to read.
+/// Settings of reading.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reading {
-    /// What bytes cost where the text tells no times.
+    /// Costs of bytes for formats without times.
     pub costs: Costs,
-    /// Factors on everything.
+    /// Factors on all sizes.
     pub scale: Scale,
-    /// Jobs of a trace that may be skipped because they cannot be read. A table has no such lines.
+    /// Maximum number of unreadable jobs of a trace that are skipped. Tables may have none.
     pub skipped_max: u64,
 }
 
-/// Jobs of a trace that may be skipped unless told otherwise.
+/// Default maximum number of skipped jobs of a trace.
 const SKIPPED_MAX: u64 = 100;
 
 impl Default for Reading {
@@ -51,22 +51,23 @@ impl Default for Reading {
     }
 }
 
-/// Tasks of one workload: ten times the largest cluster that we simulate in minutes, 8 bytes each.
+/// Maximum number of tasks of one workload: ten times the largest cluster that can be simulated in minutes, 8 bytes
+/// each.
 pub(super) const TASKS_MAX: usize = 100_000_000;
 
-/// A workload that was read.
+/// Result of reading a workload.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trace {
-    /// At least one job, in the order of arrival.
+    /// Jobs in the order of arrival, at least one.
     pub jobs: Vec<Job>,
-    /// Lines that could not be read.
+    /// Number of unreadable lines.
     pub skipped: u64,
-    /// The first of them.
+    /// The first unreadable line.
     pub first_skipped: Option<BadLine>,
 }
 
 impl Trace {
-    /// Takes in a line of a trace.
+    /// Adds a line of a trace.
     pub(super) fn take(
         &mut self,
         line: u64,
@@ -91,7 +92,7 @@ impl Trace {
 /// Reads the jobs of a text.
 ///
 /// # Errors
-/// Lines that cannot be read, beyond those that may be skipped; no job at all; factors out of range.
+/// More unreadable lines than may be skipped; no job at all; factors out of range.
 pub fn read(format: Format, text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
     reading.scale.validate()?;
     reading.costs.validate()?;
@@ -107,7 +108,7 @@ pub fn read(format: Format, text: &str, reading: &Reading) -> Result<Trace, Work
     for job in &mut trace.jobs {
         reading.scale.apply(job);
     }
-    // Stable: jobs of one moment stay in the order of the text.
+    // A stable sort keeps jobs of equal arrival in the order of the text.
     trace.jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
     Ok(trace)
 }

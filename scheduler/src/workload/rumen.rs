@@ -1,9 +1,9 @@
-//! Traces of Rumen, the reader of Hadoop's job histories: JSON objects, one for each job, one after another.
+//! Traces of Rumen, the reader of Hadoop's job histories: a sequence of JSON objects, one per job.
 //!
-//! Read of a job: `submitTime` (milliseconds), `jobName`, and of each map and reduce the attempt that succeeded. A map
-//! is as long as that attempt; a reduce counts from the end of its shuffle, since the shuffle is a station of its own,
-//! whose bytes are `reduceShuffleBytes`, or what the maps put out. Times are relative to the first job.
-//! Not here: failed attempts, places, and the distributions that Rumen adds for simulators of its own.
+//! Fields used of a job: `submitTime` (milliseconds), `jobName`, and of each map and reduce the attempt that succeeded.
+//! The length of a map is that of this attempt. A reduce counts from the end of its shuffle, since the shuffle is a
+//! separate station; its bytes are `reduceShuffleBytes`, or the output of the maps. Times are relative to the first
+//! job. Failed attempts, placement, and the distributions that Rumen adds for other simulators are ignored.
 
 use super::{Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::{PerStation, Station};
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
         line += newlines(&rest[..length]);
         offset += length;
     }
-    // Milliseconds of the epoch until here, so that no precision is lost before the first is known.
+    // Milliseconds since the epoch up to here, so that no precision is lost before the first arrival is known.
     let first = trace.jobs.iter().map(|job| job.arrival).fold(f64::INFINITY, f64::min);
     for job in &mut trace.jobs {
         job.arrival = (job.arrival - first) / 1e3;
@@ -69,7 +69,7 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|&byte| byte == b'\n').count() as u64
 }
 
-/// Where the next object begins: a brace at the beginning of a line, as these traces are written.
+/// Returns the start of the next object: a brace at the start of a line, as these traces are written.
 fn next_object(text: &str) -> usize {
     text.find("\n{").map_or(text.len(), |place| place + 1)
 }
@@ -81,7 +81,7 @@ impl LoggedJob {
             return Err(LineError::Field { field, value, wanted: "milliseconds since the epoch" });
         }
         let maps = lengths(&self.map_tasks, "map attempt", |attempt| attempt.start_time)?;
-        // A reduce whose shuffle's end nobody wrote down counts from its start.
+        // A reduce without a recorded end of its shuffle counts from its start.
         let reduces = lengths(&self.reduce_tasks, "reduce attempt", |attempt| {
             attempt.shuffle_finished.filter(|&end| attempt.start_time <= end).unwrap_or(attempt.start_time)
         })?;
@@ -121,7 +121,7 @@ impl LoggedTask {
     }
 }
 
-/// Seconds from `begin` to the end of each task's attempt that succeeded.
+/// Returns the seconds from `begin` to the end of each task's successful attempt.
 fn lengths(
     tasks: &[LoggedTask],
     field: &'static str,

@@ -1,16 +1,16 @@
-//! Makes a workload denser, faster or heavier, and says what its bytes cost.
+//! Scaling of a workload in load, time and bytes, and the costs of bytes.
 
 use super::{Job, WorkloadError};
 use crate::station::Station;
 
-/// Factors on a workload; 1 changes nothing.
+/// Factors on a workload; 1 means no change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
-    /// Arrivals come this many times as often; sizes stay.
+    /// Factor on the rate of arrivals; sizes stay.
     pub load: f64,
-    /// All times are this many times as long: between arrivals, of tasks, to deadlines. The load stays.
+    /// Factor on all times: between arrivals, of tasks, to deadlines. The load stays.
     pub time: f64,
-    /// All bytes are this many times as many, with the work that follows from them.
+    /// Factor on all bytes, and on the work that follows from them.
     pub bytes: f64,
 }
 
@@ -21,7 +21,7 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// Refuses factors that are not above 0 and finite.
+    /// Rejects factors that are not above 0 and finite.
     ///
     /// # Errors
     /// The first such factor.
@@ -29,12 +29,12 @@ impl Scale {
         above_zero(&[("scale-load", self.load), ("scale-time", self.time), ("scale-bytes", self.bytes)])
     }
 
-    /// Scales a job. Its shuffle follows its bytes if they are known; the lengths of its tasks do not, since they were
-    /// measured or drawn.
+    /// Scales a job. Its shuffle scales with its bytes if they are known. The lengths of its tasks do not, since they
+    /// were measured or drawn.
     pub fn apply(&self, job: &mut Job) {
         let arrival = job.arrival;
         job.arrival = arrival * self.time / self.load;
-        // A deadline keeps its distance from the arrival.
+        // A deadline keeps its distance from the arrival, up to the time factor.
         job.deadline = job.deadline.map(|deadline| job.arrival + (deadline - arrival) * self.time);
         for work in job.work.iter_mut() {
             *work *= self.time;
@@ -50,25 +50,25 @@ impl Scale {
     }
 }
 
-/// What bytes cost in time, where a trace tells only bytes.
+/// Costs of bytes in time, for traces that have only bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
-    /// Input of one map, in bytes.
+    /// Input bytes of one map.
     pub split_bytes: f64,
     /// Shuffled bytes of one reduce.
     pub partition_bytes: f64,
-    /// What a task takes besides its bytes, in seconds.
+    /// Constant time of a task in addition to its bytes, in seconds.
     pub task_seconds: f64,
-    /// Bytes that a map reads in a second.
+    /// Bytes per second that a map reads.
     pub map_rate: f64,
-    /// Bytes that a reduce takes in and puts out in a second.
+    /// Bytes per second of input and output of a reduce.
     pub reduce_rate: f64,
-    /// Bytes that the whole network moves in a second.
+    /// Bytes per second of the whole network.
     pub network: f64,
 }
 
 impl Default for Costs {
-    /// Splits of 64 MiB as in the years of the traces; a slot that works through 20 MB/s; a network of 1 GB/s.
+    /// Returns splits of 64 MiB as in the years of the traces, 20 MB/s per slot, and a network of 1 GB/s.
     fn default() -> Self {
         Costs {
             split_bytes: (64 << 20) as f64,
@@ -82,7 +82,7 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Refuses costs that are not above 0 and finite.
+    /// Rejects costs that are not above 0 and finite.
     ///
     /// # Errors
     /// The first such cost.

@@ -1,9 +1,9 @@
-//! The workload of the stragglers thesis: jobs in a Poisson stream, cut into map tasks with delayed tailed times.
+//! Workload of the stragglers thesis: jobs in a Poisson stream, split into map tasks with delayed tailed times.
 //!
-//! Thesis, sections 2-3 and 3-1: jobs arrive at random and each brings a number of map tasks, so that tasks arrive at
-//! the rate `lambda` = jobs per second times tasks per job; a task takes a delayed tailed time on a worker of speed 1.
-//! The defaults lie in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis ends at the
-//! barrier. Not here: the thesis' own traces, which it only names.
+//! Thesis, sections 2-3 and 3-1: jobs arrive at random and each has a number of map tasks, so tasks arrive at the rate
+//! `lambda` = jobs per second times tasks per job; a task takes a delayed tailed time on a worker of speed 1. The
+//! defaults are in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis ends at the barrier.
+//! The thesis only names its traces, so they are not available here.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};
@@ -12,12 +12,12 @@ use crate::station::PerStation;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// More jobs than this are not made.
+/// Maximum number of jobs.
 const JOBS_MAX: u64 = 1_000_000_000;
-/// A job has at most so many tasks.
+/// Maximum number of tasks of a job.
 const TASKS_MAX: u32 = 10_000_000;
 
-/// How it is called.
+/// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     name: "stragglers",
     aliases: &[],
@@ -48,16 +48,16 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     },
 }];
 
-/// Jobs of map tasks in a Poisson stream.
+/// Poisson stream of jobs of map tasks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stragglers {
-    /// Tasks of all jobs that arrive in a second; above 0.
+    /// Tasks per second of all jobs; above 0.
     pub rate: f64,
     /// Tasks of a job; at least 1.
     pub tasks: u32,
     /// Number of jobs.
     pub jobs: u64,
-    /// What a task takes on a worker of speed 1.
+    /// Distribution of the time of a task on a worker of speed 1.
     pub time: Dtd,
 }
 

@@ -1,15 +1,15 @@
-//! Traces of SWIM (Statistical Workload Injector for MapReduce): one job a line, tab-separated, without header.
+//! Traces of SWIM (Statistical Workload Injector for MapReduce): one job per line, tab-separated, without header.
 //!
-//! Columns: name, arrival in seconds, gap to the arrival before in seconds, bytes that the maps read, bytes shuffled,
-//! bytes that the reduces write; what stands behind is ignored. The trace tells no times and no numbers of tasks:
-//! those follow from [`Costs`]. A job that shuffles nothing has maps only.
-//! Not here: SWIM's own floors (64 MiB of input, 1 kB of shuffle), which distort the many small jobs.
+//! Columns: name, arrival in seconds, gap to the previous arrival in seconds, input bytes of maps, shuffled bytes,
+//! output bytes of reduces; further columns are ignored. The trace has no times and no numbers of tasks: those follow
+//! from [`Costs`]. A job without shuffled bytes has maps only. SWIM's own minimums (64 MiB of input, 1 kB of shuffle)
+//! are not applied, since they distort the many small jobs.
 
 use super::read::TASKS_MAX;
 use super::{Costs, Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
 
-/// Columns of a line that are read.
+/// Number of columns that are read.
 const COLUMNS: usize = 6;
 
 pub(super) fn read(text_of_all: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
@@ -21,7 +21,7 @@ pub(super) fn read(text_of_all: &str, reading: &Reading) -> Result<Trace, Worklo
             Err(error) => Err(error),
             Ok(sizes) => {
                 let sizes = sizes.times(reading.scale.bytes);
-                // Checked before they are made: a wrong number of bytes must not take all memory.
+                // Checked before allocation: a wrong number of bytes must not use up all memory.
                 tasks = tasks.saturating_add(sizes.tasks(&reading.costs));
                 if TASKS_MAX < tasks {
                     let needed = Some(tasks_of_all(text_of_all, reading));
@@ -35,13 +35,13 @@ pub(super) fn read(text_of_all: &str, reading: &Reading) -> Result<Trace, Worklo
     Ok(trace)
 }
 
-/// The tasks of all lines that can be read.
+/// Returns the number of tasks of all readable lines.
 fn tasks_of_all(text: &str, reading: &Reading) -> f64 {
     let sizes = text.lines().filter_map(|line| SwimSizes::read(line).ok());
     sizes.map(|sizes| sizes.times(reading.scale.bytes).tasks(&reading.costs) as f64).sum()
 }
 
-/// What a line tells.
+/// Values of a line.
 struct SwimSizes<'a> {
     name: &'a str,
     arrival: f64,
@@ -92,10 +92,10 @@ impl<'a> SwimSizes<'a> {
         self.maps(costs).saturating_add(self.reduces(costs))
     }
 
-    /// The bytes of the job are told without the factor, which is applied to all formats alike later.
+    /// Creates the job. Its bytes are without the factor, which is applied to all formats later.
     fn job(&self, costs: &Costs, bytes: f64) -> Job {
         let (maps, reduces) = (self.maps(costs), self.reduces(costs));
-        // Splits are full but for the last.
+        // All splits except the last are full.
         let last = self.input - (maps - 1) as f64 * costs.split_bytes;
         let length = |bytes: f64| costs.task_seconds + bytes / costs.map_rate;
         let mut map_lengths = vec![length(costs.split_bytes); maps];
@@ -120,7 +120,7 @@ impl<'a> SwimSizes<'a> {
     }
 }
 
-/// How many tasks a job of such a trace would have with so many times the bytes.
+/// Returns the number of tasks of a job of such a trace with this factor on the bytes.
 #[must_use]
 pub fn swim_tasks(job: &Job, costs: &Costs, factor: f64) -> f64 {
     let [input, shuffle] = [job.input_bytes * factor, job.shuffle_bytes * factor];
@@ -128,8 +128,8 @@ pub fn swim_tasks(job: &Job, costs: &Costs, factor: f64) -> f64 {
     sizes.tasks(costs) as f64
 }
 
-/// How many pieces of this size there are, one at least.
+/// Returns the number of pieces of this size, at least one.
 fn pieces(bytes: f64, size: f64) -> usize {
-    // Saturates at what `usize` holds, far above the limit of tasks.
+    // Saturates at the maximum of `usize`, far above the limit of tasks.
     ((bytes / size).ceil() as usize).max(1)
 }

@@ -1,12 +1,12 @@
-//! Tables of jobs that people write: CSV with a header line, or TOML with a `[[job]]` for each.
+//! Tables of jobs written by hand: CSV with a header line, or TOML with a `[[job]]` for each.
 //!
-//! Fields, all optional but for some work: `name`, `arrival` (s; 0), `map` and `reduce` (slot-seconds), `shuffle`
+//! Fields, all optional except some work: `name`, `arrival` (s; 0), `map` and `reduce` (slot-seconds), `shuffle`
 //! (seconds of the whole network), `maps` and `reduces` (lengths of the tasks in s), `input_bytes`, `shuffle_bytes`,
-//! `deadline` (the moment by which it should end, s; `goal` is understood too), `weight` (1), `pool` (a name). Lengths are
-//! a list, `3;3;4.5` in CSV and `[3, 3, 4.5]` in TOML, where `100x3` stands for a hundred tasks of 3 s; then the work is
-//! their sum. Without `shuffle` it is `shuffle_bytes` over the network. In CSV an empty cell is no value, and lines that
-//! begin with `#` are left out.
-//! Not here: traces of real clusters, and any tolerance: a table with a mistake is refused.
+//! `deadline` (time by which the job should end, s; `goal` is an alias), `weight` (1), `pool` (a name). Lengths are a
+//! list, `3;3;4.5` in CSV and `[3, 3, 4.5]` in TOML, where `100x3` stands for a hundred tasks of 3 s; the work is then
+//! their sum. Without `shuffle` it is `shuffle_bytes` over the network. In CSV an empty cell has no value, and lines
+//! that start with `#` are skipped. A table with an error is rejected as a whole. Traces of real clusters have other
+//! formats.
 
 use super::read::TASKS_MAX;
 use super::{BadLine, Job, LineError, Reading, Trace, WorkloadError};
@@ -14,7 +14,7 @@ use crate::station::PerStation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The fields, as columns of CSV and keys of TOML.
+/// Field names, as columns of CSV and keys of TOML.
 pub const COLUMNS: [&str; 12] = [
     "name",
     "arrival",
@@ -30,10 +30,10 @@ pub const COLUMNS: [&str; 12] = [
     "pool",
 ];
 
-/// How far the sum of the tasks may be from the work that stands beside them, relatively.
+/// Maximum relative difference between the sum of the tasks and the given work.
 const SUM_TOLERANCE: f64 = 1e-6;
 
-/// A job as written.
+/// Job as written in the table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JobRow {
@@ -52,7 +52,7 @@ struct JobRow {
     pool: Option<String>,
 }
 
-/// Lengths of tasks: words such as `100x3;5`, or numbers.
+/// Lengths of tasks: text such as `100x3;5`, or numbers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Lengths {
@@ -67,7 +67,7 @@ struct File {
     job: Vec<toml::Spanned<JobRow>>,
 }
 
-/// Turns rows into jobs; pools are numbered in the order in which they are named.
+/// Converts rows to jobs. Pools are numbered in the order of first use.
 #[derive(Default)]
 struct Builder {
     jobs: Vec<Job>,
@@ -121,7 +121,7 @@ fn header_of(line: u64, cells: &[String]) -> Result<Vec<&'static str>, WorkloadE
     Ok(columns)
 }
 
-/// The cells of a line, without the spaces around them. A cell in quotes may hold commas, and quotes twice.
+/// Splits a line into cells without surrounding spaces. A cell in quotes may contain commas, and doubled quotes.
 fn cells(line: &str) -> Result<Vec<String>, LineError> {
     let mut cells = Vec::new();
     let mut rest = line.trim();
@@ -142,7 +142,7 @@ fn cells(line: &str) -> Result<Vec<String>, LineError> {
     }
 }
 
-/// A cell behind its opening quote, and what follows it: nothing, or a comma.
+/// Parses a cell after its opening quote. Returns the rest of the line: empty, or starting with a comma.
 fn quoted_cell(text: &str) -> Result<(String, &str), LineError> {
     let mut cell = String::new();
     let mut rest = text;
@@ -252,7 +252,7 @@ fn amount(field: &'static str, value: f64) -> Result<f64, LineError> {
     }
 }
 
-/// The work that stands there, or the sum of the tasks, which must be the same if both do.
+/// Returns the given work, or the sum of the tasks. Both must be equal if given.
 fn work(field: &'static str, given: Option<f64>, lengths: &[f64]) -> Result<f64, LineError> {
     let sum: f64 = lengths.iter().sum();
     let Some(given) = given else { return Ok(sum) };
@@ -265,7 +265,7 @@ fn work(field: &'static str, given: Option<f64>, lengths: &[f64]) -> Result<f64,
 }
 
 impl Lengths {
-    /// The lengths; `None` if they are more than `most`.
+    /// Returns the lengths; `None` if there are more than `most`.
     fn list(self, field: &'static str, most: usize) -> Result<Option<Vec<f64>>, LineError> {
         let mut list = Vec::new();
         match self {

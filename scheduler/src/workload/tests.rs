@@ -1,4 +1,4 @@
-//! Workloads from text: what is read, and how mistakes are named.
+//! Tests of reading workloads from text, and of error messages.
 
 use super::*;
 use crate::station::{PerStation, Station};
@@ -220,7 +220,7 @@ fn a_broken_rumen_object_is_named_and_the_next_one_read() {
     assert!(error(Format::Rumen, "[1, 2").contains("line 1: it is no job"));
 }
 
-/// The real traces, where they lie beside the project; nothing to check elsewhere.
+/// Reads the real traces if they exist next to the project; otherwise checks nothing.
 #[test]
 fn the_real_traces_are_read_whole() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/traces");
@@ -233,7 +233,7 @@ fn the_real_traces_are_read_whole() {
     }
 }
 
-/// The column's name of before.
+/// The former name of the column is accepted.
 #[test]
 fn a_goal_is_a_deadline() {
     let deadlines =
