@@ -40,7 +40,9 @@ CLUSTER_CASES = 80
 THREADS = 3
 BIG_EVERY = 97
 # Redirections that close a stream which the result does not need.
-CLOSED = ["<&-", "2>&-"]
+CLOSED = ["<&-", "2>&-", ">&-"]
+# Exit code of a job whose result cannot be printed.
+CODE_UNPRINTED = 7
 # Cases of a job after which every flag and every combination must have had its turn.
 LONG_RUN_CASES = 500
 # Flags that no case can have, and why.
@@ -89,7 +91,8 @@ def draw_general(draw, case: Case) -> None:
     case.output = draw.choice(["print", "parts", "parts"])
     if case.output == "parts":
         for flag in ("--overwrite", "--json"):
-            if chance() < 0.15:
+            # Whether a job that failed could say so as JSON is not judged.
+            if chance() < 0.15 and (flag, case.closed) != ("--json", ">&-"):
                 general[flag] = ON
 
 
@@ -145,6 +148,7 @@ class Draws:
             case.cluster |= {"--workers": "8", "--memory": "16MiB"}
             case.cluster.pop("--slots", 0), case.cluster.pop("--speed", 0), case.cluster.pop("--nic-rate", 0)
             case.general |= {"--split-size": draw.choice(["100KiB", "400KiB", "1MiB"]), "--json": ON}
+            case.closed = case.closed if case.closed != ">&-" else ""
             case.general.pop("--max-record", 0)
             case.output = "parts"
         return case, combination
@@ -295,6 +299,12 @@ class Bench:
             code = done.returncode if done.returncode in (0, 2) else 0
         if isinstance(wanted, Refused) and done.returncode == wanted.other_code:
             code = wanted.other_code
+        if case.closed == ">&-" and not code and (wanted is None or prints(case, wanted)):
+            if wanted is None:
+                return None
+            if done.returncode != CODE_UNPRINTED:
+                return differ(f"code {done.returncode}", f"exit code {done.returncode}, expected {CODE_UNPRINTED}: stdout is closed")
+            return None
         if done.returncode != code:
             why = f", because {wanted.reason}" if isinstance(wanted, Refused) else ""
             return differ(f"code {done.returncode}", f"exit code {done.returncode}, expected {code}{why}")
@@ -331,6 +341,11 @@ class Bench:
             if checked.returncode != 0:
                 text = f"verify-sort: {checked.stdout!r} {checked.stderr!r}"
         return text and differ("output", text)
+
+
+def prints(case: Case, wanted) -> bool:
+    """True if a job that succeeds writes to standard output."""
+    return case.output == "detach" or case.output == "print" and wanted.difference([b""], False) is not None
 
 
 def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
