@@ -1,4 +1,4 @@
-//! Bounds that no schedule can beat, and optima of small instances: what policies are judged against.
+//! Lower bounds of all schedules, and optima of small instances, as references for policies.
 
 pub mod optimum;
 pub mod overlap;

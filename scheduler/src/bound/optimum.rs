@@ -1,20 +1,20 @@
-//! The least total of completion times of a few jobs that are all there, by trying every order.
+//! Smallest total of completion times of a few jobs that are all present, by trying every order.
 //!
-//! Paper: pairs, section 3. [`one_order`] is the optimum of its model, where both phases follow one order; in the fluid
-//! model of the overlap paper different orders at the two stations can do better, which [`two_orders`] tries.
+//! Paper: pairs, section 3. [`one_order`] is the optimum of its model, where both phases follow one order. In the fluid
+//! model of the overlap paper different orders at the two stations can be better, which [`two_orders`] tries.
 
 use crate::job::Size;
 
-/// The most jobs of [`one_order`], which takes a second or so for them at worst.
+/// Maximum number of jobs of [`one_order`], which takes at worst about a second for them.
 pub const JOBS_MAX: usize = 10;
 
-/// The most jobs of [`two_orders`].
+/// Maximum number of jobs of [`two_orders`].
 pub const TWO_ORDERS_JOBS_MAX: usize = 5;
 
-/// Totals that differ by less, relatively, are equal; then the order that is first in the dictionary counts.
+/// Totals with a smaller relative difference are equal; then the lexicographically first order counts.
 const SAME: f64 = 1e-12;
 
-/// The best order.
+/// Optimal order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Optimum {
     /// Indices in the order of execution.
@@ -23,7 +23,7 @@ pub struct Optimum {
     pub total: f64,
 }
 
-/// The least total completion time of any one order. Branch and bound over all `n!` of them.
+/// Returns the smallest total completion time of any single order. Branch and bound over all `n!` orders.
 ///
 /// # Panics
 /// If there are more than [`JOBS_MAX`] jobs.
@@ -57,7 +57,7 @@ struct OrderSearch<'a> {
 }
 
 impl OrderSearch<'_> {
-    /// Tries all orders that begin with `order`, whose maps and shuffles end at these times and whose completion times
+    /// Tries all orders that start with `order`, whose maps and shuffles end at these times and whose completion times
     /// have this sum.
     fn extend(&mut self, maps_end: f64, end: f64, total: f64) {
         if self.order.len() == self.jobs.len() {
@@ -66,7 +66,7 @@ impl OrderSearch<'_> {
             }
             return;
         }
-        // Each station alone would serve the shortest first; no order ends its jobs earlier.
+        // Each station alone would serve the shortest first; in no order do jobs end earlier.
         let alone = |order: &[usize], from: f64, size: fn(&Size) -> f64| {
             let rest = order.iter().filter(|&&index| !self.used[index]);
             rest.scan(from, |at, &index| {
@@ -98,7 +98,7 @@ impl OrderSearch<'_> {
     }
 }
 
-/// The best pair of orders.
+/// Optimal pair of orders.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TwoOrders {
     /// Indices in the order of the maps.
@@ -109,7 +109,8 @@ pub struct TwoOrders {
     pub total: f64,
 }
 
-/// The least total completion time with one order at the map and another at the shuffle, by trying all `n!²`.
+/// Returns the smallest total completion time with one order at the map and another at the shuffle, by trying all
+/// `n!²`.
 ///
 /// # Panics
 /// If there are more than [`TWO_ORDERS_JOBS_MAX`] jobs.
@@ -129,7 +130,7 @@ pub fn two_orders(jobs: &[Size]) -> TwoOrders {
     best
 }
 
-/// All orders of `n` things, as in a dictionary.
+/// Returns all orders of `n` things, lexicographically.
 #[must_use]
 pub fn orders(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
@@ -148,30 +149,30 @@ pub fn orders(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// A job on its way through both stations.
+/// Progress of a job through both stations.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobProgress {
-    /// Shuffle work that its maps have put out and nobody has moved.
+    /// Shuffle work that its maps have output and that has not been moved.
     buffer: f64,
-    /// What its maps put out in a second now.
+    /// Current output rate of its maps.
     inflow: f64,
     mapped: bool,
     completion: Option<f64>,
 }
 
-/// Completion times by index in the fluid model: maps one after the other in one order, putting out evenly; at the
-/// shuffle the first job of the other order that has something buffered takes all that is left, and one that has not
-/// takes at most its inflow.
+/// Returns the completion times by index in the fluid model: maps run one after the other in one order with an even
+/// output. At the shuffle the first job of the other order with buffered work takes all that is left, and a job without
+/// buffered work takes at most its inflow.
 ///
 /// # Panics
-/// If one of the orders is no order of all jobs.
+/// If one of the orders is not an order of all jobs.
 #[must_use]
 pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64> {
     assert!(maps.len() == jobs.len() && shuffles.len() == jobs.len(), "orders of {} jobs", jobs.len());
     let mut ways = vec![JobProgress::default(); jobs.len()];
     let (mut now, mut place, mut maps_end) = (0.0, 0, 0.0);
     loop {
-        // Begins maps, those of no length at once.
+        // Starts maps, those of zero length at once.
         while place < maps.len() && maps_end <= now {
             let Size { map, shuffle } = jobs[maps[place]];
             let way = &mut ways[maps[place]];
@@ -201,7 +202,7 @@ pub fn completions(jobs: &[Size], maps: &[usize], shuffles: &[usize]) -> Vec<f64
         for (way, &rate) in ways.iter_mut().zip(&rates) {
             let empty = 0.0 < way.buffer && way.inflow < rate && drains(way, rate) <= step;
             let left = way.buffer + (way.inflow - rate) * step;
-            // What an event is about is set exactly, so that rounding leaves nothing over.
+            // The variable of an event is set exactly, so that no rounding error is left.
             way.buffer = if empty || (way.buffer <= 0.0 && way.inflow <= rate) { 0.0 } else { left.max(0.0) };
         }
         now += step;
@@ -254,7 +255,7 @@ mod tests {
 
         #[test]
         fn one_order_at_both_stations_is_the_closed_form(jobs in few(6)) {
-            // A job without shuffle waits for nobody in the fluid model, and for those before it in the closed form.
+            // A job without shuffle waits for no job in the fluid model, and for those before it in the closed form.
             let jobs: Vec<Size> = jobs.into_iter().filter(|job| 0.0 < job.shuffle).collect();
             let order: Vec<usize> = (0..jobs.len()).rev().collect();
             let fluid = completions(&jobs, &order, &order);

@@ -1,5 +1,4 @@
-//! What is measured of jobs and clusters: each metric declared once, with unit and description, and the statistics
-//! over them.
+//! Metrics of jobs and clusters, each declared once with unit and description, and statistics over them.
 
 mod collect;
 pub mod comparable;
@@ -20,30 +19,30 @@ pub use times::{JOB_COLUMNS, JobColumn, JobTimes};
 use crate::station::PerStation;
 use crate::units::Time;
 
-/// One job that is over, as every simulator reports it. Times in seconds since the start; the fluid and the slotted
-/// model count in their own unit instead (a slot is one second).
+/// Record of an ended job, as every simulator reports it. Times are in seconds since the start; the fluid and the
+/// slotted model use their own unit (a slot is one second).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct JobRecord {
-    /// Order of arrival, from 0.
+    /// Index in the order of arrival, from 0.
     pub seq: u64,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrival: f64,
-    /// When it was first given anything.
+    /// Time of its first service.
     pub start: f64,
-    /// When its last map ended.
+    /// End of its last map.
     pub maps_done: f64,
-    /// When it ended.
+    /// End of the job.
     pub completion: f64,
-    /// All its work, as [`Row::whole`](crate::view::Row::whole), exactly.
+    /// Total work, as [`Row::whole`](crate::view::Row::whole), exactly.
     pub work: PerStation<f64>,
-    /// When it should have ended.
+    /// Time by which it should have ended.
     pub deadline: Option<Time>,
     pub weight: f64,
 }
 
 impl JobRecord {
-    /// What its metrics are made of, but what it takes alone, which the record does not know.
+    /// Returns the inputs of its metrics, except for its time alone, which the record lacks.
     #[must_use]
     pub fn times(&self) -> JobTimes {
         let &JobRecord { arrival, start, maps_done, completion, .. } = self;
@@ -51,7 +50,7 @@ impl JobRecord {
         JobTimes { arrival, start, maps_done, completion, deadline, alone: None }
     }
 
-    /// Completion minus arrival.
+    /// Returns completion minus arrival.
     #[must_use]
     pub fn flow(&self) -> f64 {
         self.times().flow()

@@ -1,15 +1,15 @@
-//! Percentiles and distributions of streams that nobody can keep: exact while the samples are few, then a histogram whose
-//! buckets are as wide as their values are large.
+//! Percentiles and distributions of streams too large to store: exact for few samples, then a histogram whose bucket
+//! width is proportional to the value.
 
 use super::statistics::{quantile, rank};
 
-/// Samples up to which all are kept and everything is exact: half the memory of the largest histogram.
+/// Number of samples up to which all are kept and results are exact: half the memory of the largest histogram.
 pub const EXACT_MAX: usize = 4096;
 
-/// How far a percentile of more samples than [`EXACT_MAX`] may be off, as a part of its value: half a bucket.
+/// Maximum relative error of a percentile of more than [`EXACT_MAX`] samples: half a bucket.
 pub const SKETCH_ERROR: f64 = 0.5 / STEPS as f64;
 
-/// Buckets between a power of two and the next. A sketch takes 70 powers × 128 buckets × 8 bytes = 70 KiB at most.
+/// Buckets between a power of two and the next. A sketch takes at most 70 powers × 128 buckets × 8 bytes = 70 KiB.
 const STEPS: usize = 1 << STEP_BITS;
 const STEP_BITS: u32 = 7;
 /// Smaller samples count as 0: 2^-30 is a nanosecond, if the unit is a second.
@@ -17,19 +17,19 @@ const LOWEST: usize = (1023 - 30) << STEP_BITS;
 /// Larger samples count as 2^40, which is 35,000 years.
 const HIGHEST: usize = (1023 + 40) << STEP_BITS;
 
-/// Samples from 0 on.
+/// Distribution of non-negative samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sketch {
-    /// All samples in rising order, as long as there is no histogram.
+    /// All samples in ascending order, while there is no histogram.
     few: Vec<f64>,
-    /// By bucket; the first is for what is smaller than 2^-30. Empty while the samples are few.
+    /// Counts by bucket; the first is for samples below 2^-30. Empty while the samples are few.
     counts: Vec<u64>,
     total: u64,
     largest: f64,
 }
 
 impl Sketch {
-    /// No samples yet.
+    /// Creates an empty sketch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -58,7 +58,7 @@ impl Sketch {
     }
 
     fn count_in(&mut self, sample: f64) {
-        // The exponent and the first bits of the fraction of a float number its buckets.
+        // The exponent and the first bits of the fraction of a float are the number of its bucket.
         let place = (sample.to_bits() >> (52 - STEP_BITS)) as usize;
         let bucket = place.clamp(LOWEST, HIGHEST) - LOWEST;
         if self.counts.len() <= bucket {
@@ -73,14 +73,14 @@ impl Sketch {
         self.total
     }
 
-    /// The largest sample, exactly; `None` without samples.
+    /// Returns the largest sample, exactly; `None` without samples.
     #[must_use]
     pub fn largest(&self) -> Option<f64> {
         (0 < self.total).then_some(self.largest)
     }
 
-    /// The smallest sample that at least this part of the samples does not exceed; of more than [`EXACT_MAX`] samples with
-    /// an error of at most [`SKETCH_ERROR`] of it. `None` without samples.
+    /// Returns the smallest sample that is at least as large as this fraction of the samples. For more than
+    /// [`EXACT_MAX`] samples its relative error is at most [`SKETCH_ERROR`]. `None` without samples.
     ///
     /// # Panics
     /// If `part` is not from 0 to 1.
@@ -100,8 +100,8 @@ impl Sketch {
         None
     }
 
-    /// The distribution function: (value, part of the samples up to it), at each different sample while they are few, else
-    /// at the end of each bucket that holds any, in rising order.
+    /// Returns the distribution function as (value, fraction of samples up to it), in ascending order: at each
+    /// different sample while they are few, else at the end of each non-empty bucket.
     #[must_use]
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let part = |below: u64| below as f64 / self.total as f64;
@@ -138,7 +138,7 @@ impl Sketch {
     }
 }
 
-/// Where a bucket begins.
+/// Returns the lower bound of a bucket.
 fn edge(bucket: usize) -> f64 {
     f64::from_bits(((bucket + LOWEST) as u64) << (52 - STEP_BITS))
 }

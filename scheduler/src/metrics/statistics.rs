@@ -1,11 +1,11 @@
-//! Means with their 95 % intervals, quantiles, and Jain's fairness index.
+//! Means with their 95 % confidence intervals, quantiles, and Jain's fairness index.
 
 use super::student;
 
-/// The chance with which an interval does not hold the mean.
+/// Probability with which an interval does not contain the mean.
 const LEVEL: f64 = 0.05;
 
-/// Sums that give mean and variance of a stream, by Welford's update, so that they do not cancel.
+/// Mean and variance of a stream, by Welford's update, which avoids cancellation.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Moments {
     count: u64,
@@ -28,19 +28,20 @@ impl Moments {
         self.count
     }
 
-    /// Their mean; `None` without samples.
+    /// Returns the mean; `None` without samples.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (0 < self.count).then_some(self.mean)
     }
 
-    /// Their variance, with `count - 1` below the line; `None` with fewer than two samples.
+    /// Returns the variance, with denominator `count - 1`; `None` with fewer than two samples.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         (1 < self.count).then(|| self.squares / (self.count - 1) as f64)
     }
 
-    /// The mean with its 95 % interval, the samples taken as independent and about normal; `None` without samples.
+    /// Returns the mean with its 95 % interval, assuming independent and approximately normal samples; `None` without
+    /// samples.
     #[must_use]
     pub fn interval(&self) -> Option<Interval> {
         let mean = self.mean()?;
@@ -61,31 +62,31 @@ impl FromIterator<f64> for Moments {
     }
 }
 
-/// A mean and how far it may be off.
+/// Mean with its confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Interval {
     pub mean: f64,
-    /// Half width of the 95 % interval (Student's t); `None` of a single sample.
+    /// Half width of the 95 % interval (Student's t); `None` for a single sample.
     pub half_width: Option<f64>,
     /// Number of samples.
     pub samples: u64,
 }
 
 impl Interval {
-    /// Of independent samples, such as one mean for each seed; `None` without samples.
+    /// Computes the interval of independent samples, such as one mean for each seed; `None` without samples.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Interval> {
         samples.iter().copied().collect::<Moments>().interval()
     }
 
-    /// A number without sampling error.
+    /// Returns a number without sampling error.
     #[must_use]
     pub fn exactly(number: f64) -> Interval {
         Interval { mean: number, half_width: Some(0.0), samples: u64::MAX }
     }
 
-    /// This mean less one of other, independent samples, whose variance may be another (Welch).
+    /// Returns the difference to the mean of other, independent samples, whose variance may differ (Welch).
     ///
     /// Degrees of freedom are rounded down; `samples` is one more than they are.
     #[must_use]
@@ -108,8 +109,8 @@ impl Interval {
         }
     }
 
-    /// This mean less the mean of so many more samples that vary as these do: an interval that holds 0 in 95 of 100
-    /// cases if they were drawn alike.
+    /// Returns the difference to the mean of this many more samples with the same variance: an interval that contains 0
+    /// in 95 of 100 cases if both have the same distribution.
     #[must_use]
     pub fn minus_drawn_alike(&self, other: f64, samples: u64) -> Interval {
         let widened = (1.0 + self.samples as f64 / samples.max(1) as f64).sqrt();
@@ -117,7 +118,7 @@ impl Interval {
         Interval { mean: self.mean - other, half_width, samples: self.samples }
     }
 
-    /// The square of the standard error.
+    /// Returns the square of the standard error.
     fn squared_error(&self) -> Option<f64> {
         let half_width = self.half_width?;
         Some(if half_width == 0.0 {
@@ -128,7 +129,8 @@ impl Interval {
     }
 }
 
-/// The smallest of these samples, given in rising order, that this part of them does not exceed; `None` without samples.
+/// Returns the smallest of these samples, given in ascending order, that is at least as large as this fraction of them;
+/// `None` without samples.
 ///
 /// # Panics
 /// If `part` is not from 0 to 1.
@@ -137,7 +139,7 @@ pub fn quantile(sorted: &[f64], part: f64) -> Option<f64> {
     sorted.get(rank(part, sorted.len() as u64) as usize - 1).copied()
 }
 
-/// How many samples are up to that quantile, it included.
+/// Returns the number of samples up to and including that quantile.
 pub(super) fn rank(part: f64, count: u64) -> u64 {
     assert!((0.0..=1.0).contains(&part), "quantile {part}");
     ((part * count as f64).ceil() as u64).max(1)

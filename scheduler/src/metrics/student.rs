@@ -2,20 +2,20 @@
 
 use std::f64::consts::FRAC_2_PI;
 
-/// Degrees of freedom that are told apart; beyond them the distribution is taken as this one, whose quantiles are less
-/// than 0.02 % too far out.
+/// Maximum distinguished degrees of freedom. Beyond it this distribution is used, whose quantiles are less than 0.02 %
+/// too large.
 const FREEDOM_MAX: u64 = 10_000;
 
-/// Halvings of the stretch in which a quantile is looked for: more change nothing.
+/// Number of bisection steps for a quantile: more have no effect.
 const HALVINGS: u32 = 200;
 
-/// The chance that a t of this many degrees of freedom is further from 0 than `t`, on either side.
+/// Returns the probability that a t of this many degrees of freedom is further from 0 than `t`, on either side.
 ///
-/// Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4: exact but for rounding, which makes
-/// chances below 1e-14 mean nothing. O(freedom).
+/// Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4: exact except for rounding, so that
+/// probabilities below 1e-14 are meaningless. O(freedom).
 ///
 /// # Panics
-/// Without a degree of freedom.
+/// If `freedom` is 0.
 #[must_use]
 pub fn two_sided(t: f64, freedom: u64) -> f64 {
     assert!(0 < freedom, "a t distribution has at least one degree of freedom");
@@ -35,11 +35,11 @@ pub fn two_sided(t: f64, freedom: u64) -> f64 {
     (1.0 - within).clamp(0.0, 1.0)
 }
 
-/// How far from 0 a t of this many degrees of freedom is on either side with a chance of `level`: the half width of an
-/// interval of `1 - level`, in standard errors. Infinite for a level of 0.
+/// Returns the distance from 0 that a t of this many degrees of freedom exceeds on either side with probability
+/// `level`: the half width of an interval of `1 - level`, in standard errors. Infinite for a level of 0.
 ///
 /// # Panics
-/// Without a degree of freedom, or for a level that is no chance.
+/// If `freedom` is 0, or `level` is not a probability.
 #[must_use]
 pub fn critical(level: f64, freedom: u64) -> f64 {
     assert!((0.0..=1.0).contains(&level), "a level of {level}");
@@ -63,8 +63,8 @@ pub fn critical(level: f64, freedom: u64) -> f64 {
     high
 }
 
-/// [`critical`] for the usual interval, which is asked for of streams of millions: a table up to 30, then the
-/// expansion of Cornish and Fisher around the normal quantile, right to six digits there.
+/// [`critical`] for the usual level, which is needed for streams of millions: a table up to 30, then the expansion of
+/// Cornish and Fisher around the normal quantile, correct to six digits there.
 fn critical_of_95(freedom: u64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_printed_tables() {
-        // Two-sided levels and degrees of freedom, as tables of Student's t print them.
+        // Two-sided levels and degrees of freedom, as in printed tables of Student's t.
         for (level, freedom, printed) in [
             (0.05, 1, 12.706_205),
             (0.05, 2, 4.302_653),

@@ -1,58 +1,58 @@
-//! The times of one job, simulated or real, and the columns that files with a line for each job have of them.
+//! Times of one job, simulated or real, and their columns in files with a line per job.
 
-/// What the metrics of a job are made of: seconds since the same moment.
+/// Inputs of the metrics of a job: seconds from a common origin.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct JobTimes {
-    /// When it arrived.
+    /// Time of arrival.
     pub arrival: f64,
-    /// When it was first given anything.
+    /// Time of its first service.
     pub start: f64,
-    /// When its last map ended.
+    /// End of its last map.
     pub maps_done: f64,
-    /// When it ended.
+    /// End of the job.
     pub completion: f64,
-    /// When it should have ended.
+    /// Time by which it should have ended.
     pub deadline: Option<f64>,
-    /// What it takes from its arrival to its end when no other job is there; `None` if nobody knows.
+    /// Time from its arrival to its end without other jobs; `None` if unknown.
     pub alone: Option<f64>,
 }
 
 impl JobTimes {
-    /// From its arrival to its end.
+    /// Returns the time from its arrival to its end.
     #[must_use]
     pub fn flow(&self) -> f64 {
         self.completion - self.arrival
     }
 
-    /// From its arrival until it is first given anything.
+    /// Returns the time from its arrival to its first service.
     #[must_use]
     pub fn waiting(&self) -> f64 {
         self.start - self.arrival
     }
 
-    /// From when it is first given anything to its end.
+    /// Returns the time from its first service to its end.
     #[must_use]
     pub fn execution(&self) -> f64 {
         self.completion - self.start
     }
 
-    /// How much later than its deadline it ended, 0 if in time; `None` without a deadline.
+    /// Returns how much later than its deadline it ended, 0 if in time; `None` without a deadline.
     #[must_use]
     pub fn tardiness(&self) -> Option<f64> {
         self.deadline.map(|deadline| (self.completion - deadline).max(0.0))
     }
 
-    /// Flow time / time alone; `None` if nobody knows that, or it is nothing.
+    /// Returns flow time / time alone; `None` if that is unknown or 0.
     #[must_use]
     pub fn slowdown(&self) -> Option<f64> {
         self.alone.filter(|alone| 0.0 < *alone).map(|alone| self.flow() / alone)
     }
 }
 
-/// A column of a file with a line for each job: its name, and what stands there, if anything.
+/// Column of a file with a line per job: its name, and its value if there is one.
 pub type JobColumn = (&'static str, fn(&JobTimes) -> Option<f64>);
 
-/// What all such files have of the times of a job, in this order, in seconds but for the slowdown.
+/// Columns of the times of a job in all such files, in this order, in seconds except for the slowdown.
 pub const JOB_COLUMNS: [JobColumn; 11] = [
     ("arrival", |times| Some(times.arrival)),
     ("start", |times| Some(times.start)),

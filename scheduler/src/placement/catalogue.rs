@@ -18,7 +18,7 @@ const PULL: Entry<dyn Placement> = Entry {
     make: |_| Ok(Box::new(Pull::new())),
 };
 
-/// The placement that assigns by the split of this entry.
+/// Catalogue entry of the placement that assigns by the split of this entry.
 macro_rules! assigned {
     ($entry:path) => {
         Entry {
@@ -54,56 +54,56 @@ const SPLITS: &[Entry<dyn Split>] = &[
     optimal::ENTRY,
 ];
 
-/// All placements that come with Gristmill.
+/// Returns all placements that are part of Gristmill.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Entry<dyn Placement>> {
     PLACEMENTS.iter().collect()
 }
 
-/// Makes the placement of this text, `name` or `name:parameter=value,...`.
+/// Creates the placement of this text, `name` or `name:parameter=value,...`.
 ///
 /// # Errors
-/// An unknown name, with the known ones and the nearest, or parameters that the placement refuses.
+/// An unknown name, with the known ones and the nearest, or parameters that the placement rejects.
 pub fn by_name(text: &str) -> Result<Box<dyn Placement>, CatalogueError> {
     catalogue::call(&catalogue(), "placement", text)
 }
 
-/// The placements that are splits.
+/// Returns the placements that are splits.
 #[must_use]
 pub fn splits() -> Vec<&'static Entry<dyn Split>> {
     SPLITS.iter().collect()
 }
 
-/// Makes the split of this text, `name` or `name:parameter=value,...`.
+/// Creates the split of this text, `name` or `name:parameter=value,...`.
 ///
 /// # Errors
-/// As for [`by_name`]; `pull` is no split.
+/// As for [`by_name`]; `pull` is not a split.
 pub fn split_by_name(text: &str) -> Result<Box<dyn Split>, CatalogueError> {
     catalogue::call(&splits(), "placement that splits", text)
 }
 
-/// What a split gives each worker and what follows.
+/// Result of a split: rates of workers and the resulting times.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placed {
     /// Tasks per second for each worker.
     pub rates: Vec<f64>,
-    /// What is equal for all in the split's equilibrium; each split says in which unit.
+    /// Value that is equal for all workers in the split's equilibrium, in a unit defined by the split.
     pub level: Option<f64>,
-    /// Mean completion time at each worker, in seconds; infinite where it gets as much as it can serve.
+    /// Mean completion time at each worker, in seconds; infinite if its rate reaches its capacity.
     pub means: Vec<f64>,
     /// Mean sojourn time, in seconds: the mean of the largest completion time. Infinite if one of the means is.
     pub mean: f64,
-    /// Its bounds (Lemma 9), in seconds.
+    /// Bounds of the mean (Lemma 9), in seconds.
     pub bounds: Bounds,
 }
 
-/// What cannot be placed.
+/// Error of a split.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// There is no such split.
+    /// The split does not exist.
     Name(CatalogueError),
-    /// It has no answer.
+    /// The split has no solution.
     Queue(QueueError),
 }
 
@@ -133,12 +133,12 @@ impl From<QueueError> for PlaceError {
 /// Splits `lambda` tasks per second over these workers by the split of this text (`m-ep:d=3.5`).
 ///
 /// # Errors
-/// No such split, and workers or a rate out of range.
+/// An unknown split, and workers or a rate out of range.
 pub fn place(text: &str, servers: &[Server], lambda: f64) -> Result<Placed, PlaceError> {
     Ok(place_by(split_by_name(text)?.as_ref(), servers, lambda)?)
 }
 
-/// As [`place`], by a split that is already made.
+/// Splits as [`place`], by an existing split.
 ///
 /// # Errors
 /// Workers or a rate out of range.

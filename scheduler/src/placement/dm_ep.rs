@@ -1,9 +1,11 @@
 //! DM-EP split: the same derivative of the mean completion time by the arrival rate at every worker.
 //!
 //! Thesis, Lemma 9, equation 38, for the model of equation 39: `D / mu_i + 1 / (mu_i - lambda_i)^2 = alpha`. This
-//! makes the sum of the means least, which is the upper bound of the mean sojourn time, and far from it where D is
-//! large. It must know `mu_i`. It favours fast workers more than all others do. Parameters: `rates` (nonneg, or raw as
-//! printed), `d`. Deviations: bisection; none else.
+//! minimises the sum of the means, which is an upper bound of the mean sojourn time, and far from it where D is large.
+//! Required: `mu_i`.
+//! Favours fast workers more than all other splits do.
+//! Parameters: `rates` (nonneg, or raw as printed), `d`.
+//! Deviations: bisection; otherwise none.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
@@ -36,7 +38,7 @@ impl Split for DmEp {
         self.delay
     }
 
-    /// The level is the derivative: seconds for one more task per second.
+    /// Splits. The level is the derivative: seconds for one more task per second.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let spare = |server: &Server, level: f64| {
             let excess = level - setting.delay() / server.mu;

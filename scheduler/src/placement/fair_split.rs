@@ -1,8 +1,11 @@
-//! Fair split: every worker gets the same.
+//! Fair split: every worker gets the same rate.
 //!
-//! Thesis, section 6-1, equation 12: `lambda_i = lambda / N`. It must know nothing. It favours nobody, and so harms
-//! every job that waits for the slowest worker: stable only while `lambda < N mu_min` (equation 13).
-//! Parameters: `d`, which only moves the predicted times. Deviations: none.
+//! Thesis, section 6-1, equation 12: `lambda_i = lambda / N`.
+//! Required: nothing.
+//! Favours no worker, and so harms every job that waits for the slowest worker: stable only while `lambda < N mu_min`
+//! (equation 13).
+//! Parameters: `d`, which only affects the predicted times.
+//! Deviations: none.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
@@ -18,7 +21,7 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
     make: |arguments| Ok(Box::new(FairSplit { delay: read_delay(arguments)? })),
 };
 
-/// The same for every worker.
+/// The same rate for every worker.
 #[derive(Clone, Copy, Debug)]
 pub struct FairSplit {
     delay: f64,

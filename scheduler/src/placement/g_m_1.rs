@@ -1,11 +1,12 @@
-//! G/M/1 split: the same completion times at every worker where tasks do not arrive at random.
+//! G/M/1 split: the same completion times at every worker for arrivals that are not Poisson.
 //!
-//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. A G/M/1 queue takes exponentially long with the rate `mu (1 -
-//! r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
-//! between arrivals. All of these rates shall be `alpha`: then `A_i*(alpha) = 1 - alpha / mu_i`, and for every law of
-//! arrivals here that can be solved for the arrival rate `lambda_i`.
-//! It must know `mu_i` and the law. For `arrivals=m` it is pure-stochastic. Parameters: `arrivals`; `d` must be 0 here.
-//! Deviations: bisection instead of the secant method, whose start can leave (0, max mu); workers with `mu_i <= alpha`
+//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. The time in a G/M/1 queue is exponential with the rate `mu
+//! (1 - r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
+//! between arrivals. All of these rates shall equal `alpha`: then `A_i*(alpha) = 1 - alpha / mu_i`, and for every
+//! arrival law here that can be solved for the arrival rate `lambda_i`.
+//! Required: `mu_i` and the arrival law. For `arrivals=m` it equals pure-stochastic.
+//! Parameters: `arrivals`; `d` must be 0 here.
+//! Deviations: bisection instead of the secant method, whose start can leave (0, max mu). Workers with `mu_i <= alpha`
 //! get nothing, and count in the largest time with an exponential time at their own rate.
 
 use crate::catalogue::{Entry, Parameter};
@@ -14,9 +15,9 @@ use crate::queueing::level::positive_root;
 use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 use std::str::FromStr;
 
-/// Erlang laws of more stages than this are as good as constant.
+/// Maximum stages of Erlang laws; more are as good as constant.
 const STAGES_MAX: u32 = 10_000;
-/// Hyperexponential laws beyond this are refused.
+/// Maximum variability of hyperexponential laws.
 const VARIABILITY_MAX: f64 = 1e6;
 
 pub(super) const ENTRY: Entry<dyn Split> = Entry {
@@ -37,33 +38,33 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
     },
 };
 
-/// A law of times between arrivals, of any mean.
+/// Law of the times between arrivals, with any mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Arrivals {
-    /// At random.
+    /// Poisson arrivals.
     Exponential,
-    /// At equal distances.
+    /// Arrivals at equal distances.
     Constant,
-    /// Sums of so many equal exponential stages.
+    /// Sums of this many equal exponential stages.
     Erlang {
-        /// How many; at least 1.
+        /// Number of stages; at least 1.
         stages: u32,
     },
-    /// A mixture of two exponential laws with balanced means.
+    /// Mixture of two exponential laws with balanced means.
     Hyperexponential {
         /// Squared coefficient of variation; at least 1.
         variability: f64,
     },
 }
 
-/// A text that is none of the laws.
+/// Text that is not the name of a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownArrivals;
 
 impl FromStr for Arrivals {
     type Err = UnknownArrivals;
 
-    /// Reads `M`, `D`, `E2` or `H2:4`, in either case.
+    /// Parses `M`, `D`, `E2` or `H2:4`, in either case.
     fn from_str(text: &str) -> Result<Self, UnknownArrivals> {
         let text = text.to_ascii_lowercase();
         if text == "m" {
@@ -88,7 +89,8 @@ impl FromStr for Arrivals {
 }
 
 impl Arrivals {
-    /// The arrival rate at which the transform of this law is `1 - alpha / mu` at `alpha`; `alpha` below `mu`.
+    /// Returns the arrival rate at which the transform of this law is `1 - alpha / mu` at `alpha`; `alpha` must be
+    /// below `mu`.
     pub(super) fn rate(self, alpha: f64, mu: f64) -> f64 {
         let ratio = alpha / mu;
         match self {
@@ -101,7 +103,8 @@ impl Arrivals {
                 alpha * log.exp() / (-log.exp_m1() * stages)
             }
             Arrivals::Hyperexponential { variability } => {
-                // With `x = 2 lambda / alpha` and the parts `p` and `q`: `pq (1 - r) x^2 + (p^2 + q^2 - r) x - r = 0`.
+                // With `x = 2 lambda / alpha` and the probabilities `p` and `q`: `pq (1 - r) x^2 + (p^2 + q^2 - r) x -
+                // r = 0`.
                 let r = 1.0 - ratio;
                 let p = 0.5 * (1.0 + ((variability - 1.0) / (variability + 1.0)).sqrt());
                 let q = 0.5 / (variability + 1.0) / p;
@@ -121,7 +124,7 @@ pub struct GM1 {
 }
 
 impl GM1 {
-    /// For arrivals of this law.
+    /// Creates the split for arrivals of this law.
     #[must_use]
     pub fn new(arrivals: Arrivals) -> Self {
         Self { arrivals }
@@ -137,13 +140,13 @@ impl Split for GM1 {
         0.0
     }
 
-    /// The level is `alpha`, in tasks per second.
+    /// Splits. The level is `alpha`, in tasks per second.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { self.arrivals.rate(alpha, mu) };
         let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
         let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));
-        // Where arrivals are regular and few, `r` is so small that the next smaller level already gives a worker more
-        // than it should get: the truth lies between two neighbouring doubles.
+        // For few regular arrivals `r` is so small that the next smaller level already gives a worker too much: the
+        // solution is between two neighbouring doubles.
         let (fewer, more) = (sum(rates(alpha)), sum(rates(alpha.next_down())));
         let part = if fewer < more { (setting.lambda() - fewer) / (more - fewer) } else { 0.0 };
         let rates =

@@ -1,17 +1,18 @@
 //! M-EP split: the same mean completion time at every worker.
 //!
-//! Thesis, Lemma 9 and Algorithms 2 to 4, equations 37 and 39 to 44. The larger of means is least when they are equal,
-//! which makes the lower bound of the mean sojourn time least. Three models of a worker:
+//! Thesis, Lemma 9 and Algorithms 2 to 4, equations 37 and 39 to 44. The largest mean is minimal when all are equal,
+//! which minimises the lower bound of the mean sojourn time. There are three models of a worker:
 //! - `model=dtd`: `offset_i + D lambda_i / mu_i + 1 / (mu_i - lambda_i)` (39);
 //! - `model=m-g-1`: Pollaczek and Khintchine, with the variance `s2_i / mu_i^2` of the service time (41, 42);
 //! - `model=g-g-1`: Kingman's approximation, with the squared coefficients of variation `ca2` and `s2_i` (43, 44).
 //!
-//! It must know `mu_i`, and in the last two the variability of service. It favours fast workers while the load is low.
+//! Required: `mu_i`, and in the last two models the variability of service.
+//! Favours fast workers while the load is low.
 //! Parameters: `model`, `rates` (of the first model: nonneg, or raw as printed), `d`, `ca2`, `cs2`.
-//! Deviations: bisection instead of the secant method. The printed equation 40 is 0/0 at `D = 0`; here it is solved
-//! for the spare rate, which has no such place. Equation 43 lacks the factor `1 / mu_i` that equation 44 has: 44 is
-//! Kingman's formula and is what stands here. In the last two models workers with `1 / mu_i >= alpha` get nothing, and
-//! the largest time is that of exponential times with the models' means.
+//! Deviations: bisection instead of the secant method. The printed equation 40 is 0/0 at `D = 0`; here it is solved for
+//! the spare rate, which has no such singularity. Equation 43 lacks the factor `1 / mu_i` of equation 44; 44 is
+//! Kingman's formula and is used here. In the last two models workers with `1 / mu_i >= alpha` get nothing, and the
+//! largest time is that of exponential times with the models' means.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
@@ -50,7 +51,7 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
     },
 };
 
-/// What a worker is taken for.
+/// Model of a worker.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum WorkerModel {
     Dtd { sign: Sign, delay: f64 },
@@ -62,7 +63,7 @@ enum WorkerModel {
 #[derive(Clone, Copy, Debug)]
 pub struct MEp {
     model: WorkerModel,
-    /// For all workers, instead of their own.
+    /// Value for all workers, instead of their own.
     variability: Option<f64>,
 }
 
@@ -78,7 +79,7 @@ impl Split for MEp {
         }
     }
 
-    /// The level is the mean completion time, in seconds.
+    /// Splits. The level is the mean completion time, in seconds.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         match self.model {
             WorkerModel::Dtd { sign, .. } => {
@@ -90,8 +91,8 @@ impl Split for MEp {
     }
 }
 
-/// Algorithm 2: the rates and the mean completion time in seconds. It is solved for the spare rate `s_i = mu_i -
-/// lambda_i`, for which `D s^2 / mu + (alpha - D) s = 1`.
+/// Algorithm 2: returns the rates and the mean completion time in seconds. It is solved for the spare rate `s_i =
+/// mu_i - lambda_i`, for which `D s^2 / mu + (alpha - D) s = 1`.
 pub(super) fn delayed(setting: &QueueSetting<'_>, sign: Sign) -> (Vec<f64>, f64) {
     let delay = setting.delay();
     let spare = |server: &Server, alpha: f64| {
@@ -107,7 +108,7 @@ pub(super) fn delayed(setting: &QueueSetting<'_>, sign: Sign) -> (Vec<f64>, f64)
 
 impl MEp {
     /// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = 1 + s2` and
-    /// with `c = ca2 + s2`, so its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 /
+    /// with `c = ca2 + s2`. So its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 /
     /// mu)`.
     fn general(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let factor = |server: &Server| {

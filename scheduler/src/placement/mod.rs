@@ -1,7 +1,7 @@
-//! Which worker gets a task of the job that was granted a slot, and where partitions are gathered.
+//! Placements: the worker of a task, and the homes of partitions.
 //!
-//! Not here: which job comes next (`policy`). A placement reads the ledger and cannot change them; the core
-//! checks every choice.
+//! The policy chooses the job (`policy`). A placement reads the ledger and cannot change it; the core checks every
+//! choice.
 
 pub mod catalogue;
 pub mod dm_ep;
@@ -22,84 +22,84 @@ use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::{Job, Worker, Workers};
 
-/// A slot for one task of this job.
+/// Slot for one task of this job.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Offer<'a> {
-    /// The job that was granted the slot.
+    /// Job that was granted the slot.
     pub job: &'a Job,
-    /// Which kind of task.
+    /// Kind of the task.
     pub kind: TaskKind,
     pub workers: &'a Workers,
 }
 
-/// What a placement made of an offer.
+/// Choice of a placement for an offer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// A worker with a free slot.
+    /// Worker with a free slot.
     pub worker: WorkerId,
-    /// A waiting map that may run there, or a ready reduce whose home it is.
+    /// Waiting map that may run there, or ready reduce whose home it is.
     pub index: u32,
-    /// How near it is to its input.
+    /// Locality of the task there.
     pub locality: Locality,
 }
 
-/// A partition that needs a home.
+/// Partition that needs a home.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct HomeRequest<'a> {
     pub job: &'a Job,
     pub partition: u32,
-    /// Its reduce has begun elsewhere and goes on where it gets a slot: workers with a free one come first.
+    /// True if its reduce has started elsewhere and continues where it gets a slot: workers with a free slot come
+    /// first.
     pub goes_on: bool,
-    /// The workers; at least one is live.
+    /// Workers; at least one is live.
     pub workers: &'a Workers,
 }
 
-/// Maps of a job that arrived, or that were assigned to a worker that is gone.
+/// Maps of a job that arrived, or that were assigned to a lost worker.
 #[derive(Clone, Copy, Debug)]
 pub struct AssignmentRequest<'a> {
-    /// Their job.
+    /// Job of the maps.
     pub job: &'a Job,
-    /// How many there are; at least 1.
+    /// Number of maps; at least 1.
     pub maps: usize,
-    /// The workers, with their [`Worker::service_rate`]; at least one is live.
+    /// Workers, with their [`Worker::service_rate`]; at least one is live.
     pub workers: &'a Workers,
-    /// Maps of all jobs that arrive in a second, as measured; `None` before two jobs arrived at different times.
+    /// Measured arrival rate of maps of all jobs per second; `None` before two jobs arrived at different times.
     pub tasks_per_second: Option<f64>,
 }
 
 impl AssignmentRequest<'_> {
-    /// The workers that the maps may be assigned to, by id; at least one.
+    /// Returns the workers that the maps may be assigned to, by id; at least one.
     pub fn usable(&self) -> impl Iterator<Item = &Worker> {
         self.workers.iter().filter(|worker| self.job.may_use(worker.id(), self.workers))
     }
 }
 
-/// Chooses workers.
+/// Chooses the workers of tasks and partitions.
 pub trait Placement: Send {
-    /// Its name, as in `--placement`.
+    /// Returns its name, as in `--placement`.
     fn name(&self) -> &'static str;
 
-    /// The task to start and where; `None` if no idle worker can take one now. Must find a task if there is
-    /// one that [`Job::fits`] an idle worker, was assigned to one or is ready at one, or jobs would stand still.
-    /// [`Pull`] does.
+    /// Returns the task to start and its worker; `None` if no idle worker can take one now. It must find a task if
+    /// there is one that [`Job::fits`] an idle worker, was assigned to one or is ready at one, or jobs would make no
+    /// progress. [`Pull`] does.
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice>;
 
-    /// A waiting map and one of [`Workers::behind`] this depth, for a job that no idle worker can take a map of
-    /// and whose maps are soon done; by default none. The map must be one that may run anywhere and has not
-    /// failed ([`Job::first_near`], [`Job::first_near_host`], [`Job::first_open`], [`Job::first_preferring`]).
+    /// Returns a waiting map and one of [`Workers::behind`] this depth, for a job with short maps of which no idle
+    /// worker can take one; by default none. The map must be one that may run anywhere and has not failed
+    /// ([`Job::first_near`], [`Job::first_near_host`], [`Job::first_open`], [`Job::first_preferring`]).
     fn choose_ahead(&mut self, _offer: Offer<'_>, _depth: u32) -> Option<Choice> {
         None
     }
 
-    /// Deals maps to the queues of workers, one of [`AssignmentRequest::usable`] for each; there they wait for that
-    /// worker and no other. `None`, the default, leaves them waiting for any. Maps that have failed once are not
-    /// assigned.
+    /// Assigns maps to the queues of workers, one of [`AssignmentRequest::usable`] for each. There they wait for that
+    /// worker only. `None`, the default, lets them wait for any worker. Maps that have failed once are not assigned.
     fn assign(&mut self, _request: AssignmentRequest<'_>) -> Option<Vec<WorkerId>> {
         None
     }
 
-    /// The live worker that gathers this partition; one that [`Job::may_use`] allows.
+    /// Returns the live worker that gathers this partition; [`Job::may_use`] must allow it.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId;
 }

@@ -1,10 +1,12 @@
-//! Optimal split: the least mean sojourn time of all splits without negative rates, numerically.
+//! Optimal split: the smallest mean sojourn time of all splits with non-negative rates, numerically.
 //!
-//! Thesis, definitions 3 and 4, equations 14 to 16, for the completion times of equation 39. It must know `mu_i` and D.
-//! Nobody is harmed more than needed: it is the measure for the others. Parameters: `d`.
-//! Deviations: none of substance; the mean is convex in the rates, so that a minimum is found with a bound on its error
-//! (`queueing::least_sojourn`). Where there is no offset, it is the water filling of `pure-stochastic`.
-//! Cost: some hundred passes over workers and points, seconds for a thousand different workers where there are offsets.
+//! Thesis, definitions 3 and 4, equations 14 to 16, for the completion times of equation 39.
+//! Required: `mu_i` and D.
+//! Limits: it is the reference for the others.
+//! Parameters: `d`.
+//! Deviations: none of substance; the mean is convex in the rates, so a minimum is found with a bound on its error
+//! (`queueing::least_sojourn`). Without offsets, it equals the water filling of `pure-stochastic`.
+//! Cost: some hundred passes over workers and points; seconds for a thousand different workers with offsets.
 
 use crate::catalogue::Entry;
 use crate::placement::m_ep;
@@ -22,7 +24,7 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
     make: |arguments| Ok(Box::new(Optimal { delay: read_delay(arguments)? })),
 };
 
-/// The least mean sojourn time.
+/// The smallest mean sojourn time.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimal {
     delay: f64,

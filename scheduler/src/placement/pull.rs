@@ -1,9 +1,8 @@
 //! Pull placement: an idle worker takes the nearest waiting task; work and homes are spread by free slots.
 //!
-//! It favours locality over order: among the maps of a job the one near an idle worker goes first. It harms
-//! nobody, as it never leaves a slot idle for a better place (that would be delay scheduling, which it is
-//! not). Maps that a placement assigned go to their worker. A retry goes where the task has not failed yet, and waits
-//! for such a worker if one is live.
+//! Favours locality over order: among the maps of a job the one near an idle worker goes first. It never leaves a slot
+//! idle for a better place, as delay scheduling does. Maps that a placement assigned go to their worker. A retry goes
+//! where the task has not failed yet, and waits for such a worker if one is live.
 
 use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;
@@ -11,14 +10,14 @@ use crate::ledger::{Job, Workers};
 use crate::placement::{Choice, HomeRequest, Offer, Placement};
 use std::cmp::Reverse;
 
-/// Pull placement. Its only state is where the last home was given, so that ties rotate over the workers.
+/// Pull placement. Its only state is the worker of the last home, so that ties rotate over the workers.
 #[derive(Debug, Default)]
 pub struct Pull {
     last_home: Option<WorkerId>,
 }
 
 impl Pull {
-    /// A placement that has given no home yet.
+    /// Creates a placement without state.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,7 +36,7 @@ impl Placement for Pull {
         }
     }
 
-    /// On the worker with the shortest queue, the map that is nearest to it.
+    /// Returns the map nearest to the worker with the shortest queue.
     fn choose_ahead(&mut self, offer: Offer<'_>, depth: u32) -> Option<Choice> {
         let Offer { job, workers, .. } = offer;
         let worker = workers.behind(depth).find(|worker| job.may_use(worker.id(), workers))?;
@@ -47,8 +46,8 @@ impl Placement for Pull {
         Some(Choice { worker: worker.id(), index, locality })
     }
 
-    /// The worker with the fewest homes of this job for its slots, and for its speed if it is slow; among equals the next
-    /// after the last one given, over all jobs. Workers where the reduce failed are avoided.
+    /// Returns the worker with the fewest homes of this job per slot, scaled by its speed if it is slow. Ties go to the
+    /// next worker after that of the last home, over all jobs. Workers where the reduce failed are avoided.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
         let HomeRequest { job, partition, goes_on, workers } = request;
         let key = |id: WorkerId, slots: u32| {
@@ -68,7 +67,7 @@ impl Placement for Pull {
     }
 }
 
-/// How long the reduces of so many homes take, in parts of what one takes on a common worker.
+/// Returns the time of the reduces of this many homes, as a fraction of one reduce on a typical worker.
 pub(crate) fn homes_load(homes: u32, slots: u32, delay: f64) -> u64 {
     let common = (u64::from(homes) << 32) / u64::from(slots.max(1));
     if delay <= 1.0 { common } else { (common as f64 * delay) as u64 }
@@ -82,11 +81,11 @@ fn choose_map(job: &Job, workers: &Workers) -> Option<Choice> {
         .or_else(|| choose_any(job, workers))
 }
 
-/// Retries first: a task that fails for good should say so early.
+/// Retries come first: a task that always fails should do so early.
 fn choose_retrying(job: &Job, workers: &Workers) -> Option<Choice> {
     for index in job.retrying() {
         let fitting = workers.idle(TaskKind::Map).filter(|worker| job.fits(index, worker.id(), workers));
-        // `min_by_key` takes the first of equals, so the order of idleness decides among equally near ones.
+        // `min_by_key` takes the first of equals, so the order of idle workers breaks ties.
         let nearest = fitting.map(|worker| (job.locality(index, worker.id(), workers), worker.id()));
         if let Some((locality, worker)) = nearest.min_by_key(|&(locality, _)| locality) {
             return Some(Choice { worker, index, locality });
@@ -95,7 +94,7 @@ fn choose_retrying(job: &Job, workers: &Workers) -> Option<Choice> {
     None
 }
 
-/// On the emptiest idle worker that has one, the first map that was assigned to it.
+/// Returns the first map assigned to the emptiest idle worker that has one.
 fn choose_assigned(job: &Job, workers: &Workers) -> Option<Choice> {
     let assigned = |worker: WorkerId| {
         let index = job.first_assigned(worker)?;
@@ -139,7 +138,7 @@ fn choose_any(job: &Job, workers: &Workers) -> Option<Choice> {
     Some(Choice { worker, index, locality })
 }
 
-/// Maps that prefer nobody go first: they lose nothing by it.
+/// Maps without a preferred worker go first: they lose nothing by it.
 fn first_anywhere(job: &Job) -> Option<(u32, Locality)> {
     let open = job.first_open().map(|index| (index, Locality::NoPreference));
     open.or_else(|| Some((job.first_preferring()?, Locality::Remote)))

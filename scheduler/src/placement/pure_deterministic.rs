@@ -1,8 +1,11 @@
 //! Pure-deterministic split: in proportion to service rates, so that all workers are equally loaded.
 //!
-//! Thesis, section 6-2, Lemma 4, equations 17 and 18: `lambda_i = lambda mu_i / sum of mu_j`. It must know `mu_i`.
-//! Optimal where nothing is random. It harms where much is: a slow worker at the same load has the longer queue, in
-//! time. Parameters: `d`, which only moves the predicted times. Deviations: none.
+//! Thesis, section 6-2, Lemma 4, equations 17 and 18: `lambda_i = lambda mu_i / sum of mu_j`. Optimal without
+//! randomness.
+//! Required: `mu_i`.
+//! Harms jobs under much randomness: at equal load a slow worker has the longer queue, in time.
+//! Parameters: `d`, which only affects the predicted times.
+//! Deviations: none.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
@@ -18,7 +21,7 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
     make: |arguments| Ok(Box::new(PureDeterministic { delay: read_delay(arguments)? })),
 };
 
-/// In proportion to service rates.
+/// Rates in proportion to service rates.
 #[derive(Clone, Copy, Debug)]
 pub struct PureDeterministic {
     delay: f64,
@@ -33,7 +36,7 @@ impl Split for PureDeterministic {
         self.delay
     }
 
-    /// The level is what is equal for all: `lambda_i / mu_i`, a part of 1.
+    /// Splits. The level is the value equal for all workers: `lambda_i / mu_i`, a fraction of 1.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let load = setting.lambda() / (setting.lambda() + setting.spare());
         let rates: Vec<f64> = setting.servers().iter().map(|server| load * server.mu).collect();

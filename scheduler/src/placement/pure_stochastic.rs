@@ -1,11 +1,13 @@
-//! Pure-stochastic split: the same spare rate at every worker, so that all M/M/1 queues take equally long.
+//! Pure-stochastic split: the same spare rate at every worker, so that all M/M/1 queues have equal times.
 //!
-//! Thesis, section 6-3, Lemma 5, equations 22 and 23: `lambda_i = mu_i + (lambda - sum of mu_j) / N`. It must know
-//! `mu_i`. Optimal for exponential times without offset. It harms where tasks take a fixed time that grows with the
-//! load. Parameters: `rates` (nonneg, or raw as printed), `d`, which only moves the predicted times.
-//! Deviations: equation 23 gives slow workers negative rates at low load (equation 24 says when not), which means that
-//! they hand on work that they never got. `rates=nonneg` is the optimum without that: `lambda_i = max(0, mu_i - c)`
-//! with the `c` that sums up to lambda, as water fills a vessel. Who gets nothing still counts in the largest time.
+//! Thesis, section 6-3, Lemma 5, equations 22 and 23: `lambda_i = mu_i + (lambda - sum of mu_j) / N`. Optimal for
+//! exponential times without offset.
+//! Required: `mu_i`.
+//! Harms jobs whose tasks take a fixed time that grows with the load.
+//! Parameters: `rates` (nonneg, or raw as printed), `d`, which only affects the predicted times.
+//! Deviations: equation 23 gives slow workers negative rates at low load (equation 24 says when not), which would mean
+//! that they pass on work that they never got. `rates=nonneg` is the optimum without that: `lambda_i = max(0, mu_i -
+//! c)` with the `c` for which the sum is lambda (water filling). Workers without tasks still count in the largest time.
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
@@ -40,7 +42,7 @@ impl Split for PureStochastic {
         self.delay
     }
 
-    /// The level is the spare rate, in tasks per second.
+    /// Splits. The level is the spare rate, in tasks per second.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
         let (rates, spare) = match self.sign {
             Sign::Raw => {
@@ -53,7 +55,7 @@ impl Split for PureStochastic {
     }
 }
 
-/// The rates without negative ones, and the spare rate of those that get any.
+/// Returns the rates without negative ones, and the spare rate of those above 0.
 pub(super) fn water_filling(setting: &QueueSetting<'_>) -> (Vec<f64>, f64) {
     let servers = setting.servers();
     let spare = positive_root(|c| sum(servers.iter().map(|server| server.mu.min(c))) < setting.spare());

@@ -1,4 +1,4 @@
-//! What a policy grants: shares, their lines and their reasons.
+//! Grants of a policy: shares, their lines and their reasons.
 
 use std::fmt;
 
@@ -6,72 +6,72 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
 pub struct Line(pub u32);
 
-/// How much a grant is worth.
+/// Amount of a grant.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// As much as the job can use before the next grant gets any.
+    /// All that the job can use, before the next grant gets any.
     All,
-    /// Until the job holds this many slots at the station, those it held before included.
+    /// Until the job holds this many slots at the station, including those it held before.
     Slots(u32),
-    /// A part in a tier: consecutive grants of this kind are filled together, lowest held per weight first,
-    /// until nothing is left or nobody can use more. Above 0 and finite.
+    /// Weight in a tier: consecutive grants of this kind are filled together, fewest slots per weight first, until
+    /// nothing is left or no job can use more. Above 0 and finite.
     Weight(f64),
-    /// As much as the job can use of a line's capacity.
+    /// All that the job can use of a line's capacity.
     In(Line),
 }
 
-/// Why a policy granted, as data; prints as words.
+/// Reason of a grant as data; displayed as text.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Reason {
     /// No older job could use the slot.
     Oldest,
-    /// Nobody who could use the slot held less for its weight.
+    /// No job that could use the slot held less per weight.
     LowestShare {
-        /// Slots held before by the job's pool.
+        /// Slots already held by the job's pool.
         held: u32,
         /// Weight of the pool.
         weight: f64,
     },
-    /// Nobody who could use it had less of this.
+    /// No job that could use it had a smaller value.
     Smallest {
-        /// What is compared.
+        /// Name of the value.
         what: &'static str,
-        /// The job's.
+        /// Value of the job.
         value: f64,
-        /// Words that follow the number: its unit, and what it is of.
+        /// Text after the number: its unit and object.
         unit: &'static str,
     },
-    /// Nobody who could use it had more of this.
+    /// No job that could use it had a larger value.
     Largest {
-        /// What is compared.
+        /// Name of the value.
         what: &'static str,
-        /// The job's.
+        /// Value of the job.
         value: f64,
-        /// Words that follow the number: its unit, and what it is of.
+        /// Text after the number: its unit and object.
         unit: &'static str,
     },
     /// The policy wants the job to hold this many slots.
     Target {
-        /// Where the number comes from.
+        /// Origin of the number.
         what: &'static str,
         slots: f64,
     },
-    /// Its place in an order of jobs, from 1.
+    /// Position of the job in an order, from 1.
     Place {
-        /// Which order.
+        /// Name of the order.
         order: &'static str,
         place: u32,
     },
-    /// Words of a policy of one's own.
+    /// Text of a custom policy.
     Own(&'static str),
-    /// No policy's: another attempt of the task is slow.
+    /// Speculative attempt, granted by no policy: another attempt of the task is slow.
     Backup {
-        /// How long that one still takes, seconds.
+        /// Estimated time left of that attempt, seconds.
         left: f64,
-        /// How long such tasks usually take, seconds.
+        /// Usual time of such tasks, seconds.
         usual: f64,
     },
 }

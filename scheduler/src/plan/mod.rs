@@ -1,7 +1,7 @@
-//! A policy's wish: an ordered list of grants, executed as it is written.
+//! Plan of a policy: an ordered list of grants, executed as it is written.
 //!
-//! This file gives the four shares their meaning. It deliberately knows no ledger: it asks a `Floor` what is free
-//! and to give, so the same words stand on the slots of a cluster, on the machines of the slotted model and on the
+//! This file defines the meaning of the four shares. It deliberately does not use the ledger: it asks a `Floor` for
+//! free capacity, so that the same grants apply to the slots of a cluster, the machines of the slotted model and the
 //! rates of the fluid one.
 //!
 //! Invariant: after `finish` no tier is open.
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) use floor::{Floor, SlotFloor};
 pub use grant::{Line, Reason, Share};
 
-/// What a member of a tier holds of the capacity that its tier shares out.
+/// Returns the part of a tier's capacity that a member holds.
 pub(crate) fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
     if floor.unified() {
         floor.held(member.job, Station::Map) + floor.held(member.job, Station::Reduce)
@@ -25,8 +25,8 @@ pub(crate) fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
     }
 }
 
-/// A job in an open tier, with the stations it was granted at, first wish first. They draw on one capacity: on
-/// unified slots maps and reduces, else one station.
+/// Job in an open tier, with its stations in the order of grants. They share one capacity: maps and reduces on unified
+/// slots, else one station.
 pub(crate) struct Member {
     pub(crate) job: Handle,
     /// Above 0 and finite.
@@ -34,14 +34,14 @@ pub(crate) struct Member {
     pub(crate) wishes: Vec<(Station, Reason)>,
 }
 
-/// The plan being written and executed. Grants come most urgent first.
+/// Plan that is written and executed at once. Grants are in the order of urgency, most urgent first.
 pub struct Plan<'a> {
     floor: &'a mut dyn Floor,
     tier: Vec<Member>,
-    /// Where a job stands in `tier`; by station unless slots are unified, then by job alone.
+    /// Index of each job in `tier`; by station unless slots are unified, then by job alone.
     places: BTreeMap<(Handle, Station), usize>,
     wake: Option<Time>,
-    /// Grants are being carried out: whoever panics meanwhile may leave things half done.
+    /// True while a grant is executed: a panic then may leave state half changed.
     executing: bool,
 }
 
@@ -50,10 +50,10 @@ impl<'a> Plan<'a> {
         Plan { floor, tier: Vec::new(), places: BTreeMap::new(), wake: None, executing: false }
     }
 
-    /// Grants this share of a station to a job and starts what it allows; [`Share::Weight`] starts when its
+    /// Grants this share of a station to a job and starts the tasks that it allows. [`Share::Weight`] starts when its
     /// tier closes, which any other grant and [`Plan::finish`] do.
     ///
-    /// Answers whether the station (or the line) has capacity left: walk on, or stop at `false`.
+    /// Returns true if the station (or the line) has capacity left; at `false` the policy can stop.
     ///
     /// # Panics
     /// If a weight is not a finite number above 0.
@@ -88,9 +88,9 @@ impl<'a> Plan<'a> {
         self.executing = false;
     }
 
-    /// Splits a station's capacity into lines with these fractions (each at least 0, their sum at most 1);
-    /// in force for this plan. Whole slots are exact; the slot that two lines share goes to the line that had
-    /// less than its due over time.
+    /// Splits a station's capacity into lines with these fractions (each at least 0, their sum at most 1), for this
+    /// plan. Whole slots are exact; a slot shared by two lines goes to the line that is further below its share over
+    /// time.
     ///
     /// # Panics
     /// If a fraction is out of range.
@@ -101,33 +101,33 @@ impl<'a> Plan<'a> {
         self.floor.lines(station, fractions);
     }
 
-    /// Capacity that this station has left, before an open tier takes its part.
+    /// Returns the capacity left at this station, before an open tier takes its part.
     #[must_use]
     pub fn left(&self, station: Station) -> f64 {
         self.floor.left(station)
     }
 
-    /// What the job holds at this station now, in slots (in the fluid model, a rate), with what this plan gave.
+    /// Returns what the job holds at this station now, in slots (a rate in the fluid model), including grants of this
+    /// plan.
     #[must_use]
     pub fn got(&self, job: Handle, station: Station) -> f64 {
         self.floor.held(job, station)
     }
 
-    /// Whether what a plan grants at the map can be shuffled at once, as in the fluid model: then a job without
-    /// anything to fetch can use the shuffle as fast as this plan's maps feed it, and maps are to be granted first.
+    /// True if grants at the map can be shuffled at once, as in the fluid model. Then a job without segments to fetch
+    /// can use the shuffle as fast as this plan's maps feed it, and maps must be granted first.
     #[must_use]
     pub fn feeds(&self) -> bool {
         self.floor.feeds()
     }
 
-    /// Jobs without a grant get nothing of this station, even if it stands idle. That is so wherever capacity is
-    /// given out grant by grant; the lanes of a live cluster would else serve jobs without a grant after those
-    /// with one.
+    /// Gives jobs without a grant nothing of this station, even if it is idle. Stations with individual grants always
+    /// work so. The lanes of a live cluster would otherwise serve jobs without a grant after those with one.
     pub fn only(&mut self, station: Station) {
         self.floor.only(station);
     }
 
-    /// Asks for a tick at this time; the earliest wish of a plan counts.
+    /// Requests a tick at this time; the earliest request of a plan counts.
     pub fn wake(&mut self, at: Time) {
         self.wake = Some(self.wake.map_or(at, |other| other.min(at)));
     }
@@ -137,25 +137,25 @@ impl<'a> Plan<'a> {
         self.close_tier();
     }
 
-    /// Whether a grant was being carried out when somebody panicked.
+    /// True if a grant was being executed when a panic occurred.
     pub(crate) fn is_executing(&self) -> bool {
         self.executing
     }
 
-    /// Forgets an open tier: whoever wrote it cannot go on.
+    /// Drops an open tier whose policy has panicked.
     pub(crate) fn drop_tier(&mut self) {
         self.tier.clear();
         self.places.clear();
     }
 
-    /// When the policy wants to be woken.
+    /// Returns the requested time of the next wake.
     pub(crate) fn wished_wake(&self) -> Option<Time> {
         self.wake
     }
 
     fn join_tier(&mut self, job: Handle, station: Station, weight: f64, reason: Reason) {
         assert!(weight.is_finite() && 0.0 < weight, "weight {weight} granted");
-        // On unified slots a job is one member at both stations; the shuffle is always by itself.
+        // On unified slots a job is one member at both stations; the shuffle is always separate.
         let shared = self.floor.unified() && station != Station::Shuffle;
         let group = if shared { Station::Map } else { station };
         let place = *self.places.entry((job, group)).or_insert_with(|| {
@@ -176,10 +176,10 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A number at least 0 as an integer of the same order, so that it can stand in ordered sets.
+/// Maps a number of at least 0 to an integer of the same order, for ordered sets.
 pub(crate) fn order_of(value: f64) -> u64 {
     assert!(0.0 <= value, "{value} is not at least 0");
-    // Bit patterns of non-negative floats rise with the value; adding 0 turns a negative zero positive.
+    // Bit patterns of non-negative floats increase with the value; adding 0 makes a negative zero positive.
     (value + 0.0).to_bits()
 }
 

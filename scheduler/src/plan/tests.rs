@@ -1,4 +1,4 @@
-//! What the shares mean, on a floor of plain counts; the oracle of max-min is water filling.
+//! Tests of the meaning of shares, on plain counts; the oracle of max-min is water filling.
 
 use super::*;
 use crate::policy::Policy;
@@ -9,9 +9,9 @@ use proptest::prelude::*;
 /// Slots and demands as plain counts.
 pub(crate) struct Counts {
     pub(crate) unified: bool,
-    /// By station; unified slots stand under `Map`.
+    /// Free slots by station; unified slots are under `Map`.
     pub(crate) free: PerStation<u32>,
-    /// By job and station.
+    /// Demands by job and station.
     pub(crate) wants: Vec<PerStation<u32>>,
     pub(crate) held: Vec<PerStation<u32>>,
     pub(crate) lanes: Vec<Handle>,
@@ -24,7 +24,7 @@ impl Counts {
         Counts { unified: true, free: PerStation::new(free, 0, 0), wants, held, lanes: Vec::new() }
     }
 
-    /// Slots that each job holds at both stations together.
+    /// Returns the slots that each job holds at both stations together.
     pub(crate) fn totals(&self) -> Vec<u32> {
         self.held.iter().map(|held| held.iter().sum()).collect()
     }
@@ -33,7 +33,7 @@ impl Counts {
         if self.unified { Station::Map } else { station }
     }
 
-    /// Lets a policy that knows nothing yet look at these jobs and plan once.
+    /// Lets a new policy observe these jobs and plan once.
     pub(crate) fn plan(&mut self, policy: &mut dyn Policy, rows: &mut [Row]) {
         for (index, row) in rows.iter_mut().enumerate() {
             row.can = self.wants[index].map(f64::from);
@@ -84,7 +84,7 @@ impl SlotFloor for Counts {
     }
 }
 
-/// Fractional max-min shares: the level is raised until the capacity is used or all demands are met.
+/// Returns fractional max-min shares: the level is raised until the capacity is used or all demands are met.
 pub(crate) fn water_filling(capacity: f64, demands: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut shares = vec![0.0; demands.len()];
     let mut order: Vec<usize> = (0..demands.len()).collect();
@@ -98,7 +98,7 @@ pub(crate) fn water_filling(capacity: f64, demands: &[f64], weights: &[f64]) -> 
     shares
 }
 
-/// Whole slots are max-min when nobody could get one more from somebody who would still be no worse off.
+/// Checks max-min for whole slots: no job could get one more from a job that would still be no worse off.
 #[track_caller]
 pub(crate) fn check_max_min(free: u32, held: &[u32], demands: &[u32], weights: &[f64]) {
     let given: u32 = held.iter().sum();

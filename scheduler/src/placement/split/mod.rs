@@ -1,6 +1,6 @@
-//! Splits: how many of the arriving tasks each worker gets, and the placement that assigns maps accordingly.
+//! Splits: the fraction of arriving tasks that each worker gets, and the placement that assigns maps accordingly.
 //!
-//! A split takes what is known of the workers and answers with `lambda_i`; on a cluster, the maps of every job are
+//! A split takes the known properties of the workers and returns `lambda_i`. On a cluster, the maps of every job are
 //! assigned to the workers' queues in the proportion `lambda_i / lambda` when the job arrives.
 
 use crate::catalogue::{ArgumentError, Arguments, Parameter};
@@ -11,50 +11,50 @@ use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement,
 use crate::queueing::{Dtd, QueueError, QueueSetting, Server};
 use std::collections::BTreeMap;
 
-/// A split is computed anew when a rate has changed by more than this part since.
+/// Relative change of a rate after which a split is computed again.
 const STALE: f64 = 0.05;
-/// The newest measurement counts at least this much in the rates that are assigned by. What the workers report follows
-/// their last few tasks, and splits that leave little spare magnify such noise; so it is averaged over some hundred
-/// assignments.
+/// Minimum weight of the newest measurement in the rates used for assignment. Reports of workers follow their last few
+/// tasks, and splits that leave little spare rate amplify such noise; so it is averaged over some hundred assignments.
 const NEWEST: f64 = 1.0 / 256.0;
 
-/// What all workers take on average counts as so many measurements of each. One long task early on would otherwise look
-/// like a slow worker, which a split may then leave without the tasks that could show that it is not.
+/// Weight of the mean over all workers, in measurements of each worker. Otherwise one long task early on would look
+/// like a slow worker, which a split may then leave without the tasks that could correct this.
 const SHARED: f64 = 16.0;
 
-/// Says how many tasks each worker gets.
+/// Computes the rate of tasks of each worker.
 pub trait Split: Send {
-    /// Its name, as in `--placement`.
+    /// Returns its name, as in `--placement`.
     fn name(&self) -> &'static str;
 
-    /// The thesis' D in seconds, for [`QueueSetting::new`].
+    /// Returns the thesis' D in seconds, for [`QueueSetting::new`].
     fn delay(&self) -> f64;
 
-    /// The rates of arrival at each worker.
+    /// Returns the arrival rates at each worker.
     ///
     /// # Errors
-    /// A setting that this split has no answer for.
+    /// A setting without a solution for this split.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError>;
 
-    /// The weights to assign by while the arrival rate is unknown or more than the workers can serve: in proportion to
-    /// their service rates, to which splits tend as the load grows.
+    /// Returns the weights of assignment while the arrival rate is unknown or exceeds the capacity of the workers: in
+    /// proportion to their service rates, which is the limit of splits as the load grows.
     fn under_full_load(&self, servers: &[Server]) -> Vec<f64> {
         servers.iter().map(|server| server.mu).collect()
     }
 }
 
-/// What a split answers.
+/// Result of a split.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Division {
-    /// Tasks per second for each worker. They sum up to lambda; negative ones say that work is handed on.
+    /// Tasks per second for each worker. Their sum is lambda; a negative rate means that work is passed on.
     pub rates: Vec<f64>,
-    /// What is equal for all in this equilibrium (alpha), in the unit that the split names; `None` if it is none.
+    /// Value that is equal for all workers in this equilibrium (alpha), in the unit of the split; `None` if there is
+    /// none.
     pub level: Option<f64>,
-    /// Completion times at each worker in the split's own model; `None` if one of them gets as much as it can serve.
+    /// Completion times at each worker in the split's own model; `None` if the rate of one reaches its capacity.
     pub times: Option<Vec<Dtd>>,
 }
 
-/// Whether rates may be negative, which is to say that a worker hands on work that it never got.
+/// If rates may be negative, which means that a worker passes on work that it never got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sign {
     /// Workers whose rate would be negative get nothing.
@@ -79,21 +79,21 @@ pub(crate) fn read_sign(arguments: &mut Arguments<'_>) -> Result<Sign, ArgumentE
     Ok(if arguments.choice("rates", &["nonneg", "raw"])? == 0 { Sign::NonNegative } else { Sign::Raw })
 }
 
-/// The placement that assigns maps by a split. Negative rates count as 0, since maps that wait are not handed on.
-/// Reduces, homes and retries are placed as by [`Pull`].
+/// Placement that assigns maps by a split. Negative rates count as 0, since waiting maps are not passed on. Reduces,
+/// homes and retries are placed as by [`Pull`].
 pub struct SplitPlacement {
     split: Box<dyn Split>,
     rest: Pull,
-    /// What a worker was owed when the last assignment was rounded to whole maps, in maps; between -1 and 1.
+    /// Rounding remainder of each worker from the last assignment to whole maps; between -1 and 1.
     owed: BTreeMap<WorkerId, f64>,
-    /// Mean seconds of a map at each worker, slots taken into account.
+    /// Mean seconds of a map at each worker, divided by its slots.
     seconds: BTreeMap<WorkerId, Average>,
-    /// Mean seconds between maps that arrive.
+    /// Mean seconds between arrivals of maps.
     between: Average,
     last: Option<Weights>,
 }
 
-/// A mean over all measurements that forgets slowly.
+/// Mean over all measurements that forgets slowly.
 #[derive(Clone, Copy, Default)]
 struct Average {
     count: u32,
@@ -107,17 +107,17 @@ impl Average {
     }
 }
 
-/// Weights and what they were computed for.
+/// Weights, and the rates for which they were computed.
 struct Weights {
     ids: Vec<WorkerId>,
     mu: Vec<f64>,
     lambda: Option<f64>,
-    /// Parts of all maps; their sum is 1.
+    /// Fractions of all maps; their sum is 1.
     parts: Vec<f64>,
 }
 
 impl SplitPlacement {
-    /// Deals by this split.
+    /// Creates a placement that assigns by this split.
     #[must_use]
     pub fn new(split: Box<dyn Split>) -> Self {
         let between = Average::default();
@@ -131,7 +131,7 @@ impl SplitPlacement {
         }
     }
 
-    /// Service rates of the workers that can be used and the arrival rate, both averaged over assignments.
+    /// Returns the service rates of the usable workers and the arrival rate, both averaged over assignments.
     fn measure(&mut self, request: AssignmentRequest<'_>) -> (Vec<f64>, Option<f64>) {
         let known: Vec<(WorkerId, Option<f64>)> =
             request.usable().map(|worker| (worker.id(), worker.service_rate())).collect();
@@ -148,7 +148,7 @@ impl SplitPlacement {
         (service_rates(request, &self.seconds), lambda)
     }
 
-    /// Brings `last` up to date.
+    /// Updates `last`.
     fn weigh(&mut self, request: AssignmentRequest<'_>) -> &Weights {
         let ids: Vec<WorkerId> = request.usable().map(Worker::id).collect();
         let (mu, lambda) = self.measure(request);
@@ -161,7 +161,7 @@ impl SplitPlacement {
 }
 
 impl Weights {
-    /// Whether these rates are about those that the parts were computed for.
+    /// True if these rates are close to those for which the weights were computed.
     fn fits(&self, mu: &[f64], lambda: Option<f64>) -> bool {
         let near = |(old, new): (&f64, &f64)| (old - new).abs() <= STALE * old;
         self.mu.iter().zip(mu).all(near)
@@ -172,7 +172,8 @@ impl Weights {
     }
 }
 
-/// Service rates of the workers that can be used, drawn towards their mean, slot for slot, while little is known.
+/// Returns the service rates of the usable workers, shrunk towards their mean per slot while there are few
+/// measurements.
 fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Average>) -> Vec<f64> {
     let slots = |worker: &Worker| f64::from(worker.slots().of(TaskKind::Map)).max(1.0);
     // Seconds of a map in one slot.
@@ -187,7 +188,7 @@ fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Av
     request.usable().map(rate).collect()
 }
 
-/// The part of all maps for each worker; they sum up to 1.
+/// Returns the fraction of all maps for each worker; their sum is 1.
 fn parts(split: &dyn Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
     let servers: Vec<Server> = mu.iter().map(|&mu| Server::exponential(mu)).collect();
     let computed = lambda.and_then(|lambda| {
@@ -232,15 +233,15 @@ impl Placement for SplitPlacement {
     }
 }
 
-/// Whole numbers with this total near these wishes: what is below first, then one each by the largest remainder.
+/// Rounds these values to integers with this total: down first, then up by the largest remainder.
 fn round(wishes: &[f64], total: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = wishes.iter().map(|wish| wish.max(0.0).floor() as usize).collect();
     let mut order: Vec<usize> = (0..wishes.len()).collect();
     let rest = |i: usize, counts: &[usize]| wishes[i] - counts[i] as f64;
     order.sort_by(|&i, &j| rest(j, &counts).total_cmp(&rest(i, &counts)).then(i.cmp(&j)));
     let mut given: usize = counts.iter().sum();
-    // Wishes sum up to the total but for what is owed, so one round adds or takes all that is missing; the loops end in
-    // any case, as every round changes something.
+    // The values sum up to the total except for the remainders, so one round adds or removes the difference. The loops
+    // end in any case, since every round changes something.
     while given < total {
         for &i in order.iter().take(total - given) {
             counts[i] += 1;
@@ -258,7 +259,7 @@ fn round(wishes: &[f64], total: usize) -> Vec<usize> {
     counts
 }
 
-/// So many of each worker, evenly mixed: neighbours in a job are often alike in size.
+/// Returns this many ids of each worker, evenly mixed: neighbours in a job often have similar sizes.
 fn interleave(ids: &[WorkerId], counts: &[usize]) -> Vec<WorkerId> {
     let mut assigned: Vec<(f64, WorkerId)> = Vec::with_capacity(counts.iter().sum());
     for (&id, &count) in ids.iter().zip(counts) {

@@ -1,4 +1,4 @@
-//! Splits as placements: what each gives to whom, and what becomes of a worker's queue.
+//! Tests of splits as placements: their rates, and the queues of workers.
 
 use super::*;
 use crate::event::Slots;
@@ -25,12 +25,12 @@ fn servers(mu: &[f64]) -> Vec<Server> {
     mu.iter().map(|&mu| Server::exponential(mu)).collect()
 }
 
-/// Half of the workers serve 0.8 tasks per second, half 1.
+/// Builds workers of which half serve 0.8 tasks per second, half 1.
 fn halves(count: usize) -> Vec<Server> {
     servers(&(0..count).map(|i| if i < count / 2 { 0.8 } else { 1.0 }).collect::<Vec<f64>>())
 }
 
-/// Rates and mean sojourn time.
+/// Checks rates and mean sojourn time.
 fn check(text: &str, mu: &[f64], lambda: f64, rates: &[f64], mean: f64) {
     let placed = place(text, &servers(mu), lambda).unwrap();
     all_near(&placed.rates, rates, 1e-12);
@@ -92,7 +92,7 @@ fn worked_negative() {
     near(level("dm-ep:d=1,rates=raw", &mu, 1.0), 11.040773835777, 1e-12);
 }
 
-/// `alpha = mu (1 - r)` and the rates.
+/// Checks `alpha = mu (1 - r)` and the rates.
 fn check_g_m_1(arrivals: &str, rates: &[f64], alpha: f64, r: &[f64], mean: f64) {
     let text = format!("g-m-1:arrivals={arrivals}");
     let placed = place(&text, &servers(&FOUR), 2.0).unwrap();
@@ -213,7 +213,7 @@ fn the_numerical_optimum_is_water_filling_where_nothing_is_delayed() {
     }
 }
 
-/// Service rates and offsets of workers, lambda and D, where steps went to and fro at the rounding of the mean.
+/// Service rates and offsets of workers, lambda and D, where steps alternated at the rounding error of the mean.
 type Flat = (&'static [(f64, f64)], f64, f64);
 
 #[test]
@@ -277,7 +277,7 @@ const CALLS: [&str; 13] = [
 ];
 
 proptest! {
-    // Each case seeks optima; the cheap properties are content with as few.
+    // Each case computes optima, so there are few; the cheap properties need no more.
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn every_split_gives_away_what_arrives(servers in any_servers(30), load in 0.01_f64..0.999) {
@@ -377,7 +377,7 @@ fn bad_calls_are_refused_with_what_there_is() {
     );
 }
 
-/// Tasks that each worker of these speeds ran; jobs of 10 maps of 1 s each arrive at this rate.
+/// Returns the number of tasks that each worker of these speeds ran; jobs of 10 maps of 1 s each arrive at this rate.
 fn tasks_by_worker(placement: &str, speeds: &[f64], jobs: u32, jobs_per_second: f64) -> Vec<u32> {
     struct Counts(Vec<u32>);
     impl Observer for Counts {
@@ -413,7 +413,8 @@ fn tasks_by_worker(placement: &str, speeds: &[f64], jobs: u32, jobs_per_second: 
 #[test]
 fn dealing_gives_every_worker_its_part_of_all_maps_over_many_small_jobs() {
     assert_eq!(tasks_by_worker("fair-split", &[1.0, 1.0, 2.0, 2.0], 40, 0.2), [100; 4]);
-    // Speeds are learnt over some deals, so slow workers get a little more than a sixth each, and never less.
+    // Speeds are measured over several assignments, so slow workers get slightly more than a sixth each, and never
+    // less.
     let counts = tasks_by_worker("pure-deterministic", &[1.0, 1.0, 2.0, 2.0], 400, 0.2);
     assert_eq!(counts.iter().sum::<u32>(), 4000);
     for (slow, fast) in [(counts[0], counts[2]), (counts[1], counts[3])] {
