@@ -1,7 +1,7 @@
-//! Orders that leave the core, checked against the ledger: the driver carries them out without judging.
+//! Commands of the core, checked against the ledger. The driver carries them out unconditionally.
 //!
-//! Not here: wire frames. Orders to one worker are delivered in the order given here; a worker that is lost
-//! gets no more of them.
+//! Wire frames are defined elsewhere. Commands to one worker are delivered in the order given here; a lost worker gets
+//! no more of them.
 
 use crate::event::External;
 use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
@@ -11,122 +11,122 @@ use crate::units::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An order.
+/// Command of the core.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Command {
-    /// Start this attempt as soon as a slot of the worker is free: at once, or after those launched there
-    /// before it. It holds the slot until it is reported finished or failed.
+    /// Start this attempt as soon as a slot of the worker is free: at once, or after those launched there before it. It
+    /// holds the slot until it is reported finished or failed.
     Launch {
         attempt: AttemptId,
         worker: WorkerId,
-        /// Why this job and why there.
+        /// Reason for this job and this worker.
         reason: LaunchReason,
     },
-    /// Give this attempt back if it has not begun; else go on with it.
+    /// Return this attempt if it has not started; otherwise continue it.
     Recall {
-        /// The attempt, which is queued.
+        /// Queued attempt.
         attempt: AttemptId,
         worker: WorkerId,
     },
-    /// Stop this attempt and report it failed as cancelled (or as it ended, if it was faster).
+    /// Stop this attempt and report it failed as cancelled, or report its end if it ended first.
     Kill {
         attempt: AttemptId,
-        /// Where it runs.
+        /// Worker of the attempt.
         worker: WorkerId,
     },
-    /// Stop this reduce attempt at the next border between groups of keys, keep what it has, and report it
-    /// suspended (or as it ended, if it was faster).
+    /// Stop this reduce attempt at the next boundary between groups of keys, keep its state, and report it suspended,
+    /// or report its end if it ended first.
     Suspend {
         attempt: AttemptId,
-        /// Where it runs.
+        /// Worker of the attempt.
         worker: WorkerId,
     },
-    /// Let this suspended attempt go on as soon as a slot of the worker is free, like a launch.
+    /// Resume this suspended attempt as soon as a slot of the worker is free, as for a launch.
     Resume {
         attempt: AttemptId,
-        /// Where it is suspended.
+        /// Worker of the suspended attempt.
         worker: WorkerId,
-        /// Why this job and why there.
+        /// Reason for this job and this worker.
         reason: LaunchReason,
     },
-    /// Write down where this suspended attempt stands, end it and report it handed over: the next attempt of its task
-    /// goes on from there on another worker.
+    /// Write the state of this suspended attempt, end it and report it handed over. The next attempt of its task
+    /// continues from that state on another worker.
     HandOver {
         attempt: AttemptId,
-        /// Where it is suspended.
+        /// Worker of the suspended attempt.
         worker: WorkerId,
     },
-    /// Gather the segments of this partition from now on, beginning with nothing.
+    /// Gather the segments of this partition from now on, starting empty.
     Home {
         job: JobId,
         partition: u32,
-        /// The worker that gathers.
+        /// Worker that gathers.
         worker: WorkerId,
     },
-    /// Stop gathering this partition and drop what there is of it.
+    /// Stop gathering this partition and drop its segments.
     Unhome {
         job: JobId,
         partition: u32,
-        /// The worker that gathered.
+        /// Worker that gathered.
         worker: WorkerId,
     },
-    /// Fetch all partitions that `to` is home of, and does not have yet of this map, from this output.
+    /// Fetch from this output all partitions that `to` is home of and that it lacks of this map.
     Announce {
         job: JobId,
-        /// The map attempt whose output it is.
+        /// Map attempt of the output.
         map: AttemptId,
-        /// The worker that keeps it; may be `to` itself, which then reads in place.
+        /// Worker that keeps it; may be `to` itself, which then reads it locally.
         from: WorkerId,
         to: WorkerId,
     },
-    /// Do not fetch from this output any more; segments already reported as fetched stay.
+    /// Stop fetching from this output. Segments already reported as fetched stay.
     Retract {
         job: JobId,
-        /// The map attempt whose output it was.
+        /// Map attempt of the output.
         map: AttemptId,
         to: WorkerId,
     },
     /// Publish the part.
     GrantCommit {
-        /// The attempt that asked.
+        /// Attempt that requested it.
         attempt: AttemptId,
-        /// Where it runs.
+        /// Worker of the attempt.
         worker: WorkerId,
     },
     /// Do not publish: another attempt may or did, or the job is over.
     RefuseCommit {
-        /// The attempt that asked.
+        /// Attempt that requested it.
         attempt: AttemptId,
-        /// Where it runs.
+        /// Worker of the attempt.
         worker: WorkerId,
     },
-    /// Drop everything of this job.
+    /// Drop all data of this job.
     Forget {
         job: JobId,
-        /// The worker that has something of it.
+        /// Worker that has data of it.
         worker: WorkerId,
     },
-    /// The job is over; nothing of it will be launched any more.
+    /// The job is over; it launches no more attempts.
     JobEnded {
         job: JobId,
-        /// How it went.
+        /// Outcome of the job.
         outcome: Outcome,
     },
-    /// Send [`Tick`](crate::event::Event::Tick) at this time; replaces the one asked for before.
+    /// Send [`Tick`](crate::event::Event::Tick) at this time; replaces the previous request.
     WakeAt {
-        /// When; later than now.
+        /// Requested time; later than now.
         time: Time,
     },
 }
 
-/// Why an attempt was launched: the policy's reason and the placement's.
+/// Reasons of a launch: the policy's and the placement's.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LaunchReason {
-    /// Why the job was granted the slot.
+    /// Reason why the job was granted the slot.
     pub grant: Reason,
-    /// How near the worker is to the attempt's input.
+    /// Locality of the attempt on the worker.
     pub locality: Locality,
 }
 
@@ -136,43 +136,44 @@ impl fmt::Display for LaunchReason {
     }
 }
 
-/// How a job ended.
+/// Outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Outcome {
     /// All parts are published.
     Succeeded,
-    /// Given up.
+    /// The job failed.
     Failed { cause: Cause },
-    /// Somebody cancelled it.
+    /// The job was cancelled.
     Cancelled,
 }
 
-/// Why a job failed.
+/// Cause of a failed job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Cause {
     /// User code of this task failed as often as the job allows.
     UserCode { task: TaskId },
-    /// The input of this task cannot be used, or the only workers that have it are gone.
+    /// The input of this task cannot be used, or the only workers that have it are lost.
     Input { task: TaskId },
-    /// This task found the configuration impossible.
+    /// This task found that the configuration cannot work.
     Config { task: TaskId },
-    /// The output of this map, or what this reduce gathered, was unreadable too often.
+    /// The output of this map, or the segments gathered by this reduce, were unreadable too often.
     OutputUnreadable { task: TaskId },
-    /// Two attempts of this map put out different records, and reduces took from both: the mapper is not deterministic.
+    /// Two attempts of this map had different outputs, and reduces read from both: the mapper is not deterministic.
     NotDeterministic { task: TaskId },
-    /// The worker died too often while this task ran, or workers did while tasks of its job ran, this one the last.
+    /// The worker was lost too often while this task ran, or workers were while tasks of its job ran, this one the
+    /// last.
     WorkersLost { task: TaskId },
     /// Workers failed this task too often by their own fault (disks full, I/O errors).
     WorkersUnfit { task: TaskId },
     /// This task could not reach the submitter, or workers that have its input, from any worker, or too often.
     Unreachable { task: TaskId },
-    /// There was no live worker for longer than the configured grace.
+    /// No worker was live for longer than the configured grace period.
     NoWorkers,
-    /// Somebody outside the core ended it.
+    /// The job was ended from outside the core.
     External { cause: External },
 }
 

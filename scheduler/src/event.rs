@@ -1,8 +1,8 @@
-//! Facts that enter the core: what happened to jobs, tasks and workers.
+//! Events that enter the core: changes of jobs, tasks and workers.
 //!
-//! Not here: wire frames (the driver translates them) and the time of a fact, which is an argument of
-//! [`Core::handle`](crate::core::Core::handle). Facts may be late or doubled: what concerns an ended job, a
-//! lost worker or a superseded attempt is counted and otherwise ignored.
+//! The driver translates wire frames to events. The time of an event is an argument of
+//! [`Core::handle`](crate::core::Core::handle). Events may be late or duplicate: those of an ended job, a lost worker
+//! or a superseded attempt are counted and otherwise ignored.
 
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use crate::job::JobSpec;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Why an attempt or a fetch failed. The class decides who is charged and what is tried next.
+/// Class of a failed attempt or fetch. It decides what is charged and what is tried next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -20,15 +20,15 @@ pub enum Failure {
     User,
     /// The worker could not do its part: disk full, I/O error. Not charged; the worker is avoided.
     Worker,
-    /// The input is missing, changed or corrupt. The job fails at once.
+    /// The worker failed: disk full, I/O error. Not charged; the worker is avoided.
     Input,
     /// The job's configuration cannot work. The job fails at once.
     Config,
-    /// Bytes could not be had from another process. Not charged.
+    /// Bytes could not be fetched from another process. Not charged.
     Fetch,
     /// A segment's checksum was wrong. Not charged.
     Corrupt,
-    /// The attempt was killed, or the worker gave it up. Not charged.
+    /// The attempt was killed, or its worker stopped it. Not charged.
     Cancelled,
     /// The worker was lost while the attempt ran. Not charged.
     Lost,
@@ -50,13 +50,13 @@ impl Failure {
         Failure::Unreachable,
     ];
 
-    /// Whether it is the worker's fault, or may be: the task pauses and goes elsewhere.
+    /// True if the worker is or may be at fault: the task pauses and avoids it.
     #[must_use]
     pub(crate) const fn avoids_worker(self) -> bool {
         matches!(self, Failure::Worker | Failure::Unreachable)
     }
 
-    /// The place of this class in tables by class.
+    /// Returns the index of this class in tables by class.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -79,17 +79,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why somebody outside the core ended a job. Details in words stay with whoever reported it.
+/// Cause of a job's end from outside the core. The reporter keeps details as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum External {
-    /// The input cannot be had any more.
+    /// The input is no longer available.
     InputGone,
-    /// The client that serves the input or takes the output is gone.
+    /// The client that serves the input or receives the output is lost.
     ClientLost,
     /// The output directory cannot be written or published.
     OutputUnavailable,
-    /// A limit of time or size that the submitter set was passed.
+    /// A limit of time or size set by the submitter was exceeded.
     LimitPassed,
     /// The driver itself failed.
     Internal,
@@ -107,14 +107,14 @@ impl fmt::Display for External {
     }
 }
 
-/// What a worker can run at once. All workers of a cluster are alike in kind: slots for both kinds of task, or a pool
-/// for each kind. Every number is at least 1.
+/// Number of attempts that a worker can run at once. All workers of a cluster must have the same kind: slots for both
+/// kinds of task, or a pool for each kind. Every number is at least 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Slots {
-    /// Maps and reduces draw on the same slots.
+    /// Maps and reduces share the same slots.
     Unified(u32),
-    /// Maps and reduces have slots of their own.
+    /// Maps and reduces have separate slots.
     Pools {
         /// Slots for maps.
         map: u32,
@@ -124,13 +124,13 @@ pub enum Slots {
 }
 
 impl Slots {
-    /// Whether maps and reduces draw on the same slots.
+    /// True if maps and reduces share the same slots.
     #[must_use]
     pub const fn unified(self) -> bool {
         matches!(self, Slots::Unified(_))
     }
 
-    /// Attempts of this kind that can run at once, if none of the other kind runs.
+    /// Returns the attempts of this kind that can run at once, if none of the other kind runs.
     #[must_use]
     pub const fn of(self, kind: TaskKind) -> u32 {
         match (self, kind) {
@@ -140,7 +140,8 @@ impl Slots {
         }
     }
 
-    /// Where slots for this kind stand in tables by pool, which have two places; unified slots use the first.
+    /// Returns the index of the pool for this kind in tables by pool, which have two places; unified slots use the
+    /// first.
     #[must_use]
     pub(crate) const fn pool(self, kind: TaskKind) -> usize {
         match (self, kind) {
@@ -149,7 +150,7 @@ impl Slots {
         }
     }
 
-    /// Attempts that can run at once.
+    /// Returns the attempts that can run at once.
     #[must_use]
     pub const fn total(self) -> u32 {
         match self {
@@ -159,24 +160,24 @@ impl Slots {
     }
 }
 
-/// What the output of a map attempt consists of, as sums of hashes over its pairs: the order of pairs does not matter,
-/// their partitions do. Two attempts of one map must agree, or reduces that took from different ones lose or double
+/// Fingerprint of the output of a map attempt, as sums of hashes over its pairs. It depends on the partitions of pairs,
+/// not on their order. Two attempts of one map must agree, or reduces that read from different ones lose or duplicate
 /// records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Over the partitions of all pairs.
+    /// Sum over the partitions of all pairs.
     pub pairs: u64,
-    /// Over partitions and keys; `None` where only whole pairs were looked at.
+    /// Sum over partitions and keys; `None` if only whole pairs were hashed.
     pub keys: Option<NonZeroU64>,
-    /// Over partitions and pairs; `None` where values were combined, which may round by their order and grouping, and
-    /// where pairs were not read.
+    /// Sum over partitions and pairs; `None` if values were combined, which may round depending on order and grouping,
+    /// and if pairs were not read.
     pub frames: Option<NonZeroU64>,
-    /// Over partitions and places of pairs that were left in the input; `None` where they were not.
+    /// Sum over partitions and positions of pairs that were left in the input; `None` if they were not.
     pub places: Option<NonZeroU64>,
 }
 
 impl Fingerprint {
-    /// Whether both may be of the same output, as far as both looked at the same things.
+    /// True if both may be of the same output, by the sums that both have.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         let sums = [(self.keys, other.keys), (self.frames, other.frames), (self.places, other.places)];
@@ -185,129 +186,129 @@ impl Fingerprint {
     }
 }
 
-/// How fast bytes have come from one worker lately.
+/// Recent rate of bytes from one worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FetchRate {
-    /// Where from.
+    /// Source of the bytes.
     pub from: WorkerId,
-    /// What has come.
+    /// Number of bytes received.
     pub bytes: Bytes,
-    /// In how much time in which something was asked for there.
+    /// Time during which requests to the source were in flight.
     pub busy: Span,
 }
 
-/// A fact.
+/// Event for the core.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Event {
-    /// A worker process is ready to work. Its id is new: a process that was given up comes back as another.
+    /// A worker process is ready to work. Its id is new: a lost process that returns gets another id.
     WorkerJoined {
-        /// The new worker.
+        /// New worker.
         worker: WorkerId,
-        /// The machine it runs on.
+        /// Machine of the worker.
         host: HostId,
         /// Attempts that it can run at once.
         slots: Slots,
     },
-    /// Nothing was heard of a worker for a while, though not so long that it is lost; or it was heard of again.
+    /// Heartbeats of a worker are overdue, but not for so long that it is lost; or they have resumed.
     WorkerSilent { worker: WorkerId, silent: bool },
-    /// How fast bytes come to a home from others. Told again and again, while something is asked for.
+    /// Rates at which bytes come to a home from others. Reported repeatedly while requests are in flight.
     FetchRates { home: WorkerId, ways: Vec<FetchRate> },
-    /// How much room a worker's spill disks have. Told when that makes a difference
+    /// Free space of a worker's spill disks. Reported when it matters
     /// ([`Core::room_matters`](crate::core::Core::room_matters)).
     WorkerDiskRoom {
         worker: WorkerId,
-        /// Free bytes where most are free.
+        /// Free bytes on the disk with most free space.
         free: Bytes,
-        /// Bytes that are to stay free.
+        /// Bytes that must stay free.
         reserve: Bytes,
     },
-    /// Somebody wants a worker to leave in good order: what it runs ends, what others lack of it they fetch.
+    /// A worker is to be drained: its attempts end, and others fetch its outputs.
     WorkerDraining { worker: WorkerId },
-    /// The kernel has ended a process for lack of memory in which these attempts ran: their tasks run alone from now on.
-    /// Comes before what is said of their end.
+    /// The kernel killed a process for lack of memory while these attempts ran in it. Their tasks run alone from now
+    /// on. Sent before the events of their end.
     MemoryRanOut { attempts: Vec<AttemptId> },
-    /// A worker is gone for good, with all that it ran, kept and gathered.
+    /// A worker is lost, with all that it ran, kept and gathered.
     WorkerLost {
         worker: WorkerId,
-        /// Attempts whose user code is known to have killed the process; charged like user failures.
+        /// Attempts whose user code is known to have crashed the process; charged like user failures.
         culprit: Vec<AttemptId>,
     },
     /// A job was submitted and its input is split.
     JobArrived {
-        /// The new job; ids rise with every arrival.
+        /// New job; ids increase with every arrival.
         job: JobId,
-        /// It; [`JobSpec::check`] passed.
+        /// Specification of the job; [`JobSpec::check`] passed.
         spec: Arc<JobSpec>,
     },
-    /// Somebody cancelled the job.
+    /// The job was cancelled.
     JobCancelled { job: JobId },
-    /// The mechanism around the core has to give the job up.
+    /// The driver has to fail the job.
     JobFailed { job: JobId, cause: External },
-    /// A map attempt ended well: its output is kept on its worker, or, in a map-only job, published.
+    /// A map attempt succeeded. Its output is kept on its worker or, in a map-only job, published.
     MapFinished {
         attempt: AttemptId,
-        /// Size of its output. Of an output without bytes there is nothing to fetch: all homes have it.
+        /// Size of its output. An empty output need not be fetched: all homes have it.
         output_bytes: Bytes,
-        /// How long it ran in its slot, by the worker's clock; the time it was queued there is not in it.
+        /// Time that it ran in its slot, by the worker's clock, without the time in the queue.
         took: Span,
-        /// What its output consists of; `None` in a map-only job, where nobody compares, and in simulations.
+        /// Fingerprint of its output; `None` in a map-only job, where outputs are not compared, and in simulations.
         #[serde(default)]
         print: Option<Fingerprint>,
     },
-    /// A reduce attempt ended well: its part is published.
+    /// A reduce attempt succeeded: its part is published.
     ReduceFinished {
         attempt: AttemptId,
         /// Size of its part.
         output_bytes: Bytes,
-        /// How long it ran in its slot, by the worker's clock; times when it was suspended are not in it.
+        /// Time that it ran in its slot, by the worker's clock, without suspensions.
         took: Span,
     },
-    /// A reduce attempt stopped at a border between groups of keys, as it was asked to, and has released its slot.
-    /// It keeps what it has.
+    /// A reduce attempt stopped at a boundary between groups of keys as ordered, and has released its slot. It keeps
+    /// its state.
     AttemptSuspended { attempt: AttemptId },
-    /// A running reduce attempt cannot be suspended, though it was asked to: its worker has no room to keep what it
-    /// holds beside the task that would get its slot, or keeps too many already. It is not asked again.
+    /// A running reduce attempt cannot be suspended as ordered: its worker has no room to keep its state next to the
+    /// task that would get its slot, or keeps too many already. It gets no further such orders.
     SuspensionRefused { attempt: AttemptId },
-    /// A suspended attempt has written down where it stands and ended, so that the next attempt of its task can go
-    /// on from there, on any worker.
+    /// A suspended attempt has written its state and ended, so that the next attempt of its task can continue from
+    /// there, on any worker.
     AttemptHandedOver { attempt: AttemptId },
-    /// An attempt ended without result and has released its slot.
+    /// An attempt ended without a result and has released its slot.
     AttemptFailed { attempt: AttemptId, class: Failure },
-    /// A worker gives a queued attempt back, as it was asked to, before it began.
+    /// A worker returns a queued attempt as ordered, before it started.
     AttemptReturned { attempt: AttemptId },
-    /// A home has these partitions of a map output, verified.
+    /// A home has verified these partitions of a map output.
     Fetched {
         job: JobId,
-        /// The worker that fetched.
+        /// Worker that fetched.
         home: WorkerId,
-        /// The map attempt whose output it is.
+        /// Map attempt of the output.
         map: AttemptId,
-        /// The partitions that are complete now.
+        /// Partitions that are complete now.
         partitions: Vec<u32>,
     },
     /// A home gave up fetching from a map output, after its own retries.
     FetchFailed {
         job: JobId,
-        /// The worker that tried.
+        /// Worker that tried.
         home: WorkerId,
-        /// The map attempt whose output it is.
+        /// Map attempt of the output.
         map: AttemptId,
         /// [`Failure::Worker`] blames the home, every other class the output.
         class: Failure,
     },
-    /// How much a running map attempt has read so far. Said now and then of those that run for a while.
+    /// Bytes that a running map attempt has read so far. Reported from time to time for longer attempts.
     AttemptProgressed {
         attempt: AttemptId,
-        /// Of its split.
+        /// Bytes read of its split.
         read: Bytes,
     },
-    /// An attempt has built its part and asks to publish it.
+    /// An attempt has built its part and requests to publish it.
     CommitRequested { attempt: AttemptId },
-    /// The driver has learned, or learned anew, what the network can do; estimates of shuffles change.
+    /// The network rate was measured, or measured again; estimates of shuffles change.
     NetworkRate {
-        /// What each worker can take in from others, in bytes per second; `None` counts as no limit.
+        /// Bytes per second that each worker can receive from others; `None` means no limit.
         per_worker: Option<Bytes>,
     },
     /// The time of the last [`WakeAt`](crate::command::Command::WakeAt) has come.

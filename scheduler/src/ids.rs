@@ -22,20 +22,20 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One job of one master, numbered from 1 in the order of arrival; never reused. Prints as `job-7`.
+/// One job of one master, numbered from 1 in the order of arrival; never reused. Displayed as `job-7`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
-/// One worker process of one master, numbered from 1 in the order of joining; never reused, so a process
-/// that comes back after it was given up is another worker. Prints as `worker-3`.
+/// One worker process of one master, numbered from 1 in the order of joining; never reused, so a lost process that
+/// returns is another worker. Displayed as `worker-3`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct WorkerId(pub u32);
 
-/// One machine (or network namespace that calls itself one): workers with the same host share a disk.
+/// One machine, or a network namespace that identifies as one: workers with the same host share a disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
-/// Which of the two kinds of task.
+/// Kind of a task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum TaskKind {
     /// Reads one split and emits records.
@@ -44,11 +44,11 @@ pub enum TaskKind {
     Reduce,
 }
 
-/// One task of one job. `index` is the map index (order of the input) or the partition number.
-/// Prints as `job-7/map-12` or `job-7/reduce-0`.
+/// One task of one job. `index` is the map index (order of the input) or the partition number. Displayed as
+/// `job-7/map-12` or `job-7/reduce-0`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TaskId {
-    /// The job it belongs to.
+    /// Job of the task.
     pub job: JobId,
     /// Map or reduce.
     pub kind: TaskKind,
@@ -56,30 +56,30 @@ pub struct TaskId {
     pub index: u32,
 }
 
-/// One try of a task. `epoch` counts the tries of this task from 0, in the order of launching.
-/// Prints as `job-7/map-12.0`.
+/// One attempt of a task. `epoch` counts the attempts of this task from 0, in the order of launching. Displayed as
+/// `job-7/map-12.0`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct AttemptId {
-    /// The task it tries.
+    /// Task of the attempt.
     pub task: TaskId,
     /// From 0, in the order of launching.
     pub epoch: u32,
 }
 
 impl TaskId {
-    /// The map task with this index.
+    /// Returns the map task with this index.
     #[must_use]
     pub fn map(job: JobId, index: u32) -> Self {
         Self { job, kind: TaskKind::Map, index }
     }
 
-    /// The reduce task of this partition.
+    /// Returns the reduce task of this partition.
     #[must_use]
     pub fn reduce(job: JobId, index: u32) -> Self {
         Self { job, kind: TaskKind::Reduce, index }
     }
 
-    /// The try of this task with this number.
+    /// Returns the attempt of this task with this number.
     #[must_use]
     pub fn attempt(self, epoch: u32) -> AttemptId {
         AttemptId { task: self, epoch }
@@ -87,7 +87,7 @@ impl TaskId {
 }
 
 impl AttemptId {
-    /// A name for files: `map-12.0` or `reduce-0.1`; unique within the job.
+    /// Returns a name for files: `map-12.0` or `reduce-0.1`; unique within the job.
     #[must_use]
     pub fn file_name(self) -> String {
         format!("{}-{}.{}", self.task.kind, self.task.index, self.epoch)
@@ -133,12 +133,12 @@ impl fmt::Display for AttemptId {
     }
 }
 
-/// Text that is not an id of the expected kind.
+/// Error of parsing text that is not an id of the expected kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseIdError {
-    /// What was expected, with an example.
+    /// Expected kind, with an example.
     pub expected: &'static str,
-    /// The text as given.
+    /// Given text.
     pub found: String,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for ParseIdError {
 
 impl std::error::Error for ParseIdError {}
 
-/// A number after a prefix: digits only, no sign, no leading zero.
+/// Parses a number after a prefix: digits only, no sign, no leading zero.
 fn number(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }

@@ -1,5 +1,5 @@
-//! What a job is when it arrives: its maps with their input places, its reduces, its weight and limits, and what is
-//! known of its work.
+//! Specification of a job on arrival: its maps with the places of their input, its reduces, its weight and limits, and
+//! its known work.
 
 use crate::ids::WorkerId;
 use crate::units::{Bytes, Time, decode_reduces};
@@ -7,56 +7,56 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Charged failures of one task after which its job fails, unless the job says otherwise.
+/// Default number of charged failures of one task after which its job fails.
 pub const ATTEMPTS_MAX_DEFAULT: u32 = 4;
 
-/// Most segments (maps times reduces) of one job; the ledger keeps one bit for each, so this is 512 MiB.
+/// Maximum number of segments (maps times reduces) of one job; the ledger keeps one bit for each, so this is 512 MiB.
 pub const SEGMENTS_MAX: u64 = 1 << 32;
 
-/// One map task: how much it reads and where its input is near.
+/// One map task: size and places of its input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MapSpec {
-    /// Input of this map, as far as known; packed and compressed inputs count their bytes on disk.
+    /// Input of this map, if known; packed and compressed inputs count their bytes on disk.
     pub bytes: Bytes,
-    /// Workers that have the input on their own disk; empty when all workers are equally far.
+    /// Workers that have the input on their own disk; empty if all workers are equally far.
     pub preferred: Vec<WorkerId>,
-    /// The map must run on a preferred worker, because no other can read the input. When all of them are gone, others
-    /// on their hosts take over: a worker that was started anew there finds the same files under the same paths.
+    /// True if the map must run on a preferred worker, because no other can read the input. When all of them are lost,
+    /// others on their hosts replace them: a restarted worker finds the same files under the same paths.
     pub pinned: bool,
 }
 
 impl MapSpec {
-    /// A map that may run anywhere equally well.
+    /// Creates a map without a preferred worker.
     #[must_use]
     pub fn anywhere(bytes: Bytes) -> Self {
         Self { bytes, preferred: Vec::new(), pinned: false }
     }
 }
 
-/// The work of a job task by task, for those who know it before: simulations and experiments. Shared, not copied.
+/// Exact work of a job by task, if known in advance: in simulations and experiments. Shared, not copied.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Exact {
     /// Slot-seconds of each map on a worker of speed 1.
     pub maps: Arc<[f64]>,
-    /// What the maps put out, over all partitions, in bytes.
+    /// Output bytes of all maps, over all partitions.
     pub shuffle_bytes: f64,
-    /// Slot-seconds of each reduce, likewise.
+    /// Slot-seconds of each reduce, as for maps.
     pub reduces: Arc<[f64]>,
 }
 
-/// What the jobs of one owner may hold together, whatever a policy would give them.
+/// Maximum slots that the jobs of one owner may hold together, regardless of the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SlotQuota {
-    /// A number of whoever submits them.
+    /// Number of the submitter.
     pub owner: u32,
-    /// Slots at once.
+    /// Maximum slots at once.
     pub slots_max: u32,
 }
 
-/// One job as it is submitted.
+/// Specification of a submitted job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// The maps, in the order of the input.
+    /// Maps in the order of the input.
     pub maps: Vec<MapSpec>,
     /// Number of partitions and reduce tasks; 0 means that the maps write the output parts themselves.
     #[serde(deserialize_with = "decode_reduces")]
@@ -65,28 +65,28 @@ pub struct JobSpec {
     pub weight: f64,
     /// The pool that the job shares with others under a fair policy; `None` is a pool of its own.
     pub pool: Option<u32>,
-    /// Share of that pool relative to others, above 0 and finite; the first job of a pool decides. `None` leaves it to
-    /// the policy.
+    /// Share of that pool relative to others, above 0 and finite; the first job of a pool sets it. `None` uses the
+    /// policy's default.
     #[serde(default)]
     pub pool_weight: Option<f64>,
-    /// What it and other jobs of its owner may hold together; `None`: as many slots as a policy gives.
+    /// Quota of its owner; `None` is no limit.
     #[serde(default)]
     pub quota: Option<SlotQuota>,
-    /// Urgency among jobs, for policies that look at it; the higher the sooner, 0 by default.
+    /// Priority among jobs, for policies that use it; higher is more urgent, 0 by default.
     pub priority: i32,
     /// Charged failures of one task after which the job fails; at least 1.
     pub attempts_max: u32,
-    /// When the submitter would like it to end; `None` is no wish. A hint to policies, not a limit.
+    /// Time by which it should end; `None` without deadline. A hint to policies, not a limit.
     #[serde(alias = "goal")]
     pub deadline: Option<Time>,
-    /// Jobs of one name are alike, for estimators that keep history; `None` is like no other.
+    /// Jobs of equal name are similar, for estimators with history; `None` is similar to no other job.
     pub name: Option<String>,
-    /// Its work exactly, if anybody knows it. Lengths are those of `maps` and `reduces`, and all numbers at least 0.
+    /// Exact work, if known. The lengths must equal those of `maps` and `reduces`, and all numbers must be at least 0.
     pub exact: Option<Exact>,
 }
 
 impl JobSpec {
-    /// A job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no deadline.
+    /// Creates a job with weight 1, a pool of its own, [`ATTEMPTS_MAX_DEFAULT`] and no deadline.
     #[must_use]
     pub fn new(maps: Vec<MapSpec>, reduces: u32) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl JobSpec {
         }
     }
 
-    /// Whether the ledger can take this job.
+    /// Checks that the ledger can accept this job.
     ///
     /// # Errors
     /// [`SpecError`] names the first field that is out of range.
@@ -135,22 +135,22 @@ impl JobSpec {
     }
 }
 
-/// How near an attempt is to its input.
+/// Locality of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
-    /// On the worker that has the input; reduces always are.
+    /// On the worker that has the input; reduces always are local.
     Local,
     /// On another worker of the same machine.
     SameHost,
-    /// Elsewhere.
+    /// On another machine.
     Remote,
-    /// The input is equally far from everywhere.
+    /// The input is equally far from all workers.
     NoPreference,
 }
 
 impl Locality {
-    /// All, in the order of tables by locality.
+    /// All localities, in the order of tables.
     pub const ALL: [Locality; 4] =
         [Locality::Local, Locality::SameHost, Locality::Remote, Locality::NoPreference];
 }
@@ -166,7 +166,7 @@ impl fmt::Display for Locality {
     }
 }
 
-/// Work of a job: times that its phases take with the whole station to themselves. At least 0 and finite.
+/// Work of a job: times of its phases with the whole station to themselves. At least 0 and finite.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Size {
     /// Seconds of all map slots.
@@ -182,32 +182,32 @@ impl From<(f64, f64)> for Size {
 }
 
 impl Size {
-    /// The dominant workload `max(m, s)`.
+    /// Returns the dominant workload `max(m, s)`.
     #[must_use]
     pub fn dominant(self) -> f64 {
         self.map.max(self.shuffle)
     }
 
-    /// The total workload `m + s`.
+    /// Returns the total workload `m + s`.
     #[must_use]
     pub fn total(self) -> f64 {
         self.map + self.shuffle
     }
 
-    /// `s - m`: above 0 is shuffle-heavy, 0 balanced, below map-heavy.
+    /// Returns `s - m`: above 0 is shuffle-heavy, 0 balanced, below map-heavy.
     #[must_use]
     pub fn surplus(self) -> f64 {
         self.shuffle - self.map
     }
 
-    /// The priority of Algorithms 3 to 5: `alpha max(m, s) + (1 - alpha) (m + s)`; a lower one goes first.
+    /// Returns the priority of Algorithms 3 to 5: `alpha max(m, s) + (1 - alpha) (m + s)`; a lower one goes first.
     #[must_use]
     pub fn blend(self, alpha: f64) -> f64 {
         alpha * self.dominant() + (1.0 - alpha) * self.total()
     }
 
-    /// The matching weight of two jobs, equation 2:
-    /// `alpha |m_i + m_j - s_i - s_j| + (1 - alpha) |m_i + s_i - m_j - s_j|`.
+    /// Returns the matching weight of two jobs, equation 2: `alpha |m_i + m_j - s_i - s_j| + (1 - alpha) |m_i + s_i -
+    /// m_j - s_j|`.
     #[must_use]
     pub fn weight(self, other: Size, alpha: f64) -> f64 {
         let pairing = (self.map + other.map - self.shuffle - other.shuffle).abs();
@@ -215,13 +215,13 @@ impl Size {
     }
 }
 
-/// A job that the ledger refuses.
+/// Error of a job that the ledger rejects.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum SpecError {
     /// The weight is not a number above zero.
     Weight {
-        /// As given.
+        /// Given value.
         weight: f64,
     },
     /// `attempts_max` is zero, so no task could ever be tried.
@@ -233,11 +233,11 @@ pub enum SpecError {
         /// Number of reduces.
         reduces: u32,
     },
-    /// The exact work is that of other numbers of tasks.
+    /// The exact work has other numbers of tasks.
     Exact {
-        /// Maps whose work is given.
+        /// Number of maps with exact work.
         maps: usize,
-        /// Reduces whose work is given.
+        /// Number of reduces with exact work.
         reduces: usize,
     },
     /// A map is pinned but names no worker.

@@ -1,4 +1,4 @@
-//! The brain of Gristmill. It decides and does nothing itself: drivers bring facts and carry out commands.
+//! Scheduler of Gristmill. It only decides: drivers send events to it and carry out its commands.
 #![doc = include_str!("../README.md")]
 
 pub mod bound;

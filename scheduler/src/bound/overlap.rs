@@ -1,21 +1,21 @@
-//! The lower bound of the overlap paper, section 5.1: no schedule of the overlapping tandem queue has a smaller total
+//! Lower bound of the overlap paper, section 5.1: no schedule of the overlapping tandem queue has a smaller total
 //! response time.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 5.1. Queue A
 //! serves the map sizes and queue B the shuffle sizes, each by shortest remaining processing time. A cycle ends when
-//! both are idle; of each cycle the larger of the two total response times counts.
-//! Also here: the best order of a batch served in one order at both stations, by trying all of them.
+//! both are idle. Each cycle contributes the larger of the two total response times. The module also finds the best
+//! order of a batch served in one order at both stations, by trying all orders.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A job as the bound sees it: arrival, map size, shuffle size.
+/// Job for the bound: arrival, map size, shuffle size.
 pub type Sizes = [f64; 3];
 
-/// A single server that always serves the shortest remaining job.
+/// Single server that always serves the shortest remaining job.
 #[derive(Clone, Debug, Default)]
 struct Shortest {
-    /// Remaining sizes as ordered bits, with the arrivals, smallest on top.
+    /// Remaining sizes as ordered bits, with the arrivals, smallest first.
     waiting: BinaryHeap<Reverse<(u64, u64)>>,
     now: f64,
     /// Total response time of the jobs that ended in this cycle.
@@ -48,7 +48,7 @@ impl Shortest {
     }
 }
 
-/// The bound of a stream of jobs, one by one; memory grows with the jobs that wait.
+/// Bound of a stream of jobs, one by one. Memory grows with the waiting jobs.
 #[derive(Clone, Debug, Default)]
 pub struct LowerBound {
     queues: [Shortest; 2],
@@ -57,20 +57,20 @@ pub struct LowerBound {
 }
 
 impl LowerBound {
-    /// Of no jobs.
+    /// Creates the bound of no jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a job: its arrival, not before the job before it, and its map and shuffle size; all finite and at least 0.
-    /// Answers the bound of the cycle that this arrival ends, if it ends one: it comes when both queues are idle.
+    /// Adds a job: its arrival, not before that of the previous job, and its map and shuffle size; all finite and at
+    /// least 0. If both queues are idle, the arrival ends a cycle, and its bound is returned.
     pub fn push(&mut self, [arrival, map, shuffle]: Sizes) -> Option<f64> {
         for queue in &mut self.queues {
             queue.serve_until(arrival);
         }
         let ended = (0 < self.jobs && self.is_idle()).then(|| self.end_cycle());
-        // Adding 0 turns a negative zero positive, whose bits are in order.
+        // Adding 0 makes a negative zero positive, so that its bits are ordered.
         for (queue, size) in self.queues.iter_mut().zip([map + 0.0, shuffle + 0.0]) {
             queue.add(arrival + 0.0, size);
         }
@@ -78,7 +78,7 @@ impl LowerBound {
         ended
     }
 
-    /// Serves what waits; answers the bound of the last cycle and of all jobs together.
+    /// Serves the waiting jobs. Returns the bound of the last cycle and of all jobs together.
     #[must_use]
     pub fn finish(mut self) -> (f64, f64) {
         for queue in &mut self.queues {
@@ -102,7 +102,7 @@ impl LowerBound {
     }
 }
 
-/// No schedule of these jobs, in the order of their arrival, has a smaller total response time.
+/// Returns a lower bound of the total response time of these jobs, given in the order of their arrival.
 #[must_use]
 pub fn lower_bound(jobs: impl IntoIterator<Item = Sizes>) -> f64 {
     let mut bound = LowerBound::new();
@@ -112,8 +112,8 @@ pub fn lower_bound(jobs: impl IntoIterator<Item = Sizes>) -> f64 {
     bound.finish().1
 }
 
-/// When the jobs of a batch, served in this order at both stations, end: `F_i = max(F_(i-1) + y_i, M_i)` with
-/// `M_i = M_(i-1) + x_i`. In the order given.
+/// Returns the ends of the jobs of a batch, served in this order at both stations: `F_i = max(F_(i-1) + y_i, M_i)` with
+/// `M_i = M_(i-1) + x_i`, in the given order.
 #[must_use]
 pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
     let (mut maps_end, mut end) = (0.0_f64, 0.0_f64);
@@ -127,11 +127,11 @@ pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
         .collect()
 }
 
-/// Most jobs whose orders are all tried.
+/// Maximum number of jobs whose orders are all tried.
 pub const BATCH_MAX: usize = 9;
 
-/// The smallest total response time and the smallest makespan of a batch over all orders that are the same at both
-/// stations; `None` if there are more than [`BATCH_MAX`] jobs.
+/// Returns the smallest total response time and the smallest makespan of a batch over all orders that are the same at
+/// both stations; `None` if there are more than [`BATCH_MAX`] jobs.
 #[must_use]
 pub fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
     fn extend(rest: &mut Vec<[f64; 2]>, state: [f64; 3], best: &mut [f64; 2]) {

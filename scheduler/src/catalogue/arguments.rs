@@ -1,17 +1,17 @@
-//! The parameters of a name, as people write them, and what is wrong with them.
+//! Parameters of a catalogue name as text, and their errors.
 
 use super::error::list;
 use std::fmt;
 use std::str::FromStr;
 
-/// The parameters of one call, taken out one by one.
+/// Parameters of one call, taken one by one.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     given: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads `name=value,other=value`; empty text is no parameter.
+    /// Parses `name=value,other=value`; empty text has no parameters.
     ///
     /// # Errors
     /// A piece without `=`, and a name given twice.
@@ -29,16 +29,16 @@ impl<'a> Arguments<'a> {
         Ok(Self { given })
     }
 
-    /// The value of this parameter as text.
+    /// Takes the value of this parameter as text.
     pub fn text(&mut self, name: &str) -> Option<&'a str> {
         let place = self.given.iter().position(|&(other, _)| other == name)?;
         Some(self.given.remove(place).1)
     }
 
-    /// The value of this parameter, which must satisfy `fits`; `default` if it was not given.
+    /// Takes the value of this parameter, which must satisfy `fits`; `default` if it was not given.
     ///
     /// # Errors
-    /// The value cannot be read, or does not fit; `wanted` says in words what does.
+    /// The value cannot be parsed, or does not fit; `wanted` describes valid values.
     pub fn value<V: FromStr + Copy>(
         &mut self,
         name: &'static str,
@@ -51,7 +51,7 @@ impl<'a> Arguments<'a> {
         value.ok_or_else(|| ArgumentError::Value { name, value: text.to_owned(), wanted: wanted.to_owned() })
     }
 
-    /// One of these words; the first if the parameter was not given. Answers its place among them.
+    /// Takes one of these words; the first if the parameter was not given. Returns its index.
     ///
     /// # Errors
     /// Another word.
@@ -65,7 +65,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// Whether a parameter is set: `yes` or `no`, no by default.
+    /// Takes a flag: `yes` or `no`, no by default.
     ///
     /// # Errors
     /// Another word.
@@ -73,43 +73,43 @@ impl<'a> Arguments<'a> {
         self.choice(name, &["no", "yes"]).map(|place| place == 1)
     }
 
-    /// Names of parameters that nobody took.
+    /// Returns the names of parameters that were not taken.
     #[must_use]
     pub fn rest(&self) -> Vec<&'a str> {
         self.given.iter().map(|&(name, _)| name).collect()
     }
 }
 
-/// Parameters that cannot be taken.
+/// Error of parameters.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum ArgumentError {
     /// A piece is not `name=value`.
     NoValue {
-        /// As given.
+        /// Given text.
         piece: String,
     },
-    /// A parameter stands twice.
+    /// A parameter is given twice.
     Twice { name: String },
-    /// A value that the parameter cannot have.
+    /// The value of a parameter is invalid.
     Value {
         name: &'static str,
-        /// As given.
+        /// Given value.
         value: String,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: String,
     },
-    /// What they say together cannot be.
+    /// The combination of values is invalid.
     Refused {
-        /// Why, in words.
+        /// Reason as text.
         reason: String,
     },
-    /// There is no such parameter.
+    /// The parameter does not exist.
     Unknown {
-        /// As given.
+        /// Given name.
         name: String,
-        /// Those that there are.
+        /// Existing parameters.
         known: Vec<&'static str>,
     },
 }

@@ -1,33 +1,33 @@
-//! Why a text names nothing in a catalogue; says what there is and what is nearest.
+//! Errors of looking up a catalogue name, with the known names and the nearest one.
 
 use super::arguments::ArgumentError;
 use std::fmt;
 
-/// A name that cannot be called.
+/// Error of looking up a name.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum CatalogueError {
-    /// Nothing is called so.
+    /// The name does not exist.
     Unknown {
-        /// What was looked for: `policy`, `placement`.
+        /// Kind of entry: `policy`, `placement`.
         kind: &'static str,
-        /// As given.
+        /// Given name.
         name: String,
-        /// Everything that could be called.
+        /// Known names.
         known: Vec<&'static str>,
     },
-    /// A live cluster cannot run it.
+    /// The entry cannot run on a live cluster.
     OnlySimulated {
-        /// What was called: `policy`, `placement`.
+        /// Kind of entry: `policy`, `placement`.
         kind: &'static str,
-        /// As called.
+        /// Given name.
         name: String,
         reason: &'static str,
     },
-    /// Its parameters cannot be taken.
+    /// The parameters are invalid.
     Arguments {
-        /// What was called: `policy`, `placement`.
+        /// Kind of entry: `policy`, `placement`.
         kind: &'static str,
         name: &'static str,
         source: ArgumentError,
@@ -70,14 +70,14 @@ pub(super) fn list(
     }
 }
 
-/// The word that takes the fewest edits to become `name`, if they are few enough for a typing error.
+/// Returns the word with the smallest edit distance to `name`, if it is small enough for a typing error.
 #[must_use]
 pub fn nearest<'a>(name: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let best = words.map(|word| (edits(name, word), word)).min_by_key(|&(distance, _)| distance)?;
     (best.0 * 3 <= name.chars().count().max(3)).then_some(best.1)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into another.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours that turn one word into another.
 fn edits(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];

@@ -1,8 +1,7 @@
-//! What people call by name: `name` or `name:parameter=value,other=value`, with defaults, and errors that name what
-//! there is and what is nearest.
+//! Entries called by name: `name` or `name:parameter=value,other=value`, with defaults, and errors that list the known
+//! names and the nearest one.
 //!
-//! Not here: the policies and placements themselves (each lists its own entries beside its code), and what a user's
-//! program adds to them.
+//! Policies and placements list their own entries next to their code. A user's program may add entries.
 
 mod arguments;
 mod error;
@@ -10,37 +9,37 @@ mod error;
 pub use arguments::{ArgumentError, Arguments};
 pub use error::{CatalogueError, nearest};
 
-/// A parameter of an entry, as help and errors show it.
+/// Parameter of an entry, as shown in help and errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Parameter {
     pub name: &'static str,
-    /// What stands there if nobody says otherwise, as one would write it.
+    /// Default value, as written on the command line.
     pub default: &'static str,
-    /// What it means, with its unit.
+    /// Meaning, with the unit.
     pub meaning: &'static str,
 }
 
-/// Something that can be called by name.
+/// Entry that can be called by name.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Entry<T: ?Sized + 'static> {
     pub name: &'static str,
-    /// Other names of the same thing.
+    /// Other names of the same entry.
     pub aliases: &'static [&'static str],
     /// Paper and section.
     pub paper: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
     pub parameters: &'static [Parameter],
-    /// Why a live cluster cannot run it; `None` if it can.
+    /// Reason why it cannot run on a live cluster; `None` if it can.
     pub only_simulated: Option<&'static str>,
-    /// Makes it. Takes its parameters out; what it leaves is refused.
+    /// Constructor. It takes its parameters out of the arguments; remaining ones are rejected.
     pub make: fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>,
 }
 
 impl<T: ?Sized> Entry<T> {
-    /// An entry of one's own, without parameters, that a live cluster can run. Whoever has more to say names the fields
-    /// and takes the rest from here.
+    /// Creates a custom entry without parameters that can run on a live cluster. Other entries set the fields and take
+    /// the rest from here.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -51,8 +50,8 @@ impl<T: ?Sized> Entry<T> {
     }
 }
 
-/// All entries that can be called: the standard ones, but for those that one of one's own hides by its name, then one's
-/// own. Of one's own the last of a name counts.
+/// Returns all callable entries: the standard ones, except those hidden by a custom entry of the same name, then the
+/// custom ones. Of custom entries with the same name the last one counts.
 #[must_use]
 pub fn with_own<T: ?Sized>(
     mut entries: Vec<&'static Entry<T>>,
@@ -68,7 +67,7 @@ pub fn with_own<T: ?Sized>(
 /// Calls `text` among these entries.
 ///
 /// # Errors
-/// No such name, or parameters that the entry refuses.
+/// An unknown name, or parameters that the entry rejects.
 pub fn call<T: ?Sized>(
     entries: &[&'static Entry<T>],
     kind: &'static str,
@@ -78,10 +77,10 @@ pub fn call<T: ?Sized>(
     make(entry, kind, arguments)
 }
 
-/// As [`call`], for a live cluster.
+/// Calls as [`call`], for a live cluster.
 ///
 /// # Errors
-/// Also what can only be simulated, with its reason.
+/// Also an entry that can only be simulated, with the reason.
 pub fn call_live<T: ?Sized>(
     entries: &[&'static Entry<T>],
     kind: &'static str,
@@ -115,10 +114,10 @@ fn name_of(text: &str) -> &str {
     text.split_once(':').map_or(text, |(name, _)| name)
 }
 
-/// The entry that `text` calls, and the text of its parameters.
+/// Returns the entry that `text` calls, and the text of its parameters.
 ///
 /// # Errors
-/// No such name.
+/// An unknown name.
 pub fn find<'a, T: ?Sized>(
     entries: &[&'static Entry<T>],
     kind: &'static str,
@@ -137,7 +136,8 @@ pub fn find<'a, T: ?Sized>(
     }
 }
 
-/// Splits a list of calls, `k-lps:k=100,max-srpt`: a piece with `=` and no `:` before it belongs to the call before.
+/// Splits a list of calls, `k-lps:k=100,max-srpt`: a piece with `=` and without `:` before it belongs to the previous
+/// call.
 #[must_use]
 pub fn split_list(text: &str) -> Vec<String> {
     let mut calls: Vec<String> = Vec::new();

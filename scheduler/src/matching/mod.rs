@@ -1,35 +1,35 @@
 //! Minimum-weight perfect matching of a complete graph.
 //!
-//! Method: Edmonds' blossom algorithm in its primal-dual form, in O(n³). Every vertex has a price `y`, every blossom
-//! (an odd set of vertices contracted to one node) a price `z >= 0`; the slack of an edge is its weight less the
-//! prices of both ends, plus those of the blossoms that hold both, and stays at least 0. From one unmatched vertex
-//! after another an alternating tree grows along edges of slack 0. If no such edge leads on, prices change until one
-//! does, an odd cycle becomes a blossom, or a blossom's price is 0 and it is taken apart. The tree ends at another
-//! unmatched vertex, which adds one pair. At the end all edges of the matching have slack 0, which proves that its
-//! weight is smallest.
+//! Method: Edmonds' blossom algorithm in its primal-dual form, in O(n³). Every vertex has a price `y`, and every
+//! blossom (an odd set of vertices contracted to one node) a price `z >= 0`. The slack of an edge is its weight minus
+//! the prices of both ends, plus those of the blossoms that contain both, and stays at least 0. From each unmatched
+//! vertex an alternating tree grows along edges of slack 0. If no such edge continues it, prices change until one does,
+//! an odd cycle becomes a blossom, or a blossom's price is 0 and it is expanded. The tree ends at another unmatched
+//! vertex, which adds one pair. At the end all edges of the matching have slack 0, which proves that its weight is
+//! minimal.
 //!
-//! Prices are whole numbers, so nothing is lost to rounding. Weights are rounded to as many bits of the largest one as
-//! fit, 50 for a thousand vertices; whole numbers and short binary fractions are exact.
-//! Invariant: vertices of outer nodes of the tree have prices of the same parity, since weights are multiples of 4 and
-//! prices begin even; that keeps half a slack between two of them whole.
+//! Prices are integers, so there are no rounding errors. Weights are rounded to the number of bits of the largest one
+//! that fits, 50 for a thousand vertices; integers and short binary fractions are exact. Invariant: vertices of outer
+//! nodes of the tree have prices of the same parity, since weights are multiples of 4 and initial prices are even. So
+//! half a slack between two of them is an integer.
 
 use std::fmt;
 
 mod blossom;
 
-/// What cannot be matched.
+/// Error of matching.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum MatchingError {
     /// An odd number of vertices has no perfect matching.
     Odd {
-        /// How many there are.
+        /// Number of vertices.
         vertices: usize,
     },
-    /// More vertices than the tables can hold.
+    /// There are more vertices than the tables can hold.
     Large {
-        /// How many there are.
+        /// Number of vertices.
         vertices: usize,
     },
     /// A weight is not a finite number.
@@ -60,14 +60,14 @@ impl fmt::Display for MatchingError {
 
 impl std::error::Error for MatchingError {}
 
-/// The most vertices; the tables grow with the square of it, to about 140 MB.
+/// Maximum number of vertices; the tables grow with its square, to about 140 MB.
 pub const VERTICES_MAX: usize = 2_048;
 
-/// Bits of prices, with a sign one less than there are. Weights count 4 times, and a path can add up `n` of them.
+/// Bits of prices, one less than available for a sign. Weights count 4 times, and a path can add up `n` of them.
 const PRICE_BITS: u32 = 62;
 
-/// Pairs of a perfect matching of `n` vertices whose sum of weights is smallest, each with the lower vertex first, in
-/// the order of the lower ones. `weight(a, b)` is asked once for each `a < b`. O(n³) time, O(n²) memory.
+/// Returns the pairs of a perfect matching of `n` vertices whose sum of weights is minimal, each with the lower vertex
+/// first, in the order of the lower ones. `weight(a, b)` is called once for each `a < b`. O(n³) time, O(n²) memory.
 ///
 /// # Errors
 /// `n` is odd or above [`VERTICES_MAX`], or a weight is not finite.
@@ -94,8 +94,8 @@ pub fn minimum_weight_perfect(
             weights[b * n + a] = weight;
         }
     }
-    // The power of two that makes the largest weight use all bits; in two steps, since one factor alone may be out of
-    // range.
+    // The power of two that makes the largest weight use all bits. It is applied in two steps, since one factor alone
+    // may be out of range.
     let bits = PRICE_BITS - 2 - n.next_power_of_two().ilog2();
     let exponent = if largest == 0.0 { 0 } else { bits as i32 - 1 - (largest.log2().floor() as i32) };
     let (half, rest) = (exponent / 2, exponent - exponent / 2);

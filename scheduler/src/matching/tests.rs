@@ -1,10 +1,10 @@
-//! Matchings against trying all pairs, and against the prices that prove them smallest.
+//! Tests of matchings against trying all pairs, and against the prices that prove them minimal.
 
 use super::blossom::solve;
 use super::{MatchingError, VERTICES_MAX, minimum_weight_perfect};
 use proptest::prelude::*;
 
-/// The smallest weight by trying all: vertices as bits, the lowest one left is matched with each other one.
+/// Returns the smallest weight by trying all: vertices as bits, the lowest one left is matched with each other one.
 fn smallest_by_trying(n: usize, weights: &[i64]) -> i64 {
     let mut best = vec![i64::MAX; 1 << n];
     best[0] = 0;
@@ -75,7 +75,7 @@ proptest! {
 #[test]
 fn weights_that_are_binary_fractions_are_exact_however_large_or_small() {
     for scale in [1.0, 0.25, f64::MIN_POSITIVE, 2.0_f64.powi(1000)] {
-        // Two triangles far apart: one edge has to cross, and the cheapest crossing is one short edge dearer.
+        // Two distant triangles: one edge has to cross, and the cheapest crossing costs one short edge more.
         let near = |a: usize, b: usize| if a / 3 == b / 3 { 1.0 } else { 9.0 + (a + b) as f64 };
         let pairs = minimum_weight_perfect(6, |a, b| near(a, b) * scale).unwrap();
         assert_eq!(pairs, [[0, 3], [1, 2], [4, 5]], "scale {scale:e}");

@@ -1,46 +1,46 @@
-//! The split with the least mean sojourn time, numerically: thesis, equations 14 to 16.
+//! Split with the smallest mean sojourn time, numerically: thesis, equations 14 to 16.
 //!
-//! With `R_i = offset_i + D lambda_i / mu_i + E_i / (mu_i - lambda_i)`, where `E_i` is exponential with mean 1 whatever
-//! the split, every `R_i` is convex in `lambda_i` for every outcome, and so is the mean of the largest of them. Hence
-//! workers that are alike get the same rate, a local minimum is the minimum, and the derivatives bound how far it is.
-//! The method: projected gradients, each rate scaled by its own curvature, and halved steps where they overshoot.
+//! With `R_i = offset_i + D lambda_i / mu_i + E_i / (mu_i - lambda_i)`, where `E_i` is exponential with mean 1 for any
+//! split, every `R_i` is convex in `lambda_i` for every outcome, and so is the mean of the largest of them. So equal
+//! workers get the same rate, a local minimum is the minimum, and the derivatives bound the distance to it. The method:
+//! projected gradients, each rate scaled by its own curvature, and halved steps where they overshoot.
 
 use crate::queueing::level::positive_root;
 use crate::queueing::quadrature::Node;
 use crate::queueing::sojourn::{Largest, log_below};
 use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 
-/// It stops when the mean exceeds the minimum by less than this part of itself.
+/// Relative gap to the minimum at which it stops.
 const GAP: f64 = 1e-10;
-/// Means that differ by less than this part may hide behind the rounding of their integrals; then what derivatives
-/// promise of the next step may judge this one: it shrinks towards the minimum.
+/// Relative difference of means that may be hidden by the rounding of their integrals. Then a step may be accepted if
+/// the predicted gain of the next step is smaller, since it shrinks towards the minimum.
 const HIDDEN: f64 = 1e-9;
-/// Below this part they are nothing but rounding, and the promise alone judges: steps that overshoot would go to and
-/// fro.
+/// Relative difference below which means differ only by rounding, and only the predicted gain is used. Otherwise steps
+/// that overshoot would alternate.
 const ROUNDING: f64 = 1e-13;
-/// It stops after this many steps; then the gap says how good the answer is.
+/// Maximum number of steps; after that the gap tells how good the result is.
 const STEPS_MAX: u32 = 1000;
-/// Steps are divided by this at most.
+/// Maximum divisor of steps.
 const CAUTION_MAX: f64 = 1e9;
-/// A step takes a worker at most this part of the way to saturation.
+/// Maximum fraction of the distance to saturation of a worker per step.
 const TOWARDS_SATURATION: f64 = 0.9;
 
-/// A split and how good it is.
+/// Split, and its distance from the minimum.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Least {
     /// Tasks per second for each worker; none is negative.
     pub rates: Vec<f64>,
     /// Mean sojourn time, in seconds.
     pub mean: f64,
-    /// The least mean sojourn time of all splits is at most this much smaller, in seconds.
+    /// Upper bound of the difference to the smallest mean sojourn time of all splits, in seconds.
     pub gap: f64,
 }
 
-/// The split with the least mean sojourn time over all that give nobody a negative rate, sought from `start`, which
+/// Returns the split with the smallest mean sojourn time of all with non-negative rates, starting from `start`. That
 /// must be such a split and leave every worker some spare rate.
 ///
 /// # Errors
-/// `start` is no such split.
+/// `start` is not such a split.
 pub fn least_sojourn(setting: &QueueSetting<'_>, start: &[f64]) -> Result<Least, QueueError> {
     let servers = setting.servers();
     if start.len() != servers.len() {
@@ -69,7 +69,7 @@ pub fn least_sojourn(setting: &QueueSetting<'_>, start: &[f64]) -> Result<Least,
     Ok(Least { rates: kind_of.iter().map(|&kind| rates[kind]).collect(), mean: slope.mean, gap })
 }
 
-/// Workers that are alike.
+/// Group of equal workers.
 struct CurveKind {
     mu: f64,
     offset: f64,
@@ -78,7 +78,7 @@ struct CurveKind {
     start: f64,
 }
 
-/// The kinds, and which of them each worker is.
+/// Returns the groups, and the group of each worker.
 fn kinds(setting: &QueueSetting<'_>, start: &[f64]) -> (Vec<CurveKind>, Vec<usize>) {
     let servers = setting.servers();
     let mut order: Vec<usize> = (0..servers.len()).collect();
@@ -103,11 +103,11 @@ fn kinds(setting: &QueueSetting<'_>, start: &[f64]) -> (Vec<CurveKind>, Vec<usiz
     (kinds, kind_of)
 }
 
-/// The mean sojourn time at a split, with its derivatives by the rate of one worker of each kind.
+/// Mean sojourn time at a split, with its derivatives by the rate of one worker of each group.
 struct Slope {
     mean: f64,
     first: Vec<f64>,
-    /// About the second derivatives; never below them by much, always above 0.
+    /// Approximate second derivatives; never below them by much, always above 0.
     second: Vec<f64>,
 }
 
@@ -143,7 +143,7 @@ impl Descent {
             for (i, (time, _)) in times.iter().enumerate() {
                 let x = largest.floor() - time.offset + at;
                 let others = weight * (all - logs[i] - time.a * x).exp();
-                // Minus the derivative of `(mu - lambda) x` by lambda, where x falls by D / mu.
+                // Minus the derivative of `(mu - lambda) x` by lambda, where x decreases by D / mu.
                 let inner = x + time.a * self.delay / self.kinds[i].mu;
                 slope.first[i] += inner * others;
                 slope.second[i] += inner * inner * others;
@@ -152,7 +152,7 @@ impl Descent {
         slope
     }
 
-    /// How far the mean can be above its minimum: it is convex, so no split is below what the derivatives promise it.
+    /// Returns how far the mean can be above its minimum: it is convex, so its linear model is a lower bound.
     fn gap(&self, rates: &[f64], slope: &Slope) -> f64 {
         let mut order: Vec<usize> = (0..rates.len()).collect();
         order.sort_by(|&i, &j| slope.first[i].total_cmp(&slope.first[j]));
@@ -166,7 +166,7 @@ impl Descent {
         gap.max(0.0)
     }
 
-    /// A better split, its slope and the caution that it took: steps are shortened by it. `None` if rounding hides any.
+    /// Returns a better split, its slope and the divisor of the step. `None` if rounding hides any improvement.
     fn step(&self, rates: &[f64], slope: &Slope, caution: f64) -> Option<(Vec<f64>, Slope, f64)> {
         let mut caution = caution;
         let promised =
@@ -186,15 +186,16 @@ impl Descent {
         None
     }
 
-    /// How far the mean falls towards the next split by its derivatives. As the rates of both sum up to the same, what
-    /// the derivatives have in common does not count, and is left out before it hides the rest.
+    /// Returns the decrease of the mean towards the next split by its derivatives. Both splits have the same sum of
+    /// rates, so the common part of the derivatives has no effect. It is subtracted first, so that it does not hide the
+    /// rest.
     fn promise(&self, rates: &[f64], slope: &Slope, next: &[f64]) -> f64 {
         let common = slope.first.iter().copied().fold(f64::INFINITY, f64::min);
         let of = |i: usize| self.kinds[i].count * (slope.first[i] - common) * (rates[i] - next[i]);
         sum((0..rates.len()).map(of))
     }
 
-    /// Where the quadratic model with these derivatives is least among the splits near enough.
+    /// Minimises the quadratic model with these derivatives over the splits that are near enough.
     fn project(&self, rates: &[f64], slope: &Slope, caution: f64) -> Vec<f64> {
         let bound = |i: usize| rates[i] + TOWARDS_SATURATION * (self.kinds[i].mu - rates[i]);
         let rate = |i: usize, price: f64| {
@@ -202,7 +203,7 @@ impl Descent {
             wished.clamp(0.0, bound(i))
         };
         let given = |price: f64| sum((0..rates.len()).map(|i| self.kinds[i].count * rate(i, price)));
-        // All derivatives are above 0, and so is the price at which the rates sum up.
+        // All derivatives are above 0, and so is the price at which the rates have the right sum.
         let price = positive_root(|price| given(price) < self.lambda);
         (0..rates.len()).map(|i| rate(i, price)).collect()
     }

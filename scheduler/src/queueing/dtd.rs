@@ -1,10 +1,9 @@
-//! The delayed tailed distribution: thesis, definition 1, equations 1 and 2.
+//! Delayed tailed distribution: thesis, definition 1, equations 1 and 2.
 //!
-//! `F(t) = 1 - exp(-a x - b ln(1 + x))` with `x = t - T` for `t >= T`, else 0: a shifted exponential where `b = 0`, a
-//! shifted Pareto distribution where `a = 0`. Times are in seconds; since `1 + x` has no unit, a `b` above 0 holds for
-//! seconds only.
-//! Fitting is in `estimate::dtd`.
-//! The thesis calls `1 / integral of exp(-Lambda)` the rate of X; it is that of `X - T`.
+//! `F(t) = 1 - exp(-a x - b ln(1 + x))` with `x = t - T` for `t >= T`, else 0: a shifted exponential if `b = 0`, a
+//! shifted Pareto distribution if `a = 0`. Times are in seconds. Since `1 + x` has no unit, a `b` above 0 is only valid
+//! for seconds. Fitting is in `estimate::dtd`. The thesis calls `1 / integral of exp(-Lambda)` the rate of X; it is
+//! that of `X - T`.
 
 use crate::queueing::QueueError;
 use crate::queueing::quadrature::integrate;
@@ -12,17 +11,17 @@ use rand::{Rng, RngExt};
 
 /// Newton's method needs fewer steps than this for every quantile.
 const STEPS_MAX: u32 = 200;
-/// Where an integrand has fallen to `exp(-TINY)` of its start, nothing is left of it in a double.
+/// Exponent at which an integrand, as `exp(-TINY)` of its start, is negligible in a double.
 const TINY: f64 = 60.0;
 
-/// A delayed tailed distribution.
+/// Delayed tailed distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Dtd {
     /// Rate of the exponential part, per second; at least 0.
     pub a: f64,
     /// Exponent of the Pareto part; at least 0, and not 0 together with `a`.
     pub b: f64,
-    /// T: the least value, in seconds.
+    /// T: the smallest value, in seconds.
     pub offset: f64,
 }
 
@@ -75,7 +74,7 @@ impl Dtd {
         self.offset + self.excess(0.0)
     }
 
-    /// The integral of the survival function from `x` seconds after the offset to infinity, in seconds.
+    /// Returns the integral of the survival function from `x` seconds after the offset to infinity, in seconds.
     pub(crate) fn excess(&self, x: f64) -> f64 {
         let survival = (-self.cumulative_hazard(x)).exp();
         if self.b == 0.0 {
@@ -86,14 +85,14 @@ impl Dtd {
         }
     }
 
-    /// The time below which a part `p` of all values lies, in seconds; `p` in `[0, 1)`.
+    /// Returns the time below which a fraction `p` of all values is, in seconds; `p` in `[0, 1)`.
     #[must_use]
     pub fn quantile(&self, p: f64) -> f64 {
         let target = -(-p).ln_1p();
         if self.b == 0.0 {
             return self.offset + target / self.a;
         }
-        // In `v = ln(1 + x)` Lambda is convex, so Newton's method comes down to the root without passing it.
+        // In `v = ln(1 + x)` Lambda is convex, so Newton's method approaches the root from one side.
         let mut v = (target / self.b).min((target / self.a).ln_1p());
         for _ in 0..STEPS_MAX {
             let step = (self.a * v.exp_m1() + self.b * v - target) / (self.a * v.exp() + self.b);
@@ -122,7 +121,8 @@ fn tail(c: f64, b: f64) -> f64 {
     if 1.0 < b {
         end = end.min(TINY / (b - 1.0));
     }
-    // The hazard falls, so this is at most the mean: panels grow from here, but not beyond what bends at unit scale.
+    // The hazard decreases, so this is at most the mean. Panels grow from here, but not beyond unit scale, where the
+    // integrand bends.
     let mut width = 1.0 / (c + b);
     let (mut low, mut total) = (0.0_f64, 0.0_f64);
     while low < end {

@@ -1,10 +1,11 @@
-//! Odd cycles become one node and are taken apart again, and the matching grows along a path.
+//! Contraction and expansion of odd cycles, and augmentation of the matching along a path.
 
 use super::{Blossom, Edge, NONE, VertexLabel};
 
 impl Blossom<'_> {
-    /// The way from an outer node up to the root: matched edge to the inner node above, its entry to the outer node
-    /// above that; each edge with the lower vertex first. `None` at the root.
+    /// Returns the path from an outer node to the next outer node above it: the matched edge to the inner node above,
+    /// that node, its entry to the outer node above, and that node; each edge with the lower vertex first. `None` at
+    /// the root.
     pub(super) fn above(&self, outer: u32) -> Option<(Edge, u32, Edge, u32)> {
         let base = self.nodes[outer as usize].base;
         let mate = self.mate[base as usize];
@@ -16,7 +17,7 @@ impl Blossom<'_> {
         Some(((base, mate), inner, (down, up), self.top[up as usize]))
     }
 
-    /// Nodes and edges from an outer node up to the root: `nodes[i]` and `nodes[i + 1]` are joined by `edges[i]`.
+    /// Returns nodes and edges from an outer node to the root: `nodes[i]` and `nodes[i + 1]` are joined by `edges[i]`.
     pub(super) fn path(&self, from: u32) -> (Vec<u32>, Vec<Edge>) {
         let (mut nodes, mut edges) = (vec![from], Vec::new());
         let mut at = from;
@@ -28,11 +29,11 @@ impl Blossom<'_> {
         (nodes, edges)
     }
 
-    /// Makes a blossom of the cycle that this edge of slack 0 between outer nodes closes.
+    /// Contracts the cycle closed by this edge of slack 0 between outer nodes to a blossom.
     pub(super) fn contract(&mut self, edge: Edge) {
         let (mut left, mut left_edges) = self.path(self.top[edge.0 as usize]);
         let (mut right, mut right_edges) = self.path(self.top[edge.1 as usize]);
-        // Both end at the root; what they share above the first common node goes.
+        // Both paths end at the root; their common part above the first common node is removed.
         while 1 < left.len() && 1 < right.len() && left[left.len() - 2] == right[right.len() - 2] {
             left.pop();
             right.pop();
@@ -69,7 +70,7 @@ impl Blossom<'_> {
         let node = &mut self.nodes[blossom as usize];
         (node.base, node.vertices, node.children, node.links) = (base, vertices, children, links);
         self.enter_outer(blossom);
-        // What outer children know of other outer nodes is the blossom's now.
+        // The blossom inherits the known edges of its outer children.
         for place in 0..self.outer.len() - 1 {
             let other = self.outer[place];
             if were_outer.contains(&self.nodes[other as usize].nearest) {
@@ -89,7 +90,7 @@ impl Blossom<'_> {
         }
     }
 
-    /// As [`Self::offer_between`], where the other node's nearest may be the new blossom already.
+    /// As [`Self::offer_between`], where the other node's nearest may already be the new blossom.
     pub(super) fn inherit(&mut self, blossom: u32, other: u32, edge: Edge) {
         let known = self.between(blossom, other);
         if known.0 == NONE || self.slack_of(edge) < self.slack_of(known) {
@@ -101,7 +102,7 @@ impl Blossom<'_> {
         }
     }
 
-    /// Takes an inner blossom of price 0 apart: the shorter even way from its entry to its base stays in the tree.
+    /// Expands an inner blossom of price 0: the even path from its entry to its base stays in the tree.
     pub(super) fn expand(&mut self, blossom: u32) {
         let z = self.z[blossom as usize];
         debug_assert!(z == 0, "blossom of price {z} taken apart");
@@ -132,7 +133,7 @@ impl Blossom<'_> {
             if at == 0 {
                 break;
             }
-            // The next child is matched to this one and outer; the edge after it enters the one behind.
+            // The next child is matched to this one and outer; the edge after it enters the child behind it.
             let (next, after, link) = if backward {
                 let (to, from) = links[at - 2];
                 (at - 1, at - 2, (from, to))
@@ -148,7 +149,7 @@ impl Blossom<'_> {
         }
     }
 
-    /// Matches along this edge to an unmatched node and up to the root, which adds one pair.
+    /// Augments the matching along this edge to an unmatched node and up to the root, which adds one pair.
     pub(super) fn augment(&mut self, edge: Edge) {
         let (mut up, mut down) = edge;
         loop {
@@ -162,7 +163,7 @@ impl Blossom<'_> {
         }
     }
 
-    /// Matches inside a node so that this vertex is the one left over.
+    /// Rematches inside a node so that this vertex is the unmatched one.
     pub(super) fn rebase(&mut self, node: u32, vertex: u32) {
         if node == vertex {
             return;
@@ -172,7 +173,7 @@ impl Blossom<'_> {
         let links = std::mem::take(&mut self.nodes[node as usize].links);
         let count = children.len();
         let at = (0..count).find(|&at| inside(self, children[at])).expect("the vertex is in the node");
-        // Children 1 and 2, 3 and 4, ... were matched. Those on the even way from here to the old base change mates.
+        // Children 1 and 2, 3 and 4, ... were matched. Those on the even path from here to the old base change mates.
         let changed: Vec<usize> = if at.is_multiple_of(2) {
             (0..at).step_by(2).collect()
         } else {

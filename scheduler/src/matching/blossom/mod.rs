@@ -1,72 +1,72 @@
-//! The algorithm itself, on whole weights. See `matching` for the method.
+//! Blossom algorithm on integer weights. See `matching` for the method.
 
 mod contract;
 
 /// No vertex, or no node.
 const NONE: u32 = u32::MAX;
 
-/// What a top-level node is to the tree.
+/// Position of a top-level node relative to the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum VertexLabel {
     /// Not in the tree.
     Free,
-    /// At an even distance from the root: reaches out.
+    /// At an even distance from the root.
     Outer,
     /// At an odd distance, matched to an outer node.
     Inner,
 }
 
-/// An edge by its vertices, the first one on the side of whoever stores it.
+/// Edge by its vertices; the first one is on the side of the node that stores it.
 type Edge = (u32, u32);
 
-/// A vertex, or an odd cycle of nodes contracted to one. The first `n` nodes are the vertices.
+/// Vertex, or odd cycle of nodes contracted to one. The first `n` nodes are the vertices.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The vertex in it that is matched outside of it, or that is not matched.
+    /// Its vertex that is matched outside of it, or unmatched.
     base: u32,
-    /// Of an inner node: the edge by which the tree reached it, outer vertex first.
+    /// For an inner node: the edge by which the tree reached it, outer vertex first.
     entry: Edge,
-    /// All vertices in it.
+    /// All its vertices.
     vertices: Vec<u32>,
-    /// The cycle, that with the base first; empty for vertices.
+    /// Nodes of the cycle, the one with the base first; empty for vertices.
     children: Vec<u32>,
     /// `links[i]` joins `children[i]` with the next one of the cycle, its vertex in `children[i]` first.
     links: Vec<Edge>,
-    /// Of an outer node: the outer node that its least slack to another one leads to.
+    /// For an outer node: the outer node to which its edge of smallest slack leads.
     nearest: u32,
 }
 
-/// A solved or half-solved matching.
+/// State of a matching.
 pub(super) struct Blossom<'a> {
     n: usize,
-    /// Given weights, times 4 when used; `n` by `n`, symmetric.
+    /// Given weights, multiplied by 4 when used; `n` by `n`, symmetric.
     weights: &'a [i64],
     /// Prices of vertices.
     y: Vec<i64>,
     mate: Vec<u32>,
     nodes: Vec<Node>,
-    /// By node; nodes inside of blossoms are free.
+    /// Labels by node; nodes inside of blossoms are free.
     labels: Vec<VertexLabel>,
     /// Prices of blossoms, by node; 0 for vertices.
     z: Vec<i64>,
-    /// Blossoms that stand for something, nested ones too.
+    /// Blossoms in use, including nested ones.
     used: Vec<u32>,
-    /// Blossoms that stand for nothing at present.
+    /// Unused blossoms.
     unused: Vec<u32>,
     /// Top-level node of every vertex.
     top: Vec<u32>,
-    /// Of every vertex not in an outer node: the outer vertex with the least slack to it, and that slack.
+    /// For each vertex not in an outer node: the outer vertex with the smallest slack to it, and that slack.
     reached: Vec<(u32, i64)>,
-    /// Between outer nodes: their edge of least slack, with the vertex of the row's node first.
+    /// Between outer nodes: the edge of smallest slack, with the vertex of the row's node first.
     between: Vec<Edge>,
     /// Outer top-level nodes.
     outer: Vec<u32>,
-    /// Edges of slack 0 that were found on the way: from outer vertices to others that are not in the same node, or
-    /// were not when they were found. No price changes before it is empty.
+    /// Edges of slack 0 found so far: from outer vertices to vertices that are in another node, or were when found.
+    /// Prices change only when it is empty.
     tight: Vec<Edge>,
 }
 
-/// A minimum-weight perfect matching of a complete graph of `n` vertices, `n` even.
+/// Computes a minimum-weight perfect matching of a complete graph of `n` vertices, `n` even.
 pub(super) fn solve(n: usize, weights: &[i64]) -> Blossom<'_> {
     assert!(n.is_multiple_of(2) && weights.len() == n * n, "{} weights of {n} vertices", weights.len());
     let mut blossom = Blossom::new(n, weights);
@@ -110,13 +110,13 @@ impl<'a> Blossom<'a> {
         }
     }
 
-    /// The matching.
+    /// Returns the matching.
     pub(super) fn pairs(&self) -> Vec<[usize; 2]> {
         let pair = |vertex: usize| [vertex, self.mate[vertex] as usize];
         (0..self.n).map(pair).filter(|[a, b]| a < b).collect()
     }
 
-    /// Slack of an edge between different top-level nodes.
+    /// Returns the slack of an edge between different top-level nodes.
     fn slack(&self, a: u32, b: u32) -> i64 {
         4 * self.weights[a as usize * self.n + b as usize] - self.y[a as usize] - self.y[b as usize]
     }
@@ -125,7 +125,7 @@ impl<'a> Blossom<'a> {
         self.slack(edge.0, edge.1)
     }
 
-    /// Even prices that leave no slack below 0, and pairs of slack 0 as they come.
+    /// Initialises even prices that leave no slack below 0, and matches pairs of slack 0 greedily.
     fn begin(&mut self) {
         let others = |vertex: usize| (0..self.n).filter(move |&other| other != vertex);
         for vertex in 0..self.n {
@@ -171,12 +171,12 @@ impl<'a> Blossom<'a> {
         }
     }
 
-    /// Label of the top-level node of a vertex.
+    /// Returns the label of the top-level node of a vertex.
     fn label(&self, vertex: u32) -> VertexLabel {
         self.labels[self.top[vertex as usize] as usize]
     }
 
-    /// The event that needs the least change of prices, after that change.
+    /// Returns the event that needs the smallest change of prices, after that change.
     fn next_event(&mut self) -> TreeEvent {
         let mut least = (i64::MAX, None);
         let mut consider = |change: i64, event: TreeEvent| {
@@ -237,7 +237,7 @@ impl<'a> Blossom<'a> {
         self.between[b as usize * width + a as usize] = (edge.1, edge.0);
     }
 
-    /// Takes the edge between two outer nodes into account for both, if it is better than theirs.
+    /// Updates the best edges of two outer nodes with the edge between them.
     fn offer_between(&mut self, a: u32, b: u32, edge: Edge) {
         let slack = self.slack_of(edge);
         let known = self.between(a, b);
@@ -252,7 +252,7 @@ impl<'a> Blossom<'a> {
         }
     }
 
-    /// Adds an outer node to the tree: it reaches out from all its vertices.
+    /// Adds an outer node to the tree and scans from all its vertices.
     fn become_outer(&mut self, node: u32) {
         self.enter_outer(node);
         for place in 0..self.nodes[node as usize].vertices.len() {
@@ -269,7 +269,7 @@ impl<'a> Blossom<'a> {
         self.outer.push(node);
     }
 
-    /// Looks from a vertex of an outer node at all others.
+    /// Scans all vertices from a vertex of an outer node.
     fn scan(&mut self, node: u32, from: u32) {
         for to in 0..self.n as u32 {
             let other = self.top[to as usize];
@@ -289,7 +289,7 @@ impl<'a> Blossom<'a> {
         }
     }
 
-    /// Takes the node that an edge leads to into the tree, with the node it is matched to. False if it is not matched.
+    /// Adds the node that an edge leads to to the tree, with its matched node. Returns false if it is not matched.
     fn reach(&mut self, edge: Edge) -> bool {
         let node = self.top[edge.1 as usize];
         let mate = self.mate[self.nodes[node as usize].base as usize];
@@ -303,18 +303,18 @@ impl<'a> Blossom<'a> {
     }
 }
 
-/// What happens next to the tree.
+/// Next event of the tree.
 #[derive(Clone, Copy, Debug)]
 enum TreeEvent {
     /// This edge from an outer vertex to a free or outer one has slack 0.
     Tight(Edge),
-    /// This inner blossom is taken apart.
+    /// This inner blossom is expanded.
     Open(u32),
 }
 
 #[cfg(test)]
 impl Blossom<'_> {
-    /// Checks prices and matching for each other, which proves that the weight is smallest; gives that weight.
+    /// Checks prices and matching against each other, which proves that the weight is minimal. Returns that weight.
     pub(super) fn proven_weight(&self) -> i64 {
         let n = self.n;
         // Prices of blossoms by the pairs of vertices in them.
@@ -326,7 +326,8 @@ impl Blossom<'_> {
             if node.vertices.is_empty() {
                 continue;
             }
-            // Prices of blossoms make inner edges dearer: a perfect matching has at most (size - 1) / 2 of them.
+            // Prices of blossoms increase the weight of inner edges: a perfect matching has at most (size - 1) / 2 of
+            // them.
             bound -= z * ((node.vertices.len() as i64 - 1) / 2);
             for &a in &node.vertices {
                 for &b in &node.vertices {
