@@ -1,4 +1,4 @@
-//! What a submitter sees of a cluster: its workers, and their files by asking them.
+//! A submitter's view of a cluster: its workers, and their files, which are listed by requests to them.
 
 use crate::api::{Submission, WorkerStatus};
 use crate::standard_input::{self, StandardInput};
@@ -19,22 +19,22 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// What planning needs to know of the cluster.
+/// Data about the cluster that planning needs.
 pub(crate) struct ClusterView {
     pub workers: Vec<WorkerStatus>,
-    /// What opens each worker's listings and samples.
+    /// Keys of each worker's listings and samples.
     pub list_keys: BTreeMap<WorkerId, Secret>,
     pub pool: Pool,
     pub runtime: tokio::runtime::Handle,
-    /// Should the master be killed, another one may come in its place.
+    /// True if another master may replace this one should it be killed.
     pub master_returns: bool,
-    /// What `-` among the inputs means.
+    /// Source of the input `-`.
     pub standard_input: StandardInput,
-    /// Directories in those that are input are read too.
+    /// Treatment of directories inside input directories.
     pub below: Subdirectories,
 }
 
-/// Lists files of this machine directly and files of workers by asking them.
+/// Lists files of this machine directly and files of workers by requests to them.
 pub(crate) struct ClusterListing<'a>(pub &'a ClusterView);
 
 impl Listing for ClusterListing<'_> {
@@ -56,7 +56,7 @@ impl Listing for ClusterListing<'_> {
     }
 }
 
-/// Asks a worker for a file, or the files of a directory; errors call it by its whole name.
+/// Lists a file, or the files of a directory, on a worker. Errors use its full name.
 async fn list_on(
     cluster: &ClusterView,
     worker: (WorkerId, &Endpoint),
@@ -88,12 +88,12 @@ async fn list_on(
     serde_json::from_slice(&body).map_err(|source| failed(Box::new(source)))
 }
 
-/// How long a worker may take to say whether it sees the paths of a detached job.
+/// Timeout of a worker's check of the paths of a detached job.
 const LOOK_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The first worker that says it does not see the output directory or the first input file of a submission, and which of
-/// the two; objects of stores are seen by who asks for them. A detached job has nobody who would serve them. A worker that does not answer, because it is being replaced
-/// or is cut off, says nothing about its paths: the others are asked alone.
+/// The first worker that reports that it cannot see the output directory or the first input file of a submission, with
+/// that path. A detached job has no submitter that could serve its files. Objects in stores are checked by the caller.
+/// A worker that does not respond, because it is being replaced or is cut off, is ignored: only the others are asked.
 pub(crate) async fn unseen(
     cluster: Arc<ClusterView>,
     submission: &Submission,
@@ -116,16 +116,16 @@ pub(crate) async fn unseen(
     looks.join_all().await.into_iter().flatten().min_by_key(|(worker, _)| *worker)
 }
 
-/// What all workers must see of a detached job.
+/// Paths of a detached job that all workers must see.
 struct Wanted {
     output: FilePath,
-    /// A file in the output directory; `None` if that is no directory.
+    /// A file in the output directory; `None` if the output is not a directory.
     probe: Option<FilePath>,
     first: Option<Piece>,
 }
 
 impl Wanted {
-    /// What this worker says it does not see.
+    /// The path that this worker reports it cannot see.
     async fn unseen_by(&self, cluster: &ClusterView, worker: (WorkerId, &Endpoint)) -> Option<FilePath> {
         let says_no = |error: &InputError| !matches!(error, InputError::Remote { .. });
         if let Some(probe) = &self.probe
@@ -167,7 +167,7 @@ impl ClusterView {
     }
 }
 
-/// Looks at inputs for a job that is being prepared.
+/// Examines inputs for a job that is being prepared.
 pub(crate) struct ClusterSubmitter<'a>(pub &'a ClusterView, pub InputLimits);
 
 impl Submitter for ClusterSubmitter<'_> {

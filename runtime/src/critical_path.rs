@@ -1,13 +1,14 @@
-//! What the flow time of a job went into: the chain of tasks, transfers and waits that ends with its last task.
+//! Critical path of a job: the chain of tasks, transfers and waits that ends with its last task and makes up its flow
+//! time.
 //!
-//! A pure function of the job's trace, read backwards: the last reduce began when the last transfer to its worker was in;
-//! that carried the output of a map; and that map began when its slot was free, or when the try before it had come to
-//! nothing, whichever was later. What a worker gathers for several reduces comes together, so the transfer may have been
-//! for another reduce there. Where nothing of the job held a slot before, the chain ends at its arrival.
+//! It is a pure function of the job's trace, which is read backwards. The last reduce started when the last transfer to
+//! its worker was complete; that transferred the output of a map; and that map started when its slot was free, or when
+//! its previous attempt had failed, whichever was later. Segments for several reduces of a worker are transferred
+//! together, so the transfer may have been for another reduce there. If no task of the job held a slot before, the
+//! chain ends at its arrival.
 //!
-//! The chain of a job that failed ends with the attempt that failed last, that of one that was cancelled with the attempt
-//! that had run for longest then. Not here: what would have had to be faster for the job to be faster, and whose fault a
-//! failure was.
+//! The chain of a failed job ends with the attempt that failed last; that of a cancelled job ends with the attempt that
+//! had run for longest then. The analysis does not show which change would speed the job up, or the cause of a failure.
 
 use crate::api::{
     AttemptEnd, AttemptFailure, AttemptRecord, FailureCode, FetchRecord, JobState, JobTrace, PathStep,
@@ -16,14 +17,14 @@ use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_worker::protocol::FailureClass;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Steps that are told; what lies before those is one step.
+/// Maximum number of steps listed; earlier ones are merged into one step.
 const STEPS_MAX: usize = 40;
 
-/// An attempt may begin so long before the one before it is known to have ended, nanoseconds.
+/// Time by which an attempt may start before the recorded end of the previous one, nanoseconds.
 const OVERLAP_NS: u64 = 200_000;
 
-/// The steps in the order of time, without gaps from arrival to end; none if the job has not ended, or if its trace is
-/// not whole.
+/// Steps in the order of time, without gaps from arrival to end; empty if the job has not ended, or if its trace is
+/// incomplete.
 #[must_use]
 pub fn critical_path(trace: &JobTrace) -> Vec<PathStep> {
     let status = &trace.status;
@@ -51,10 +52,10 @@ pub fn critical_path(trace: &JobTrace) -> Vec<PathStep> {
     walk.into_steps()
 }
 
-/// What is done when a job has ended without success.
+/// Description of the time after a job has ended without success.
 const CLEARED: &str = "what it has written is removed";
 
-/// The attempt with which a job failed; `None` if it failed by something else.
+/// The attempt that caused the job's failure; `None` if there was another cause.
 fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
     let elsewhere = trace.status.failure.as_ref().is_some_and(|failure| match failure.code {
         FailureCode::NoWorkers
@@ -84,12 +85,12 @@ fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
     in_time.max_by_key(|record| (ended(record), record.attempt)).filter(|_| !elsewhere)
 }
 
-/// A trace, ordered by what is looked up in it.
+/// Indexes of a trace for the look-ups.
 struct TraceIndex<'a> {
     trace: &'a JobTrace,
-    /// What held slots of each worker and has ended, by its end.
+    /// Ended attempts that held slots of each worker, by their end.
     by_worker: BTreeMap<WorkerId, Vec<&'a AttemptRecord>>,
-    /// The attempts of each task that have ended.
+    /// Ended attempts of each task.
     tries: BTreeMap<TaskId, Vec<&'a AttemptRecord>>,
     by_attempt: BTreeMap<AttemptId, &'a AttemptRecord>,
     /// Transfers to each worker, by their end.
@@ -115,15 +116,15 @@ impl<'a> TraceIndex<'a> {
         Self { trace, by_worker, tries, by_attempt, transfers }
     }
 
-    /// The attempt of this kind that was the last to succeed until then.
+    /// The last successful attempt of this kind until then.
     fn last_success(&self, kind: TaskKind, until_ns: u64) -> Option<&'a AttemptRecord> {
         let well = self.trace.attempts.iter().filter(|record| record.end == AttemptEnd::Succeeded);
         let of_kind = well.filter(|record| record.attempt.task.kind == kind && ended(record) <= until_ns);
         of_kind.max_by_key(|record| (ended(record), record.attempt))
     }
 
-    /// The try of the same task in whose place this one came. If that one had succeeded, what it made is gone: then what
-    /// was lost with its worker, if anything was.
+    /// The attempt of the same task that this one replaced. If that one had succeeded, its output is gone: then the
+    /// attempt lost with its worker, if there was one.
     fn try_before(&self, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
         let launched = record.launched_ns.saturating_add(OVERLAP_NS);
         let tried = self.tries.get(&record.attempt.task)?.iter().copied();
@@ -139,16 +140,16 @@ impl<'a> TraceIndex<'a> {
         lost.find(|other| other.end == AttemptEnd::Lost).or(Some(last))
     }
 
-    /// What held a slot of its worker before it.
+    /// The previous attempt in a slot of its worker.
     fn slot_before(&self, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
         let there = self.by_worker.get(&record.worker)?;
         let begun = began(record);
         let until = there.partition_point(|before| ended(before) <= begun.saturating_add(OVERLAP_NS));
-        // One that was told to have ended a moment too late has begun before all the same.
+        // An attempt whose end was recorded a moment too late has still started before.
         there[..until].iter().rev().copied().find(|before| began(before) < begun)
     }
 
-    /// The last transfer to its worker before it, and the map whose output that carried.
+    /// The last transfer to its worker before it, and the map whose output was transferred.
     fn transfer_before(&self, record: &AttemptRecord) -> Option<(&'a FetchRecord, &'a AttemptRecord)> {
         let here = self.transfers.get(&record.worker)?;
         let last = here[..here.partition_point(|fetch| fetch.ended_ns <= began(record))].last()?;
@@ -157,24 +158,24 @@ impl<'a> TraceIndex<'a> {
     }
 }
 
-/// A way back in time.
+/// A walk back in time.
 struct Walk {
     arrived_ns: u64,
     at_ns: u64,
-    /// The last one first.
+    /// The last step first.
     steps: Vec<PathStep>,
 }
 
 impl Walk {
-    /// Goes back to that time; what was between is this.
+    /// Moves back to that time; the time between is described by `what`.
     fn back_to(&mut self, ns: u64, what: impl Into<String>) {
         if ns.max(self.arrived_ns) < self.at_ns {
             self.step(ns, what.into());
         }
     }
 
-    /// Goes back to that time, if it is not that already, over something that belongs to the chain also where it took no time
-    /// that could be told.
+    /// Moves back to that time, unless it is already reached, over a step that belongs to the chain even if it took no
+    /// measurable time.
     fn step(&mut self, ns: u64, what: String) {
         let ns = ns.max(self.arrived_ns).min(self.at_ns);
         let since = |ns: u64| ns - self.arrived_ns;
@@ -182,10 +183,10 @@ impl Walk {
         self.at_ns = ns;
     }
 
-    /// Back over an attempt and all that one after another waited for.
+    /// Walks back over an attempt and its chain of predecessors.
     fn follow(&mut self, index: &TraceIndex<'_>, last: &AttemptRecord) {
         let mut record = last;
-        // Each attempt once at most: times that contradict each other must not lead in a circle.
+        // Each attempt once at most, so that contradictory times cannot cause a cycle.
         for _ in 0..index.trace.attempts.len() {
             self.step(began(record), format!("{} on {}{}", name(record), record.worker, how(record)));
             match self.before(index, record) {
@@ -195,7 +196,7 @@ impl Walk {
         }
     }
 
-    /// Back from the beginning of an attempt to the end of the one that it waited for.
+    /// Moves from the start of an attempt to the end of its predecessor.
     fn before<'a>(&mut self, index: &TraceIndex<'a>, record: &AttemptRecord) -> Option<&'a AttemptRecord> {
         let tried = index.try_before(record);
         if record.attempt.task.kind == TaskKind::Map {
@@ -226,7 +227,7 @@ impl Walk {
         Some(map)
     }
 
-    /// Back from the end of a job that somebody or something stopped.
+    /// Walks back from the end of a job that was stopped.
     fn stopped(&mut self, index: &TraceIndex<'_>) {
         let attempts = &index.trace.attempts;
         let well = attempts.iter().filter(|one| one.end == AttemptEnd::Succeeded);
@@ -278,7 +279,7 @@ fn began(record: &AttemptRecord) -> u64 {
     record.started_ns.unwrap_or(record.launched_ns)
 }
 
-/// When it ended; of one that runs, when it began.
+/// Its end; for a running attempt, its start.
 fn ended(record: &AttemptRecord) -> u64 {
     record.ended_ns.unwrap_or_else(|| began(record))
 }
@@ -287,7 +288,7 @@ fn waits(record: &AttemptRecord) -> String {
     format!("{} waits for a slot on {}", name(record), record.worker)
 }
 
-/// What was between the end of one attempt and the beginning of another that waited for it.
+/// Description of the time between the end of an attempt and the start of its successor.
 fn waits_after(record: &AttemptRecord, before: &AttemptRecord) -> String {
     if before.attempt.task == record.attempt.task && before.end == AttemptEnd::Succeeded {
         return format!("what {} made is lost", name(before));
@@ -295,7 +296,7 @@ fn waits_after(record: &AttemptRecord, before: &AttemptRecord) -> String {
     waits(record)
 }
 
-/// Whether it ended without success, and not because it was told to.
+/// True if it ended without success, and not because it was cancelled.
 fn came_to_nothing(record: &AttemptRecord) -> bool {
     match &record.end {
         AttemptEnd::Lost => true,
@@ -308,7 +309,7 @@ fn was_told_to_stop(record: &AttemptRecord) -> bool {
     matches!(record.end, AttemptEnd::Failed { class: AttemptFailure::Known(FailureClass::Cancelled), .. })
 }
 
-/// How it ended, behind its name; nothing if it ended well.
+/// Its outcome, to follow its name; empty if it succeeded.
 fn how(record: &AttemptRecord) -> String {
     match &record.end {
         AttemptEnd::Succeeded => String::new(),
@@ -321,7 +322,7 @@ fn how(record: &AttemptRecord) -> String {
     }
 }
 
-/// A task as people name it, with its try if there were several.
+/// Name of a task, with the number of its attempt if there were several.
 fn name(record: &AttemptRecord) -> String {
     let task = record.attempt.task;
     match record.attempt.epoch {
@@ -338,17 +339,17 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Kind and index, worker, and when it was launched, began and ended, milliseconds.
+    /// Kind and index, worker, and times of launch, start and end, milliseconds.
     type Ran = (&'static str, u32, u32, [u64; 3]);
 
-    /// The map, from and to which worker, bytes, and when it ended, milliseconds.
+    /// Map, source and destination worker, bytes, and time of the end, milliseconds.
     type Fetched = (u32, u32, u32, u64, u64);
 
     fn attempt(&(kind, index, worker, [launched, began, ended]): &Ran) -> Value {
         tried((kind, index, 0), worker, [launched, began, ended], &json!("succeeded"))
     }
 
-    /// An attempt with the number of its try, counted from 0, and how it ended.
+    /// An attempt with its number, counted from 0, and its outcome.
     fn tried(
         (kind, index, epoch): (&str, u32, u32),
         worker: u32,
@@ -370,7 +371,7 @@ mod tests {
         json!({"failed": [class, "words"]})
     }
 
-    /// A trace of a job that arrived at 100 ms and ended in this state; if it failed, by this code.
+    /// Trace of a job that arrived at 100 ms and ended in this state; if it failed, with this code.
     fn trace(
         (state, code): (&str, Option<&str>),
         ended: u64,
@@ -390,7 +391,7 @@ mod tests {
         serde_json::from_value(trace).unwrap()
     }
 
-    /// The steps: from, until and what, milliseconds after the arrival.
+    /// The steps: start, end and description, milliseconds after the arrival.
     fn told(trace: &JobTrace) -> Vec<String> {
         let told = critical_path(trace);
         assert!(told.windows(2).all(|pair| pair[0].until_ns == pair[1].from_ns), "gaps: {told:?}");
@@ -399,7 +400,7 @@ mod tests {
             .collect()
     }
 
-    /// The same of a job that succeeded.
+    /// The steps of a successful job.
     fn steps(ended: u64, reduces: u32, ran: &[Ran], fetches: &[Fetched]) -> Vec<String> {
         let attempts: Vec<Value> = ran.iter().map(attempt).collect();
         let fetches =
@@ -455,7 +456,7 @@ mod tests {
             tried(("Map", 1, 0), 2, [100, 105, 120], &failed("user")),
             tried(("Map", 1, 1), 1, [150, 150, 160], &failed("user")),
             tried(("Map", 1, 2), 2, [160, 170, 180], &failed("user")),
-            // It was told to stop when the job had failed.
+            // It was cancelled when the job had failed.
             tried(("Map", 2, 0), 3, [120, 121, 190], &failed("cancelled")),
         ];
         let expected = [
@@ -488,7 +489,7 @@ mod tests {
             "250..300 reduce-0, try 2 on worker-2: failed (output)",
         ];
         assert_eq!(told(&trace(("failed", Some("output")), 400, 1, &attempts, &fetches)), expected);
-        // Where nothing ran on the worker that was lost, that its output is gone is all there is to say.
+        // If no attempt ran on the lost worker, only the loss of its output is reported.
         let alone = [attempts[0].clone(), attempts[2].clone()];
         let expected = [
             "0..100 map-0 on worker-1",
@@ -515,7 +516,7 @@ mod tests {
     fn path_of_a_cancelled_job_ends_with_what_had_run_longest_then() {
         let attempts = [
             tried(("Map", 0, 0), 1, [100, 100, 130], &json!("succeeded")),
-            // The slower of two attempts of a map, which was told to stop when the other had ended.
+            // The slower of two attempts of a map, which was cancelled when the other had ended.
             tried(("Map", 0, 1), 2, [110, 110, 131], &failed("cancelled")),
             tried(("Map", 1, 0), 1, [130, 140, 210], &failed("cancelled")),
             tried(("Map", 2, 0), 2, [150, 150, 0], &json!("running")),
@@ -526,7 +527,7 @@ mod tests {
             "40..100 map-1 on worker-1: ran when the job was stopped, as did 1 other",
         ];
         assert_eq!(told(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
-        // The master of a detached job says that it has ended when its output is cleared away.
+        // The master of a detached job reports its end when its output is removed.
         let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], &failed("cancelled"));
         let expected = [
             "0..80 map-0 on worker-1: ran when the job was stopped",

@@ -1,4 +1,4 @@
-//! Who decides on a live cluster: the names that people write, and what is made of them.
+//! Deciders of a live cluster: their names, and the objects created from them.
 
 use crate::registry::Registry;
 use gristmill_scheduler::estimate::Estimator;
@@ -6,34 +6,34 @@ use gristmill_scheduler::placement::Placement;
 use gristmill_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-/// Who decides, each as `name` or `name:parameters`.
+/// Names of the deciders, each as `name` or `name:parameters`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeciderNames {
-    /// Chooses jobs.
+    /// Policy: chooses jobs.
     pub policy: String,
-    /// Chooses workers.
+    /// Placement: chooses workers.
     pub placement: String,
-    /// Tells policies how large jobs are.
+    /// Estimator: provides job sizes to policies.
     pub estimator: String,
 }
 
-/// What the names stand for.
+/// Deciders created from names.
 pub struct MadeDeciders {
-    /// As they were written.
+    /// The names as given.
     pub names: DeciderNames,
     /// Chooses jobs.
     pub policy: Box<dyn Policy>,
     /// Chooses workers.
     pub placement: Box<dyn Placement>,
-    /// Tells policies how large jobs are.
+    /// Provides job sizes to policies.
     pub estimator: Box<dyn Estimator>,
 }
 
 impl DeciderNames {
-    /// Makes them, for a live cluster.
+    /// Creates the deciders, for a live cluster.
     ///
     /// # Errors
-    /// A name that is not known, parameters that do not fit it, or one that can only be simulated.
+    /// An unknown name, invalid parameters, or a decider that can only be simulated.
     pub fn make(self, registry: &Registry) -> Result<MadeDeciders, String> {
         Ok(MadeDeciders {
             policy: registry.make_policy(&self.policy)?,

@@ -1,6 +1,6 @@
-//! The assembled system: what surrounds the brain (`gristmill-scheduler`) and the hands (`gristmill-worker`).
+//! The assembled system around the scheduler (`gristmill-scheduler`) and the worker (`gristmill-worker`).
 //!
-//! The live [`master`], the embedded [`cluster`], the [`client`] and what it does to [`submit`], the standard [`jobs`],
+//! It contains the live [`master`], the embedded [`cluster`], the [`client`] and its [`submit`], the standard [`jobs`],
 //! journals and their [`replay`]. Programs use it through the package `gristmill`.
 
 pub mod api;
@@ -38,9 +38,9 @@ pub mod wall_time;
 
 /// Everything a job needs, for `use gristmill::prelude::*`.
 ///
-/// The crates `clap`, `serde` and `anyhow` are among it, so that `#[derive(clap::Args)]` and `anyhow::Result` work
-/// without naming them in `Cargo.toml`. Serde's derives want `serde` there, though; see the first
-/// example of the package `gristmill`.
+/// The crates `clap`, `serde` and `anyhow` are included, so that `#[derive(clap::Args)]` and `anyhow::Result` work
+/// without listing them in `Cargo.toml`. Serde's derives need `serde` there, though; see the first example of the
+/// package `gristmill`.
 pub mod prelude {
     pub use crate::client::{Client, JobReport};
     pub use crate::registry::{Registry, Rounds};

@@ -1,9 +1,9 @@
-//! How programs on one machine share its memory where nobody says how much each may use: whoever comes takes a part of
-//! what the others have left.
+//! Sharing of a machine's memory between programs without a configured limit: each new program takes a part of the
+//! memory that the others have left.
 //!
-//! What a process takes stands in the name of an abstract socket, which is there as long as the process lives and goes
-//! with it however it dies. Only processes of one user with the same folder for temporary files heed each other, on one
-//! host. A name may be a lie of another user, so nobody leaves all for others.
+//! The amount that a process takes is part of the name of an abstract socket, which exists as long as the process
+//! lives, however it dies. Only processes of one user with the same directory for temporary files share, on one host. A
+//! name may be forged by another user, so each program takes a minimum.
 
 use gristmill_worker::machine_memory_bytes;
 use std::fs;
@@ -14,37 +14,38 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Part of the memory that one takes who is alone: the page cache and other programs keep the rest.
+/// A program alone takes one part in this many: the page cache and other programs keep the rest.
 const ALONE_SHARE: u64 = 4;
 
-/// Part of the memory that one takes at least, however much others hold.
+/// A program takes at least one part in this many, however much the others hold.
 const LEAST_SHARE: u64 = 16;
 
-/// Least memory that a program can work with, bytes.
+/// Smallest memory with which a program can work, bytes.
 pub const LEAST_BYTES: u64 = 16 << 20;
 
-/// How long one waits for another that is choosing; it takes far less than a millisecond.
+/// Timeout of the wait for another program that is choosing, which takes far less than a millisecond.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Memory that this process may use; others know of it until it is dropped.
+/// Memory that this process may use; visible to others until it is dropped.
 #[derive(Debug)]
 pub struct MemoryShare {
-    /// That it may use.
+    /// Bytes that it may use.
     pub bytes: u64,
-    /// That others held when it was chosen.
+    /// Bytes that others held when it was chosen.
     pub others: u64,
     _name: Option<UnixListener>,
 }
 
 impl MemoryShare {
-    /// So much as was named, or else a share of what the machine and its control groups leave and others do not hold.
+    /// Takes the named amount, or else a share of what the machine and its control groups provide and others do not
+    /// hold.
     #[must_use]
     pub fn take(named: Option<u64>) -> Self {
         Self::take_of(machine_memory_bytes(), named)
     }
 
     fn take_of(total: u64, named: Option<u64>) -> Self {
-        // Where there are no such sockets everybody is alone.
+        // On a system without such sockets each program is alone.
         let Ok(place) = place() else {
             let bytes = named.unwrap_or_else(|| share(total, 0));
             return Self { bytes, others: 0, _name: None };
@@ -58,14 +59,14 @@ impl MemoryShare {
     }
 }
 
-/// What one takes of this much memory of which others hold a part, bytes: a quarter, while all together hold no more
-/// than three quarters; then half of what is left.
+/// Share of this much memory of which others hold a part, bytes: a quarter, while all together hold at most three
+/// quarters; then half of the rest.
 fn share(total: u64, others: u64) -> u64 {
     let left = (total / 4 * 3).saturating_sub(others);
     (total / ALONE_SHARE).min(left / 2).max(total / LEAST_SHARE).max(LEAST_BYTES)
 }
 
-/// How the names begin of those who heed each other.
+/// Prefix of the names of programs that share.
 fn place() -> io::Result<String> {
     let folder = fs::metadata(std::env::temp_dir())?;
     let user = rustix::process::geteuid().as_raw();
@@ -82,7 +83,7 @@ fn bind(name: &str) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Keeps others from choosing while it is held; `None` if one of them takes too long.
+/// Prevents others from choosing while it is held; `None` if one of them takes too long.
 fn choosing(place: &str) -> Option<UnixListener> {
     let begun = Instant::now();
     loop {
@@ -95,8 +96,7 @@ fn choosing(place: &str) -> Option<UnixListener> {
     }
 }
 
-/// Bytes in the names of a place, by the system's list of sockets. A name with no number or an absurd one counts as
-/// none.
+/// Bytes in the names of a place, from the system's list of sockets. A name without a plausible number is ignored.
 fn held(listed: &str, place: &str) -> u64 {
     let bytes = |line: &str| -> Option<u64> {
         let name = line.split_ascii_whitespace().last()?.strip_prefix('@')?;
@@ -120,7 +120,7 @@ mod tests {
             shares.push(taken / GIB);
             held += taken;
         }
-        // The fifth finds 1 GiB of which it would take a half, and takes the least there is.
+        // The fifth finds 1 GiB and would take half of it, so it takes the minimum.
         assert_eq!(shares, [4, 4, 2, 1, 1]);
         assert!(held <= 12 * GIB);
     }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn share_is_known_to_others_until_it_is_dropped() {
-        // Other tests of this process take nothing, so what others hold is what this test has taken.
+        // Other tests of this process take no share, so the others' memory is that taken by this test.
         let first = MemoryShare::take_of(GIB, None);
         let named = MemoryShare::take_of(GIB, Some(GIB / 2));
         let third = MemoryShare::take_of(GIB, None);

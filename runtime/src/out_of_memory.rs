@@ -1,5 +1,5 @@
-//! What the kernel does when memory runs out: whom it ends first, and whether it was the one who ended a process. It sends
-//! SIGKILL, as anybody may, but it counts.
+//! Kills by the kernel when memory runs out: their order, and the check if the kernel has killed a process. Its SIGKILL
+//! looks like any other, but it counts them.
 
 use gristmill_worker::control_group::{MemoryGroup, memory_groups};
 use std::collections::VecDeque;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What worker processes add to the kernel's score of whom to end first, in thousandths of the memory there is. Half is
-/// more than a master or a client ever has; whatever else runs and is larger still goes first.
+/// Added to the kernel's score of worker processes for the order of kills, in thousandths of the total memory. Half is
+/// more than a master or a client ever uses; any other larger process is still killed first.
 const WORKER_SCORE: u32 = 500;
 
-/// Lets the kernel end this process before its master and the clients, which hold what cannot be run again. Memory
-/// that a dying process has not given back yet makes the kernel look for the next one, which could be anybody.
+/// Lets the kernel kill this process before its master and the clients, whose state cannot be recomputed. Memory that a
+/// dying process has not yet freed makes the kernel kill another process, which could be any.
 pub fn offer_this_process_first() {
-    // Where there is no such file the kernel has other ways.
+    // Without that file the kernel uses other scores.
     let score = Path::new("/proc/self/oom_score_adj");
     let inherited = fs::read_to_string(score).ok().and_then(|text| text.trim().parse::<i64>().ok());
     let wanted = i64::from(WORKER_SCORE).max(inherited.unwrap_or(0));
@@ -24,22 +24,22 @@ pub fn offer_this_process_first() {
     }
 }
 
-/// A kill that the kernel counted so long ago is not that of a process which is found dead only now.
+/// Age up to which a kill counted by the kernel is attributed to a process that is found dead.
 const RECENT: Duration = Duration::from_secs(2);
 
-/// How often the count is looked at.
+/// Interval at which the count is read.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The kernel's count of processes that it ended for lack of memory: of this process's control group, in which its
-/// children are too, or of the first one around it that has a count, or of the whole machine. Cloning shares it.
+/// The kernel's count of processes killed for lack of memory: of this process's control group, which includes its
+/// children, or of the first enclosing group with a count, or of the whole machine. Clones share it.
 ///
-/// Where it is of more than this process's children, a kill among strangers and a SIGKILL of one of these by somebody
-/// else within [`RECENT`] are taken for one and the same.
+/// If the count includes other processes, a kill of one of those and another SIGKILL of a child of this process within
+/// [`RECENT`] are not distinguished.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryKills(Arc<Mutex<Counted>>);
 
 impl MemoryKills {
-    /// Counts from now on, as long as somebody has a clone.
+    /// Counts from now on, as long as a clone exists.
     pub(crate) fn watch() -> Self {
         let counter = memory_groups().iter().map(counter).find(|path| read(path).is_some());
         let counter = counter.unwrap_or_else(|| PathBuf::from("/proc/vmstat"));
@@ -49,7 +49,7 @@ impl MemoryKills {
         Self(counted)
     }
 
-    /// Whether there was one a moment ago that is not accounted for yet; it is then. Asked when a process has died by
+    /// Returns true if a recent kill has not been attributed yet, and attributes it. Called when a process has died by
     /// SIGKILL.
     pub(crate) fn take_one(&self) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl MemoryKills {
     }
 }
 
-/// Notes when the count goes up.
+/// Reads the count periodically and notes its increases.
 async fn look_again_and_again(counted: Weak<Mutex<Counted>>) {
     let mut turn = tokio::time::interval(LOOK);
     loop {
@@ -80,10 +80,10 @@ impl Counted {
     }
 }
 
-/// Most kills that are noted at one look.
+/// Maximum number of kills noted at one read.
 const KEPT_MAX: u64 = 1024;
 
-/// When the count went up, while that is recent and nobody has asked.
+/// Times of recent increases that have not been attributed.
 #[derive(Debug)]
 struct RecentKills {
     count: u64,

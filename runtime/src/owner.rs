@@ -1,4 +1,4 @@
-//! Whose something is: a process, so that others can tell for certain when it is dead.
+//! Identity of a process that owns something, with which others can determine for certain that it is dead.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -9,17 +9,17 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
-/// A process, so that another one can tell whether it still lives.
+/// A process, identified so that another one can determine if it still lives.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
-    /// The machine's name, and its id where it has one.
+    /// The machine's name, and its id if it has one.
     pub(crate) host: String,
-    /// The kernel's name for the time since it was started.
+    /// The kernel's id of the current boot.
     pub(crate) boot: String,
     pub(crate) pid: u32,
-    /// When the process began, in ticks since the boot: process ids are used again.
+    /// Start time of the process, in ticks since the boot, because process ids are reused.
     pub(crate) began_ticks: u64,
-    /// The namespace in which `pid` is its number, as the kernel counts them: two containers have each their own process 7.
+    /// The namespace of `pid`, by the kernel's number: each of two containers has its own process 7.
     #[serde(default)]
     pub(crate) pid_namespace: Option<u64>,
 }
@@ -47,8 +47,8 @@ impl Owner {
         })
     }
 
-    /// Whether this process is dead for certain where no lock says so too. Of one of another machine, container or start of the
-    /// machine nobody can tell: machines that were copied have one name, and each container has a process 7.
+    /// True if this process is certainly dead, without the evidence of a lock. Returns false for a process of another
+    /// machine, container or boot: copied machines have the same name, and each container has a process 7.
     pub(crate) fn is_dead_without_lock(&self, here: &Owner) -> bool {
         let is_seen = self.boot == here.boot
             && self.pid_namespace.is_some()
@@ -56,11 +56,11 @@ impl Owner {
         is_seen && began_ticks(self.pid) != Some(self.began_ticks) && !is_hidden(self.pid)
     }
 
-    /// Whether this process is dead, as far as `here`, the one that asks, can tell once it has its lock.
+    /// True if this process is dead, as far as `here`, the calling process, can determine once it holds the lock.
     pub(crate) fn is_dead(&self, here: &Owner) -> bool {
         match self.boot == here.boot {
             true => began_ticks(self.pid) != Some(self.began_ticks),
-            // Nothing of that machine lives that was started before it was.
+            // No process of that machine has survived a reboot.
             false => self.host == here.host,
         }
     }
@@ -73,17 +73,18 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Whether there is such a process of which this one is shown nothing, as where `/proc` hides those of other users.
+/// True if such a process exists but is hidden from this one, as `/proc` may hide those of other users.
 fn is_hidden(pid: u32) -> bool {
     let shown = fs::exists(format!("/proc/{pid}")).unwrap_or_default();
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     !shown && pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// When a process began; `None` if there is none, or only what is left of it until its parent takes notice.
+/// Start time of a process; `None` if it does not exist, or is a zombie.
 fn began_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name, in brackets, and may hold anything; the third is the state, the 22nd the time.
+    // The second field is the name, in brackets, and may contain any character; the third is the state, the 22nd the
+    // time.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let alive = !matches!(fields.next()?, "Z" | "X");
     fields.nth(18)?.parse().ok().filter(|_| alive)
@@ -97,7 +98,7 @@ mod tests {
     fn process_is_dead_without_a_lock_only_where_its_number_means_the_same() {
         let here = Owner::current().unwrap();
         assert!(!here.is_dead_without_lock(&here));
-        // No process has such a number: Linux gives none from here on.
+        // No process has such a number: Linux assigns none from here on.
         let dead = Owner { pid: 1 << 22, ..here.clone() };
         assert!(dead.is_dead_without_lock(&here));
         for elsewhere in [

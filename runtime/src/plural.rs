@@ -1,6 +1,6 @@
 //! Numbers of things in sentences: `1 job`, `2 jobs`.
 
-/// The word for so many: `one` or `many`.
+/// The noun for this number: `one` or `many`.
 #[must_use]
 pub fn noun<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
     if number == 1 { one } else { many }

@@ -1,8 +1,8 @@
-//! A job on its way to being submitted, whatever its type.
+//! A job that is to be submitted, with its type erased.
 
 use gristmill_worker::api::{Job, JobPlan, PlanError, Submitter};
 
-/// A job with its parameters, on its way to being submitted.
+/// A job with its parameters that is to be submitted.
 pub trait PreparedJob: Send {
     /// [`Job::NAME`].
     fn name(&self) -> &'static str;
@@ -16,7 +16,7 @@ pub trait PreparedJob: Send {
     /// # Errors
     /// Those of the job.
     fn plan(&self) -> Result<JobPlan, PlanError>;
-    /// The job as JSON, as which it travels.
+    /// The job as JSON, in the form in which it is sent.
     ///
     /// # Errors
     /// A job that serde cannot write.

@@ -1,5 +1,5 @@
-//! Rates as people type them: `50MB/s`, `400Mbit/s`. A bare number is refused: half of all programs mean bytes by it, the
-//! other half bits.
+//! Rates as users type them: `50MB/s`, `400Mbit/s`. A bare number is rejected: half of all programs read it as bytes,
+//! the other half as bits.
 
 use crate::size::parse_bytes;
 use std::num::NonZeroU64;
@@ -8,10 +8,10 @@ use std::num::NonZeroU64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateError {
-    /// Not a whole number followed by a known unit, or less than a byte in a second.
+    /// Not a whole number followed by a known unit, or less than a byte per second.
     #[error("{text} is not a rate: write at least a byte in a second, such as 50MB/s, 64MiB/s or 400Mbit/s")]
     Form {
-        /// As given.
+        /// The text as given.
         text: String,
     },
     /// A number alone.
@@ -25,17 +25,18 @@ pub enum RateError {
     },
 }
 
-/// Units of bits and how many there are in one, in lower case.
+/// Units of bits and their sizes in bits, in lower case.
 const BITS: [(&str, u64); 4] = [("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000)];
 
 /// Bits of a byte.
 const BYTE_BITS: u64 = 8;
 
-/// The bytes in a second that `text` names: a size with a unit as [`parse_bytes`] reads it, or a whole number of `bit`,
-/// `Kbit`, `Mbit` or `Gbit` (powers of 1000), each with or without `/s` behind.
+/// Parses a rate in bytes per second: a size with a unit as [`parse_bytes`] reads it, or a whole number of `bit`,
+/// `Kbit`, `Mbit` or `Gbit` (powers of 1000), each with or without the suffix `/s`.
 ///
 /// # Errors
-/// [`RateError::Unit`] for a number alone, [`RateError::Form`] for anything else, and for less than one byte in a second.
+/// [`RateError::Unit`] for a number alone, [`RateError::Form`] for anything else, and for less than one byte per
+/// second.
 pub fn parse_rate(text: &str) -> Result<NonZeroU64, RateError> {
     let amount = text.strip_suffix("/s").unwrap_or(text);
     if !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,7 +1,7 @@
-//! What a program knows by name: jobs, rounds of jobs, policies, placements, estimators.
+//! Registry of names: jobs, rounds of jobs, policies, placements and estimators.
 //!
-//! A user's program registers its own and hands the registry to `cli::main` of the package `gristmill`; workers of its
-//! clusters are the same program, so they know the same names.
+//! A user's program registers its own and passes the registry to `cli::main` of the package `gristmill`. Workers of its
+//! clusters run the same program, so they have the same names.
 
 use crate::client::{Client, RoundsCall};
 use crate::prepared::PreparedJob;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 pub trait AnyJob: Send + Sync {
     /// The job's flags, as a subcommand of its name.
     fn command(&self) -> clap::Command;
-    /// From flags to a prepared job.
+    /// Creates a prepared job from flags.
     ///
     /// # Errors
-    /// Flags that are none of its own.
+    /// Flags that the job does not have.
     fn parse(&self, flags: &clap::ArgMatches) -> Result<Box<dyn PreparedJob>, clap::Error>;
-    /// From parameters that have travelled to a plan.
+    /// Creates a plan from parameters that were sent.
     fn plan(&self, parameters: &str) -> Result<JobPlan, PlanError>;
 }
 
@@ -41,11 +41,11 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
     }
 }
 
-/// A program that runs several jobs one after another, such as an iteration until nothing changes.
+/// A program that runs several jobs one after another, such as an iteration until a fixed point.
 ///
-/// Register it with [`Registry::rounds`], and each of its jobs with [`Registry::inner_job`], since the workers know them by
-/// name. It then stands beside the jobs of `run` and `submit` and needs `--output`: a folder that holds the output
-/// directories of all its jobs.
+/// Register it with [`Registry::rounds`], and each of its jobs with [`Registry::inner_job`], since the workers look
+/// them up by name. It is then listed next to the jobs of `run` and `submit`, and requires `--output`: a directory that
+/// holds the output directories of all its jobs.
 ///
 /// ```no_run
 /// # use gristmill_runtime as gristmill;
@@ -86,17 +86,17 @@ impl<J: Job + clap::Args> AnyJob for Registered<J> {
             run it"
 )]
 pub trait Rounds: clap::Args + Send + Sync + 'static {
-    /// The name people type.
+    /// The name that users type.
     const NAME: &'static str;
 
-    /// Submits jobs through the client until done, by [`Client::round`]. What it returns is printed. Runs in the process that
-    /// was started, never on a worker.
+    /// Submits jobs through the client until done, with [`Client::round`]. The returned text is printed. Runs in the
+    /// process that was started, never on a worker.
     ///
-    /// With `--resume` it runs from its beginning, and rounds that are done answer at once. So what it does must depend on
-    /// its flags and on what the rounds gave back alone, as a mapper must on its records.
+    /// With `--resume` it runs from its start, and completed rounds return at once. It must therefore depend only on
+    /// its flags and on the results of the rounds, as a mapper must depend only on its records.
     ///
     /// # Errors
-    /// The first job that does not succeed, or anything of its own.
+    /// The first job that does not succeed, or any error of its own.
     fn drive(&self, client: &mut Client) -> anyhow::Result<String>;
 }
 
@@ -107,9 +107,9 @@ pub trait AnyRounds: Send + Sync {
     /// [`Rounds::drive`].
     ///
     /// # Errors
-    /// Theirs, and flags that are none of their own.
+    /// Errors of the rounds, and flags that they do not have.
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;
-    /// How they were called.
+    /// The call of the program.
     fn call(&self, flags: &clap::ArgMatches) -> RoundsCall;
 }
 
@@ -133,27 +133,27 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
 }
 
-/// What makes a job's plan of its parameters.
+/// Creates a job's plan from its parameters.
 type MakePlan = fn(&str) -> Result<JobPlan, PlanError>;
 
-/// From parameters that have travelled to a plan.
+/// Creates a plan from parameters that were sent.
 fn plan_of<J: Job>(parameters: &str) -> Result<JobPlan, PlanError> {
     let job: J = serde_json::from_str(parameters)
         .map_err(|source| PlanError::Decode { job: J::NAME.to_owned(), source })?;
     Job::plan(&job)
 }
 
-/// Names and what they stand for. Start from [`Registry::new`], or from [`Registry::standard`] to keep `wordcount` and
-/// the others beside your own.
+/// Names and the types registered under them. Start from [`Registry::new`], or from [`Registry::standard`] to keep
+/// `wordcount` and the others next to your own.
 #[derive(Clone, Default)]
 pub struct Registry {
     jobs: BTreeMap<&'static str, Arc<dyn AnyJob>>,
-    /// Those of them that came with Gristmill.
+    /// Names of the jobs that came with Gristmill.
     standard: BTreeSet<&'static str>,
     rounds: BTreeMap<&'static str, Arc<dyn AnyRounds>>,
     /// Jobs that only programs run.
     inner: BTreeMap<&'static str, MakePlan>,
-    /// Of one's own, beside those of the scheduler's catalogues.
+    /// User-defined policies, in addition to those of the scheduler's catalogue.
     own_policies: Vec<&'static Entry<dyn Policy>>,
     own_placements: Vec<&'static Entry<dyn Placement>>,
     own_estimators: Vec<&'static Entry<dyn Estimator>>,
@@ -176,7 +176,7 @@ impl Registry {
         all
     }
 
-    /// Whether the job of this name came with Gristmill, so that none of its code can bring a process down.
+    /// True if the job of this name came with Gristmill, so that its code cannot end a process.
     #[must_use]
     pub fn is_standard(&self, job: &str) -> bool {
         self.standard.contains(job)
@@ -191,16 +191,16 @@ impl Registry {
         self
     }
 
-    /// Adds a job that nobody runs from the command line: one of several [`Rounds`], which makes its parameters. It needs
-    /// no flags.
+    /// Adds a job that is not run from the command line: one of several [`Rounds`], which create its parameters. It
+    /// needs no flags.
     #[must_use]
     pub fn inner_job<J: Job>(mut self) -> Self {
         self.inner.insert(J::NAME, plan_of::<J>);
         self
     }
 
-    /// Adds a program of several jobs. The jobs themselves are added by [`Registry::inner_job`], or by [`Registry::job`] if
-    /// they are of use alone too.
+    /// Adds a program of several jobs. The jobs themselves are added by [`Registry::inner_job`], or by
+    /// [`Registry::job`] if they are also useful alone.
     #[must_use]
     pub fn rounds<R: Rounds>(mut self) -> Self {
         self.rounds.insert(R::NAME, Arc::new(RegisteredRounds::<R>(std::marker::PhantomData)));
@@ -222,7 +222,7 @@ impl Registry {
         self.rounds.values()
     }
 
-    /// Whether a job of this name can be planned, one of the command line or an inner one.
+    /// True if a job of this name can be planned, one of the command line or an inner one.
     #[must_use]
     pub fn has_plan(&self, name: &str) -> bool {
         self.jobs.contains_key(name) || self.inner.contains_key(name)
@@ -261,29 +261,29 @@ impl Registry {
         self
     }
 
-    /// All policies that can be called by name.
+    /// All policies that can be used by name.
     #[must_use]
     pub fn policies(&self) -> Vec<&'static Entry<dyn Policy>> {
         catalogue::with_own(policy::catalogue(), &self.own_policies)
     }
 
-    /// All placements that can be called by name.
+    /// All placements that can be used by name.
     #[must_use]
     pub fn placements(&self) -> Vec<&'static Entry<dyn Placement>> {
         catalogue::with_own(placement::catalogue(), &self.own_placements)
     }
 
-    /// All estimators that can be called by name.
+    /// All estimators that can be used by name.
     #[must_use]
     pub fn estimators(&self) -> Vec<&'static Entry<dyn Estimator>> {
         catalogue::with_own(estimate::catalogue(), &self.own_estimators)
     }
 
-    /// The policy of this text, `name` or `name:parameters`, for a live cluster.
+    /// Creates the policy of this text, `name` or `name:parameters`, for a live cluster.
     ///
     /// # Errors
-    /// An unknown name, with the known ones and the nearest; parameters that the policy refuses; a policy that can
-    /// only be simulated, with its reason.
+    /// An unknown name, with the known ones and the nearest; parameters that the policy rejects; a policy that can only
+    /// be simulated, with its reason.
     pub fn make_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
         let policy = in_words(catalogue::call_live(&self.policies(), "policy", text))?;
         if policy.suspends_maps() {
@@ -297,12 +297,12 @@ impl Registry {
     /// As [`Registry::make_policy`], for a simulator, which can run every policy.
     ///
     /// # Errors
-    /// An unknown name, with the known ones and the nearest, or parameters that the policy refuses.
+    /// An unknown name, with the known ones and the nearest, or parameters that the policy rejects.
     pub fn simulated_policy(&self, text: &str) -> Result<Box<dyn Policy>, String> {
         in_words(catalogue::call(&self.policies(), "policy", text))
     }
 
-    /// The placement of this text, `name` or `name:parameters`, for a live cluster.
+    /// Creates the placement of this text, `name` or `name:parameters`, for a live cluster.
     ///
     /// # Errors
     /// As for [`Registry::make_policy`].
@@ -313,15 +313,15 @@ impl Registry {
     /// As [`Registry::make_placement`], for a simulator.
     ///
     /// # Errors
-    /// An unknown name, with the known ones and the nearest, or parameters that the placement refuses.
+    /// An unknown name, with the known ones and the nearest, or parameters that the placement rejects.
     pub fn simulated_placement(&self, text: &str) -> Result<Box<dyn Placement>, String> {
         in_words(catalogue::call(&self.placements(), "placement", text))
     }
 
-    /// The estimator of this text, `name` or `name:parameters`.
+    /// Creates the estimator of this text, `name` or `name:parameters`.
     ///
     /// # Errors
-    /// An unknown name, with the known ones and the nearest, or parameters that the estimator refuses.
+    /// An unknown name, with the known ones and the nearest, or parameters that the estimator rejects.
     pub fn make_estimator(&self, text: &str) -> Result<Box<dyn Estimator>, String> {
         in_words(catalogue::call(&self.estimators(), "estimator", text))
     }
@@ -351,7 +351,7 @@ mod tests {
     use gristmill_scheduler::catalogue::ArgumentError;
     use gristmill_scheduler::policy::Fifo;
 
-    /// What a call could not make; made things cannot be shown.
+    /// Error of a call; created objects cannot be printed.
     fn error<T: ?Sized>(made: Result<Box<T>, String>) -> String {
         made.map(|_| ()).unwrap_err()
     }

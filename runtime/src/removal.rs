@@ -1,15 +1,16 @@
-//! Removing folders to which somebody who is ending still adds files.
+//! Removal of directories into which a dying process may still write files.
 
 use std::io;
 use std::time::Duration;
 
-/// How often a folder is emptied to which somebody, such as the attempt of a dead client's job, still adds files.
+/// Number of times that a directory is emptied into which files are still written, such as by the attempt of a dead
+/// client's job.
 const TRIES: u32 = 5;
 
-/// Between two tries: file systems in user space take notice of a closed file a little later.
+/// Pause between two tries: file systems in user space notice a closed file a little later.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Removes a folder, again if something was added to it meanwhile. One that is not there is no error.
+/// Removes a directory, with retries if files were added meanwhile. A missing directory is not an error.
 pub(crate) fn remove_retrying(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for tries_left in (0..TRIES).rev() {
         match remove() {

@@ -1,4 +1,4 @@
-//! The replay check: a journal's facts fed back through a core must give the recorded orders again.
+//! Replay check: a journal's facts fed through a core must give the recorded orders again.
 
 use crate::deciders::DeciderNames;
 use crate::journal::ledger::{go_on_from, ledger_of};
@@ -14,44 +14,44 @@ use serde_json::Value;
 use std::io::BufRead;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Replayed {
-    /// Instants that agree.
+    /// Number of instants that agree.
     pub instants: u64,
-    /// Their facts.
+    /// Number of their facts.
     pub facts: u64,
-    /// Their orders.
+    /// Number of their orders.
     pub orders: u64,
-    /// Changes of the order in which the shuffle serves jobs.
+    /// Number of changes of the order in which the shuffle serves jobs.
     pub shuffles: u64,
-    /// How often somebody else decided from then on.
+    /// Number of changes of the deciders.
     pub changes: u64,
-    /// The last line, if it was cut off; it was left out.
+    /// Number of the last line, if it is incomplete; it was skipped.
     pub torn: Option<u64>,
-    /// Whether the journal says that its master ended in order. If not, it may lack its last instants.
+    /// True if the journal records that its master ended in order. Otherwise its last instants may be missing.
     pub ended: bool,
-    /// Where the orders were others for the first time; what comes after was not looked at.
+    /// The first difference of orders; the rest of the journal was not compared.
     pub difference: Option<ReplayDifference>,
 }
 
-/// An instant whose orders were others.
+/// An instant whose orders differ.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReplayDifference {
     /// Its line in the journal.
     pub line: u64,
-    /// When, by the master's clock.
+    /// Time by the master's clock.
     pub at: Time,
-    /// The first order that differs, from 1, counted within the instant; `None` if all are alike and the order of the
-    /// shuffle is another.
+    /// Number of the first order that differs, from 1, within the instant. `None` if all orders agree and the order of
+    /// the shuffle differs.
     pub order: Option<usize>,
-    /// It, as recorded; `None` if there are fewer.
+    /// The order as recorded; `None` if there are fewer.
     pub recorded: Option<Value>,
-    /// It, as replayed; `None` if there are fewer.
+    /// The order as replayed; `None` if there are fewer.
     pub replayed: Option<Value>,
 }
 
-/// Why a journal cannot be replayed.
+/// Error for which a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
@@ -62,58 +62,58 @@ pub enum ReplayError {
         #[source]
         source: JournalReadError,
     },
-    /// A policy, placement or estimator that this program cannot make, or a memory that the estimator refuses.
+    /// A policy, placement or estimator that this program cannot create, or a memory that the estimator rejects.
     #[error("line {line} cannot be replayed: {reason}")]
     Name {
-        /// Where it is named.
+        /// Line that names it.
         line: u64,
-        /// Why, with the name.
+        /// Cause, with the name.
         reason: String,
     },
     /// No master can have entered these facts: the journal was changed, or there is a bug.
     #[error("the facts of line {line} are impossible: {words}")]
     Impossible {
-        /// Which line.
+        /// Number of the line.
         line: u64,
-        /// What the core said.
+        /// Message of the core.
         words: String,
     },
-    /// What the facts lead to is another ledger than the one that the master went on with.
+    /// The ledger after these facts differs from the one with which the master continued.
     #[error("the facts before line {line} do not lead to the ledger that it holds")]
     Ledger {
-        /// Which line.
+        /// Number of the line.
         line: u64,
     },
     /// An order that is not a number, word or list of such.
     #[error("the orders that follow from line {line} cannot be written down")]
     Orders {
-        /// Which line.
+        /// Number of the line.
         line: u64,
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// Somebody who follows a replay instant by instant, while other policies look on.
+/// Follower of a replay, instant by instant, with other policies as onlookers.
 pub trait ReplayFollower {
-    /// The policies that look on ([`Core::look_on`]), made anew.
+    /// Creates the onlooking policies ([`Core::look_on`]).
     ///
     /// # Errors
-    /// Names that mean nothing here, in words.
+    /// A description of unknown names.
     fn onlookers(&self) -> Result<Vec<Box<dyn Policy>>, String>;
 
-    /// A job is to arrive under this name.
+    /// A job of this name is about to arrive.
     fn job(&mut self, job: JobId, name: &str);
 
-    /// This was entered and ordered, as recorded; [`Core::sight`] says what policies saw and wanted.
+    /// An instant with its recorded facts and orders. [`Core::sight`] returns what policies saw and wanted.
     fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command], core: &Core);
 }
 
-/// Feeds the facts of a journal through a fresh core that begins as the master's did, and compares the orders up to the
-/// first that differs. If somebody follows, they are told of what agrees.
+/// Feeds the facts of a journal through a new core that starts like the master's, and compares the orders up to the
+/// first that differs. A follower is called for each instant that agrees.
 ///
 /// # Errors
-/// What cannot be read, names that mean nothing here, and facts that no master enters.
+/// An unreadable journal, unknown names, and facts that no master enters.
 pub fn replay<'a, R: BufRead>(
     registry: &'a Registry,
     journal: &mut JournalReader<R>,
@@ -138,13 +138,13 @@ pub fn replay<'a, R: BufRead>(
     Ok(Replayed { torn: journal.torn(), ..replay.replayed })
 }
 
-/// A replay under way.
+/// A replay in progress.
 struct Replay<'a> {
     registry: &'a Registry,
     core: Core,
     names: DeciderNames,
     follower: Option<&'a mut dyn ReplayFollower>,
-    /// Of the last instant.
+    /// Orders of the last instant.
     commands: Vec<Command>,
     replayed: Replayed,
 }
@@ -163,7 +163,7 @@ impl Replay<'_> {
                 self.replayed.changes += 1;
             }
             JournalRecord::Ledger { ledger, .. } => {
-                // One that begins with it has nothing to compare.
+                // A journal that starts with this record has nothing to compare.
                 if 0 < self.replayed.instants && ledger_of(&self.core).as_ref() != Some(&ledger) {
                     return Err(ReplayError::Ledger { line });
                 }
@@ -182,7 +182,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Has the follower's policies look on.
+    /// Adds the follower's policies as onlookers.
     fn look_on(&mut self, line: u64) -> Result<(), ReplayError> {
         if let Some(follower) = &self.follower {
             self.core.look_on(follower.onlookers().map_err(|reason| ReplayError::Name { line, reason })?);
@@ -230,7 +230,7 @@ impl Replay<'_> {
     }
 }
 
-/// A core as the master began with.
+/// Creates a core like the one with which the master started.
 fn core_of(registry: &Registry, header: &JournalHeader) -> Result<Core, ReplayError> {
     let name = |reason| ReplayError::Name { line: 1, reason };
     let policy = registry.make_policy(&header.policy).map_err(name)?;
@@ -241,8 +241,8 @@ fn core_of(registry: &Registry, header: &JournalHeader) -> Result<Core, ReplayEr
     Ok(Core::new(header.core.clone(), policy, placement).with_estimator(estimator))
 }
 
-/// Enters the facts of an instant. The core stops at facts that only a bug can produce; a file can hold them all the
-/// same, and the core is not used after that.
+/// Enters the facts of an instant. The core panics at facts that only a bug can produce. A file can hold such facts
+/// anyway, and the core is not used after that.
 fn enter(core: &mut Core, at: Time, facts: &[Event], commands: &mut Vec<Command>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| core.handle(at, facts, commands))).map_err(|panic| {
         let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -250,7 +250,7 @@ fn enter(core: &mut Core, at: Time, facts: &[Event], commands: &mut Vec<Command>
     })
 }
 
-/// The place of the first order that is not the same in both.
+/// The place of the first order that differs.
 fn first_difference(recorded: &[Value], again: &[Value]) -> Option<usize> {
     let alike = recorded.iter().zip(again).take_while(|(one, other)| one == other).count();
     (alike < recorded.len().max(again.len())).then_some(alike)

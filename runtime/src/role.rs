@@ -1,23 +1,23 @@
-//! What a token may do. Which route needs what stands with the routes (`master::auth`).
+//! Roles of tokens. The roles required by the routes are in `master::auth`.
 
 use serde::{Deserialize, Serialize};
 
-/// What a token may do.
+/// Rights of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// See the cluster, its jobs and what user code wrote.
+    /// View the cluster, its jobs and the output of user code.
     View,
-    /// That, and submit and cancel jobs: whoever may submit runs code on the workers.
+    /// View, and submit and cancel jobs: a submitter can run code on the workers.
     Submit,
     /// Join as a worker.
     Work,
-    /// Everything: also change the policy, end the master, make and revoke tokens.
+    /// All rights, including to change the policy, end the master, create and revoke tokens.
     Admin,
 }
 
 impl Role {
-    /// Whether it may pass a route that is made for `needed`.
+    /// True if it may use a route that requires `needed`.
     pub(crate) fn may(self, needed: Role) -> bool {
         match self {
             Role::Admin => true,
@@ -26,7 +26,7 @@ impl Role {
         }
     }
 
-    /// As it stands in the name of a token.
+    /// Name in a token.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Role::View => "view",

@@ -1,9 +1,9 @@
-//! Which places of the input are looked into for a sample of keys, and the key ranges cut from it.
+//! Places of the input that are sampled for keys, and the key ranges cut from the sample.
 //!
-//! Places are spread evenly over all bytes, so that input which is sorted already is cut as fairly as any other.
-//! How much is read does not depend on the size of the input. Records of compressed files and tables cannot be found
-//! from anywhere, so these are read through, up to a limit, and the places spread over what came. Not here: which keys
-//! of those places are kept (`gristmill_worker::task`).
+//! Places are spread evenly over all bytes, so that sorted input is cut as fairly as any other. The amount of data read
+//! does not depend on the size of the input. Records of compressed files and tables cannot be found from arbitrary
+//! places. These files are read through, up to a limit, and the places are spread over the data read. The choice of
+//! keys at those places is in `gristmill_worker::task`.
 
 use crate::cluster_view::ClusterView;
 use gristmill_worker::api::{JobPlan, SideInputs};
@@ -13,20 +13,20 @@ use gristmill_worker::task::{KeySample, SAMPLE_KEYS_MAX, TaskFailure, cut_points
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Places looked at for each partition: with a hundred records at each, sizes of parts differ by a few percent.
+/// Number of places for each partition: with a hundred records at each, sizes of parts differ by a few percent.
 const PLACES_PER_PARTITION: usize = 8;
-/// Fewest places, if there are as many bytes.
+/// Minimum number of places, if there are as many bytes.
 const PLACES_MIN: usize = 64;
-/// Most places.
+/// Maximum number of places.
 const PLACES_MAX: usize = 1024;
-/// Bytes looked at from each place on.
+/// Bytes read from each place on.
 const PLACE_BYTES: usize = 64 << 10;
-/// Bytes of all files together that are read through because nothing else finds places in them, after decompression:
-/// a few seconds of work.
+/// Bytes of all files together that are read through because places in them cannot be found otherwise, after
+/// decompression: a few seconds of work.
 const READ_THROUGH_BYTES_MAX: u64 = 1 << 30;
 /// Bytes kept of one file that is read through.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-/// Blocks to choose from in such a file if it has them, so that even a single one is where it is wanted.
+/// Minimum number of blocks kept of such a file if it has them, so that even a single one is near the wanted place.
 const KEPT_BLOCKS_MIN: usize = 16;
 
 /// The first keys of all partitions but the first; see [`cut_points`].
@@ -50,7 +50,7 @@ pub(crate) fn cut_ranges(
     let through_bytes: u64 = through.map(|place| place.split.bytes()).sum();
     for Place { split, wanted } in &places {
         let input = split.input as usize;
-        // A file that only its first bytes show to be compressed is read from there.
+        // If only the first bytes of a file show that it is compressed, it is read from its start.
         let pieces = split.pieces.iter().cloned().map(|piece| match piece.offset {
             0 => Ok(piece),
             _ => recognized_whole(piece, split.format, &*files),
@@ -73,15 +73,15 @@ pub(crate) fn cut_ranges(
     Ok(cut_points(sample, partitions, plan))
 }
 
-/// A place to look at.
+/// A place to sample.
 struct Place {
     /// Its first block counts, or those at `wanted`.
     split: Split,
-    /// Where in a file that has to be read through, by its bytes as they are stored.
+    /// Places in a file that has to be read through, as offsets of its stored bytes.
     wanted: Vec<u64>,
 }
 
-/// Where to look.
+/// Places to sample.
 fn places(splits: &[Split], partitions: u32) -> Vec<Place> {
     let count = (PLACES_PER_PARTITION * partitions as usize).clamp(PLACES_MIN, PLACES_MAX) as u64;
     let pieces = || splits.iter().flat_map(|split| split.pieces.iter().map(move |piece| (split, piece)));
@@ -109,22 +109,22 @@ fn places(splits: &[Split], partitions: u32) -> Vec<Place> {
         }
         before += piece.length;
     }
-    // Splits without bytes hold mappers that make their own records.
+    // Splits without bytes hold mappers that generate their own records.
     let bare = splits.iter().filter(|split| split.pieces.is_empty()).take(PLACES_MAX);
     places.extend(bare.map(|split| Place { split: split.clone(), wanted: Vec::new() }));
     places
 }
 
-/// Place `number` of `count` in `total` bytes: somewhere in its stretch of them, so that places are not all at the
-/// beginning of files which are as long as a stretch.
+/// Place `number` of `count` in `total` bytes: within its interval of them, varied so that places are not all at the
+/// start of files that are as long as an interval.
 fn at(number: u64, count: u64, total: u64) -> u64 {
-    // Multiples of the golden ratio fill the stretch evenly; this is 2^64 divided by it.
+    // Multiples of the golden ratio fill the interval evenly; this is 2^64 divided by it.
     let within = (u128::from(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * u128::from(total)) >> 64;
     ((u128::from(number) * u128::from(total) + within) / u128::from(count)) as u64
 }
 
-/// Bytes of the piece to skip so that reading can begin there: about `wanted` where records can be found from
-/// anywhere, none otherwise.
+/// Bytes of the piece to skip so that reading can start there: about `wanted` if records can be found from anywhere,
+/// none otherwise.
 fn skip(format: RecordFormat, piece: &Piece, wanted: u64) -> u64 {
     match format {
         _ if cannot_skip(format, piece) => 0,
@@ -133,7 +133,7 @@ fn skip(format: RecordFormat, piece: &Piece, wanted: u64) -> u64 {
     }
 }
 
-/// Whether records can be found from the beginning of the piece alone.
+/// True if records can be found only from the start of the piece.
 fn cannot_skip(format: RecordFormat, piece: &Piece) -> bool {
     let found_from_anywhere = matches!(format, RecordFormat::Lines | RecordFormat::Fixed { .. });
     piece.is_decoded() || !found_from_anywhere
@@ -165,8 +165,8 @@ struct KeptBlock {
 }
 
 impl Spread {
-    /// Reads blocks of a file of `length` stored bytes and keeps those at `wanted`. How many there will be is not known
-    /// before: every second one that was kept goes whenever there are too many.
+    /// Reads blocks of a file of `length` stored bytes and keeps those at `wanted`. Their number is unknown in advance:
+    /// every second kept block is dropped whenever there are too many.
     fn read(
         mut blocks: impl Blocks,
         wanted: &[u64],
@@ -215,7 +215,7 @@ impl Blocks for Spread {
     }
 }
 
-/// How much of a file is read through, and how much of that is kept, in bytes after decompression.
+/// Bytes of a file that are read through, and bytes of those that are kept, after decompression.
 #[derive(Clone, Copy)]
 struct SpreadLimits {
     read_max: u64,
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(found.iter().map(|place| place.wanted.len()).collect::<Vec<_>>(), [32, 32]);
     }
 
-    /// Blocks of ten bytes that are all their number.
+    /// Blocks of ten bytes that all equal their number.
     struct Numbered(u8, Vec<u8>, Source);
 
     impl Blocks for Numbered {
@@ -292,7 +292,7 @@ mod tests {
         };
         let each: Vec<u64> = (0..200).collect();
         assert_eq!(spread(&each, 1 << 20, 1 << 20), (0..200).collect::<Vec<u8>>());
-        // Thirty-two blocks to choose from become twenty-five at last, each the eighth.
+        // Of thirty-two blocks to choose from, twenty-five remain at the end, each the eighth.
         assert_eq!(spread(&[0, 100, 150], 1 << 20, 1 << 20), [0, 96, 144]);
         assert_eq!(spread(&[199], 1 << 20, 1 << 20), [192]);
         assert_eq!(spread(&each, 1 << 20, 40), [0, 64, 128, 192]);

@@ -1,10 +1,11 @@
-//! Private folders of this process for what does not outlive it, and the sweeping of those whose owners have died.
+//! Private directories of this process for temporary data, and the removal of those whose owners have died.
 //!
-//! Each such folder holds a file that names its owner: host, boot, process and when that began. Whoever uses the folder,
-//! the owner and its child processes, holds a lock on that file, which goes with the last of them however they die. So a
-//! folder whose lock is free, and whose owner does not live, belongs to nobody; a later start removes it. A folder
-//! without such a file is not ours, or its owner could not lock it, and stays. What is empty goes, folder or file in it,
-//! once nobody has touched it for long: a start or an end was broken off there, or the power failed.
+//! Each such directory holds a file that names its owner: host, boot, process and its start time. The users of the
+//! directory, the owner and its child processes, hold a lock on that file, which ends with the last of them however
+//! they die. If the lock is free and the owner is not alive, the directory is abandoned, and a later start removes it.
+//! A directory without such a file belongs to another program, or its owner could not lock it, and stays. An empty
+//! directory, or an empty file in it, is removed if it has not been modified for long: it is left from an interrupted
+//! start or end, or a power failure.
 
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
@@ -15,41 +16,41 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of all such folders begin.
+/// Prefix of the names of all such directories.
 pub(crate) const PREFIX: &str = "gristmill-";
 
 /// Name of the file that names the owner.
 const OWNER: &str = "owner";
 
-/// Its name until it is written.
+/// Name of that file until it is written.
 const OWNER_UNWRITTEN: &str = "owner.new";
 
-/// What the names of folders end in until they are signed.
+/// Suffix of the names of directories until they are signed.
 const UNNAMED: &str = ".new";
 
-/// Longest time from the making of a folder until it is signed, on the slowest of disks.
+/// Longest time from the creation of a directory until it is signed, on the slowest of disks.
 const SIGNING_MAX: Duration = Duration::from_secs(3600);
 
-/// Name of the file that keeps a folder that could not be signed from being empty.
+/// Name of a file that keeps an unsigned directory from being empty.
 const UNOWNED: &str = "unowned";
 
-/// Longest such file, bytes.
+/// Longest owner file, bytes.
 const OWNER_BYTES_MAX: u64 = 4096;
 
-/// Entries of a place that are looked at in search of folders to sweep.
+/// Number of entries of a place that are searched for directories to sweep.
 const ENTRIES_MAX: usize = 100_000;
 
-/// A folder in the system's for temporary files, removed when dropped.
+/// A directory in the system's directory for temporary files, removed when dropped.
 pub struct ScratchFolder {
     path: PathBuf,
     hold: Option<FolderLock>,
 }
 
 impl ScratchFolder {
-    /// A new one, whose name says what it is for, after what the dead have left there is gone.
+    /// Creates one whose name contains its purpose, after the remains of dead processes there have been removed.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// A directory that cannot be created.
     pub fn new(what: &str) -> io::Result<Self> {
         let place = std::env::temp_dir();
         sweep(&place);
@@ -58,7 +59,7 @@ impl ScratchFolder {
         Ok(Self { path, hold: Some(hold) })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -67,7 +68,7 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // Some file systems keep what is open, under another name, and with it the folder.
+        // Some file systems keep an open file under another name, and with it the directory.
         drop(self.hold.take());
         if let Err(error) = remove(&self.path) {
             tracing::warn!(folder = %self.path.display(), %error, "a temporary folder could not be removed");
@@ -75,22 +76,23 @@ impl Drop for ScratchFolder {
     }
 }
 
-/// Keeps a folder from being swept for as long as it, or that of another process, exists.
+/// Keeps a directory from being swept as long as this lock, or one of another process, exists.
 #[derive(Debug, Default)]
 pub struct FolderLock(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
 
-/// Makes a folder, 0700, that belongs to this process.
+/// Creates a directory, 0700, that belongs to this process.
 ///
 /// # Errors
-/// A folder that cannot be made, or is there already.
+/// A directory that cannot be created, or already exists.
 pub(crate) fn make(folder: &Path) -> io::Result<FolderLock> {
-    // It is signed before it bears its name: so one of that name that is empty is one whose removal was interrupted.
+    // It is signed before it gets its final name. An empty one of that name is therefore one whose removal was
+    // interrupted.
     let mut unnamed = folder.as_os_str().to_owned();
     unnamed.push(UNNAMED);
     let unnamed = PathBuf::from(unnamed);
     DirBuilder::new().mode(0o700).create(&unnamed)?;
     let lock = sign(&unnamed).or_else(|error| {
-        // Without word of its owner nobody sweeps it; all else is as it should be.
+        // Without an owner file it is never swept; everything else works.
         tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
         let _ = fs::remove_file(unnamed.join(OWNER));
         File::create(unnamed.join(UNOWNED)).map(|_| None)
@@ -104,37 +106,37 @@ pub(crate) fn make(folder: &Path) -> io::Result<FolderLock> {
     }
 }
 
-/// Renames a folder, unless something of that name is there.
+/// Renames a directory, unless the new name exists.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that know no such flag.
+        // The file system does not support that flag.
         Err(rustix::io::Errno::INVAL) if !to.exists() => fs::rename(from, to),
         result => Ok(result?),
     }
 }
 
-/// Leaves word of this process, and takes the lock before anybody can read it.
+/// Writes the owner file of this process, and takes its lock before other processes can read it.
 fn sign(folder: &Path) -> io::Result<Option<File>> {
     let text = serde_json::to_vec(&Owner::current()?)?;
     let built = folder.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
     file.try_lock_shared().map_err(io::Error::from)?;
-    // Nobody waits for the disk: word that a loss of power has taken is known by its being empty.
+    // The file is not synced: if its content is lost in a power failure, it is empty.
     file.write_all(&text)?;
     fs::rename(&built, folder.join(OWNER))?;
     Ok(Some(file))
 }
 
-/// Keeps a folder that another process has made from being swept when that process dies.
+/// Keeps a directory of another process from being swept when that process dies.
 ///
 /// # Errors
-/// Somebody is sweeping it: its owner is dead.
+/// A directory that is being swept because its owner is dead.
 pub fn hold(folder: &Path) -> io::Result<FolderLock> {
     match open_owner(&folder.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
-            // Where there are no locks nothing is swept either.
+            // Without support for locks no directory is swept.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(FolderLock(Some(file))),
         },
         Err(_) => Ok(FolderLock(None)),
@@ -146,7 +148,7 @@ fn open_owner(file: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(no_link).open(file)
 }
 
-/// Removes the folders in a place whose owners have died.
+/// Removes the directories in a place whose owners have died.
 pub(crate) fn sweep(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.take(ENTRIES_MAX).flatten() {
@@ -156,7 +158,7 @@ pub(crate) fn sweep(place: &Path) {
     }
 }
 
-/// Removes a folder if its owner has died and nobody else holds it.
+/// Removes a directory if its owner has died and no other process holds it.
 pub(crate) fn sweep_folder(folder: &Path) {
     match try_sweep(folder) {
         Ok(Some(owner)) => {
@@ -167,25 +169,25 @@ pub(crate) fn sweep_folder(folder: &Path) {
     }
 }
 
-/// Whether a folder has not been touched for so long that nobody is about to sign it, or to use it otherwise.
+/// True if a directory has not been modified for so long that no process is about to sign or use it.
 fn is_old(about: &Metadata) -> bool {
     about.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| SIGNING_MAX < age)
 }
 
-/// The owner whose folder was removed; `None` if it is not to be.
+/// Removes a directory and returns its owner; `None` if it must stay.
 fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let about = fs::symlink_metadata(folder)?;
     let ours = rustix::process::geteuid().as_raw() == about.uid();
-    // Nobody else can write into such a folder, so what is in it is the word of our own processes.
+    // Other users cannot write into such a directory, so its content comes from processes of this user.
     if !about.is_dir() || !ours || about.mode() & 0o077 != 0 {
         return Ok(None);
     }
     let here = Owner::current()?;
-    // An owner that died while its word was being synced has left it under the other name, locked likewise till then.
+    // An owner that died while it wrote its file has left it under the other name, locked in the same manner.
     let file = match open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN))) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&about) => {
-            // Whoever removed it was killed before its last step, or whoever made it before its first; if it is another
-            // program's, that has not used it for long. What is not empty stays.
+            // The process that removed it was killed before its last step, or the one that created it before its first.
+            // If it belongs to another program, that has not used it for long. A non-empty directory stays.
             return fs::remove_dir(folder).map(|()| None);
         }
         opened => opened?,
@@ -196,7 +198,7 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     let mut text = Vec::new();
     (&file).take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
     if text.is_empty() && is_old(&about) {
-        // Lost with the power, and nobody holds it.
+        // The content was lost in a power failure, and the lock is free.
         return remove(folder).map(|()| None);
     }
     let owner: Owner = serde_json::from_slice(&text)?;
@@ -207,10 +209,11 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     Ok(Some(owner))
 }
 
-/// Removes a folder with all that is in it, the word of its owner last: what is interrupted, a later start goes on with.
+/// Removes a directory with its content, the owner file last, so that a later start can continue an interrupted
+/// removal.
 ///
 /// # Errors
-/// What the file system says; a folder that is not there is none.
+/// Errors of the file system; a missing directory is not an error.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     remove_retrying(|| remove_once(folder))
 }
@@ -238,7 +241,7 @@ fn remove_once(folder: &Path) -> io::Result<()> {
     gone(fs::remove_dir(folder))
 }
 
-/// The name of a folder that nobody can guess and make first: it is part of a hash of the secret.
+/// Unpredictable name of a directory, which other users cannot create first: it contains part of a hash of the secret.
 pub(crate) fn name(what: &str, secret: &Secret) -> PathBuf {
     PathBuf::from(format!("{PREFIX}{what}{}", &secret.derive("folder").to_text()[..16]))
 }
@@ -249,7 +252,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::SystemTime;
 
-    /// A folder with something in it whose owner was not this process.
+    /// A non-empty directory whose owner was not this process.
     fn left_by(place: &Path, name: &str, change: impl FnOnce(&mut Owner)) -> PathBuf {
         let folder = place.join(name);
         drop(make(&folder).unwrap());
@@ -318,7 +321,7 @@ mod tests {
     #[test]
     fn folders_of_the_dead_are_swept() {
         let place = tempfile::tempdir().unwrap();
-        // The same process id, but of a process that began at another time.
+        // The same process id, but with another start time.
         let used_again = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
         let rebooted = left_by(place.path(), "gristmill-b", |owner| owner.boot = "another".to_owned());
         sweep(place.path());

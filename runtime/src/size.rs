@@ -1,4 +1,4 @@
-//! Sizes in bytes as people type them: `64MiB`, `500MB`, `4096`.
+//! Sizes in bytes as users type them: `64MiB`, `500MB`, `4096`.
 
 /// A text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,19 +9,19 @@ pub enum SizeError {
         "{text} is not a size: write a whole number of bytes, or one with a unit, such as 64MiB or 500MB"
     )]
     Form {
-        /// As given.
+        /// The text as given.
         text: String,
     },
     /// More bytes than fit into 64 bits.
     #[error("{text} is more than 2^64 bytes")]
     TooLarge {
-        /// As given.
+        /// The text as given.
         text: String,
     },
 }
 
-/// Units and their bytes. Letters match in either case; a bare `K` is refused because half of all programs
-/// mean 1000 by it and the other half 1024.
+/// Units and their bytes. Letters match in either case. A bare `K` is rejected because half of all programs read it as
+/// 1000 and the other half as 1024.
 const UNITS: [(&str, u64); 10] = [
     ("", 1),
     ("b", 1),
@@ -35,8 +35,7 @@ const UNITS: [(&str, u64); 10] = [
     ("tb", 1_000_000_000_000),
 ];
 
-/// The number of bytes that `text` names. Units: none or `B`, `KiB` to `TiB` (powers of 1024), `KB` to `TB`
-/// (powers of 1000).
+/// Parses a number of bytes. Units: none or `B`, `KiB` to `TiB` (powers of 1024), `KB` to `TB` (powers of 1000).
 ///
 /// # Errors
 /// [`SizeError::Form`] for anything else, [`SizeError::TooLarge`] from 2^64 bytes on.
@@ -49,7 +48,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     }
     let unit = unit.strip_prefix(' ').unwrap_or(unit).to_ascii_lowercase();
     let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(form)?;
-    // Only digits are left, so a failure to parse is one of size.
+    // Only digits are left, so parsing fails only if the number is too large.
     number
         .parse::<u64>()
         .ok()

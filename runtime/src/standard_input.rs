@@ -1,4 +1,5 @@
-//! Standard input as the input of a job: kept in a file until the job has ended, since tasks read it in pieces and again.
+//! Standard input as the input of a job: stored in a file until the job has ended, because tasks read it in pieces and
+//! may read it again.
 
 use gristmill_worker::input::{FilePath, InputError};
 use std::fs::{self, File, Metadata};
@@ -7,20 +8,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// How an input names it.
+/// Name of standard input in a list of inputs.
 pub(crate) const NAME: &[u8] = b"-";
 
-/// Bytes that are kept, 1 TiB.
+/// Maximum number of bytes stored, 1 TiB.
 const BYTES_MAX: u64 = 1 << 40;
 
-/// Where standard input is kept, and whether it has been read already.
+/// Place where standard input is stored, and its file if it has been read already.
 pub(crate) struct StandardInput {
     folder: Option<PathBuf>,
     kept: Mutex<Option<FilePath>>,
 }
 
 impl StandardInput {
-    /// In this folder; with none, nobody may read it.
+    /// Stores it in this directory; without one, it must not be read.
     pub(crate) fn in_folder(folder: Option<PathBuf>) -> Self {
         Self { folder, kept: Mutex::new(None) }
     }
@@ -28,7 +29,7 @@ impl StandardInput {
     /// The file with all of it. The first caller reads it to its end.
     ///
     /// # Errors
-    /// No folder, or a file that cannot be written.
+    /// No directory, or a file that cannot be written.
     pub(crate) fn file(&self) -> Result<FilePath, InputError> {
         let Some(folder) = &self.folder else { return Err(InputError::StandardInput) };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +49,7 @@ impl StandardInput {
         Ok(path)
     }
 
-    /// The regular file that it was read from; `None` if nobody has read it, or it was none.
+    /// The regular file from which it was read; `None` if it was not read, or was not a regular file.
     pub(crate) fn source(&self) -> Option<Metadata> {
         let was_read = self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let found = was_read.then(|| fs::metadata("/dev/stdin")).and_then(Result::ok);

@@ -1,7 +1,7 @@
-//! From a job and its options to a submission: list files, cut splits, sample keys, claim the output directory.
+//! From a job and its options to a submission: lists files, cuts splits, samples keys and claims the output directory.
 //!
-//! Everything here happens on the submitter, blocking, before any task starts; whatever can be refused is refused
-//! here.
+//! All of this runs on the submitter, blocking, before any task starts; every error that can be detected here is
+//! reported here.
 
 use crate::api::{ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
@@ -27,64 +27,64 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How a job is to be run.
+/// Options with which a job is run.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
-    /// Output directory, whose parent must exist, or the URL of a prefix of an object store: `s3://bucket/prefix`, `gs://...`,
-    /// `az://...`.
+    /// Output directory, whose parent must exist, or the URL of a prefix of an object store: `s3://bucket/prefix`,
+    /// `gs://...`, `az://...`.
     pub output: PathBuf,
-    /// An output directory with something in it is moved aside, and deleted once the job has succeeded; in a store the output of
-    /// a job is replaced then, and nothing else.
+    /// True to replace an existing output: a non-empty output directory is moved aside, and deleted once the job has
+    /// succeeded. In a store only the output of a job is replaced.
     pub overwrite: bool,
-    /// Number of parts; `None`: one for each slot of the cluster. A job may insist on its own number.
+    /// Number of parts; `None` for one for each slot of the cluster. A job may require its own number.
     pub reduces: Option<u32>,
     /// Bytes of input of one map task.
     pub split_bytes: u64,
-    /// How files of lines are cut, for who must cut as another system does.
+    /// Rule for cutting files of lines, for compatibility with other systems.
     pub cuts: FileCuts,
     /// Share under a fair policy.
     pub weight: f64,
-    /// Pool under a fair policy; `None`: a pool of its own.
+    /// Pool under a fair policy; `None` for a pool of its own.
     pub pool: Option<String>,
-    /// What this job is called; jobs of one label are taken to be alike. `None`: its name.
+    /// Label of this job; jobs of one label are treated as alike. `None` if it is the name.
     pub label: Option<String>,
-    /// Urgency, for policies that look at it; the higher the sooner.
+    /// Priority, used by some policies; higher is more urgent.
     pub priority: i32,
-    /// The job should end within this time of its arrival; a wish, not a limit.
+    /// Target for the time from arrival to end; not a limit.
     pub deadline: Option<Duration>,
     /// The job's work as measured before, for experiments.
     pub exact: Option<ExactWork>,
-    /// Charged failures of one task after which the job fails.
+    /// Number of charged failures of one task after which the job fails.
     pub attempts_max: u32,
-    /// How parts lie in their files; `None`: as the job's plan says.
+    /// Format of the files of parts; `None` for that of the job's plan.
     pub part_format: Option<PartFormat>,
-    /// Parts and `_SUCCESS` are synced to disk before they count.
+    /// True to sync parts and `_SUCCESS` to disk before they count.
     pub sync: bool,
     /// Longest record, bytes.
     pub record_bytes_max: u64,
-    /// Bytes that may come out of a compressed file for each that goes in; small files are not held to it.
+    /// Maximum number of decompressed bytes for each byte of a compressed file; not applied to small files.
     pub expansion_max: u32,
-    /// Bad records of the input that may be left out, at most [`BAD_RECORDS_MAX`](crate::api::BAD_RECORDS_MAX).
+    /// Maximum number of bad records of the input to skip, at most [`BAD_RECORDS_MAX`](crate::api::BAD_RECORDS_MAX).
     pub bad_records_max: u64,
-    /// User code that reads and writes nothing for this long hangs.
+    /// Time without reads and writes after which user code counts as hanging.
     pub hang: Duration,
-    /// Address, perhaps with ports, on which inputs are served to workers that do not see them and parts are taken from them; `None`:
-    /// the address by which the master is reached, and no serving at all if that is a loopback address.
+    /// Address, with optional ports, on which inputs are served to workers that cannot see them, and parts are
+    /// received. `None` for the address by which the master is reached, without serving if that is a loopback address.
     pub serve: Option<ListenAddress>,
-    /// Folder in which standard input is kept until the job has ended, if one of its inputs is `-`; `None`: that is
-    /// refused.
+    /// Directory in which standard input is stored until the job has ended, if an input is `-`; `None` to reject that
+    /// input.
     pub standard_input: Option<PathBuf>,
-    /// Directories in those that are input are read too.
+    /// True to read subdirectories of input directories too.
     pub recursive: bool,
-    /// The columns that jobs of lines read of Parquet and Arrow files, in this order; none named: all.
+    /// Columns that jobs of lines read from Parquet and Arrow files, in this order; all if empty.
     pub read_columns: Vec<String>,
-    /// Files that this process is going to write when the job has ended, such as a trace: none of them may be
-    /// input, or lie in the output directory.
+    /// Files that this process will write when the job has ended, such as a trace. None of them may be an input, or be
+    /// in the output directory.
     pub written: Vec<PathBuf>,
 }
 
 impl JobOptions {
-    /// Splits of 64 MiB, 4 attempts, synced output, records up to 64 MiB, 600 s until user code hangs.
+    /// Defaults: splits of 64 MiB, 4 attempts, synced output, records up to 64 MiB, 600 s until user code hangs.
     #[must_use]
     pub fn new(output: impl Into<PathBuf>) -> Self {
         Self {
@@ -115,12 +115,12 @@ impl JobOptions {
     }
 }
 
-/// Why a job could not be submitted.
+/// Reason for which a job could not be submitted.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// Parameters or options that make no sense.
+    /// Invalid parameters or options.
     #[error("the job cannot be planned")]
     Plan {
         #[source]
@@ -129,7 +129,7 @@ pub enum SubmitError {
     /// Settings of the plan that exclude each other.
     #[error("the job cannot be planned: {reason}")]
     Settings { reason: TaskError },
-    /// Inputs that cannot be used.
+    /// Unusable inputs.
     #[error("the input cannot be used")]
     Input {
         #[source]
@@ -147,21 +147,21 @@ pub enum SubmitError {
     /// The output directory cannot be used.
     #[error(transparent)]
     Output { source: OutputError },
-    /// A file that is to be written when the job has ended is input of it.
+    /// A file that is to be written when the job has ended is an input of it.
     #[error(
         "{written} would be written over input {input} of the same job; nothing was run, name another place"
     )]
     Overwritten { written: FilePath, input: FilePath },
-    /// A file that is to be written when the job has ended lies in its output directory.
+    /// A file that is to be written when the job has ended is in its output directory.
     #[error(
         "{written} would be written into the output directory {output} of the same job, which holds nothing but what the job \
          writes; nothing was run, name another place"
     )]
     WithinOutput { written: FilePath, output: FilePath },
-    /// Whoever planned it was interrupted.
+    /// The caller was interrupted.
     #[error("the job was given up while it was planned")]
     GivenUp,
-    /// No secret could be made.
+    /// No secret could be generated.
     #[error("no key could be made for the job")]
     Key {
         #[source]
@@ -169,7 +169,7 @@ pub enum SubmitError {
     },
 }
 
-/// A submission with what the submitter keeps for itself.
+/// A submission with the data that stays with the submitter.
 pub(crate) struct Planned {
     pub submission: Submission,
     pub key: Secret,
@@ -177,12 +177,12 @@ pub(crate) struct Planned {
     pub output: ClaimedOutput,
     /// Files that may be served to workers.
     pub files: BTreeSet<FilePath>,
-    /// The paths of all inputs, side inputs last, as the job names them.
+    /// Paths of all inputs, side inputs last, as the job names them.
     pub paths: Vec<String>,
 }
 
-/// Whether a job that is being planned may still claim its output: who waits for it may have been interrupted, and nothing
-/// may be left behind then.
+/// Gate before the claim of a job's output: if the caller is interrupted while the job is planned, no claim may be left
+/// behind.
 #[derive(Default)]
 pub(crate) struct ClaimGate(Mutex<ClaimState>);
 
@@ -199,7 +199,7 @@ impl ClaimGate {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody wants the job any more. `false`: too late, its output is claimed. Waits for a claim that is being made.
+    /// Closes the gate. Returns false if the output is already claimed. Waits for a claim in progress.
     pub(crate) fn give_up(&self) -> bool {
         let mut state = self.state();
         if *state == ClaimState::Open {
@@ -208,7 +208,7 @@ impl ClaimGate {
         *state == ClaimState::Shut
     }
 
-    /// Claims, unless nobody wants that any more.
+    /// Claims, unless the gate is closed.
     fn pass<T>(&self, claim: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, SubmitError> {
         let mut state = self.state();
         if *state == ClaimState::Shut {
@@ -220,7 +220,7 @@ impl ClaimGate {
     }
 }
 
-/// The inputs with the columns that were asked for, where lines are read.
+/// The inputs with the requested columns, if lines are read.
 fn with_columns<'a>(inputs: &'a [Input], columns: &[String]) -> Result<Cow<'a, [Input]>, SubmitError> {
     if columns.is_empty() {
         return Ok(inputs.into());
@@ -236,10 +236,10 @@ fn with_columns<'a>(inputs: &'a [Input], columns: &[String]) -> Result<Cow<'a, [
     Ok(inputs.into())
 }
 
-/// Memory of a segment that a worker has fetched, though its bytes are in a file, bytes: 90 measured.
+/// Memory for a segment that a worker has fetched, though its bytes are in a file, bytes: 90 measured.
 const FETCHED_SEGMENT_BYTES: u64 = 96;
 
-/// Refuses a job whose segments take more memory than its workers may use, were each map to have pairs for each reduce.
+/// Rejects a job whose segments take more memory than its workers may use, were each map to have pairs for each reduce.
 fn check_segments(maps: usize, reduces: u32, cluster: &ClusterView) -> Result<(), String> {
     let memory: u64 = cluster.workers.iter().map(|worker| worker.memory_budget_bytes).sum();
     let segments = maps as u64 * u64::from(reduces);
@@ -305,7 +305,7 @@ pub(crate) fn plan(
     refuse_within(&options.written, &options.output)?;
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
-    // The probe's name is no secret, but it must not be guessed by chance: part of a hash of the key does.
+    // The probe's name is not secret, but must not be guessed by chance, so it is part of a hash of the key.
     let nonce = key.derive("output probe").to_text()[..16].to_owned();
     let output = gate.pass(|| {
         ClaimedOutput::claim(&options.output, options.overwrite, options.sync, &nonce)
@@ -354,14 +354,15 @@ pub(crate) fn plan(
     Ok(Planned { submission, key, permit_key, output, files, paths })
 }
 
-/// Refuses files to be written that are pieces of input, under whatever name, or what standard input was read from.
+/// Rejects files to be written that are pieces of input, under any name, or the file from which standard input was
+/// read.
 fn refuse_overwritten<'a>(
     written: &[PathBuf],
     pieces: &(impl Iterator<Item = &'a Piece> + Clone),
     standard_input: Option<&Metadata>,
 ) -> Result<(), SubmitError> {
     for path in written {
-        // One that is not there yet is nobody's input.
+        // A file that does not exist yet cannot be an input.
         let Ok(there) = fs::metadata(path) else { continue };
         let is_it = |found: &Metadata| id_of(found) == id_of(&there);
         let is_read = |piece: &&Piece| {
@@ -378,7 +379,7 @@ fn refuse_overwritten<'a>(
     Ok(())
 }
 
-/// Refuses files to be written into the output directory, under whatever name, or into a folder in it.
+/// Rejects files to be written into the output directory, under any name, or into a directory in it.
 fn refuse_within(written: &[PathBuf], output: &Path) -> Result<(), SubmitError> {
     let whole = resolved(output);
     match written.iter().find(|path| resolved(path).starts_with(&whole)) {
@@ -390,15 +391,15 @@ fn refuse_within(written: &[PathBuf], output: &Path) -> Result<(), SubmitError> 
     }
 }
 
-/// Links that are followed to where a file is to be written.
+/// Maximum number of links followed to the place of a file to be written.
 const LINKS_MAX: u32 = 40;
 
-/// A path without links: of one that is not there yet, where it will be, as far as that can be known.
+/// A path without links. For a file that does not exist yet, its future path, as far as that can be determined.
 #[must_use]
 pub fn resolved(path: &Path) -> PathBuf {
     let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for _ in 0..LINKS_MAX {
-        // A link that leads nowhere yet is written through.
+        // A write to a dangling link creates its target.
         match (fs::canonicalize(&path), fs::read_link(&path), path.parent()) {
             (Ok(whole), ..) => return whole,
             (Err(_), Ok(target), Some(folder)) => path = folder.join(target),
@@ -412,7 +413,7 @@ pub fn resolved(path: &Path) -> PathBuf {
     path.ancestors().find_map(of_ancestor).unwrap_or_else(|| path.clone())
 }
 
-/// Checks that work measured before is that of a job of so many tasks.
+/// Checks that work measured before belongs to a job with these numbers of tasks.
 fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskError> {
     exact.validate().map_err(TaskError::config)?;
     let (known_maps, known_reduces) = (exact.map_seconds.len(), exact.reduce_seconds.len());
@@ -431,8 +432,8 @@ fn rules(options: &JobOptions, limits: InputLimits) -> SplitRules {
     SplitRules { split_bytes: options.split_bytes, cuts: options.cuts, leaving_out, ..SplitRules::default() }
 }
 
-/// Adds the tasks without records, in the order of inputs. Side inputs are read by one task at least: what is wrong with
-/// them is said also where there is nothing else to read.
+/// Adds the tasks without records, in the order of inputs. Side inputs are read by at least one task, so that their
+/// errors are reported even if there is no other input.
 fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
     let mut by_input: BTreeMap<u32, Vec<Split>> = BTreeMap::new();
     for split in splits {

@@ -1,7 +1,8 @@
-//! Tests of jobs: everything of [`gristmill_worker::testing`], and a cluster of threads in this process.
+//! Tests of jobs: everything in [`gristmill_worker::testing`], and a cluster of threads in this process.
 //!
-//! A [`LocalCluster`] is a real master and real workers that talk over loopback; only that they are threads and not
-//! processes differs from `run`. So a panic of user code fails its attempt, but user code that aborts ends the test.
+//! A [`LocalCluster`] consists of a real master and real workers that communicate over loopback. It differs from `run`
+//! only in that they are threads and not processes. A panic of user code fails its attempt, but user code that aborts
+//! ends the test.
 
 use crate::client::{Client, ClientError, JobReport};
 use crate::deciders::DeciderNames;
@@ -30,22 +31,22 @@ use tokio::sync::watch;
 
 pub use gristmill_worker::testing::*;
 
-/// Workers of a cluster, each with one slot: enough for a shuffle over the network.
+/// Number of workers of a cluster, each with one slot: enough for a shuffle over the network.
 const WORKERS: u32 = 2;
 
 /// Memory of each worker.
 const WORKER_MEMORY: Bytes = Bytes::mib(64);
 
-/// How long a worker may take to join.
+/// Time for a worker to join.
 const JOIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a cluster for tests could not be started.
+/// Reason for which a cluster for tests could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("could not start the {part} of a cluster for tests")]
 pub struct LocalClusterError {
-    /// What of it.
+    /// The component that failed.
     part: &'static str,
-    /// Why.
+    /// Cause.
     #[source]
     source: Box<dyn Error + Send + Sync>,
 }
@@ -54,7 +55,8 @@ fn failed<E: Into<Box<dyn Error + Send + Sync>>>(part: &'static str) -> impl Fn(
     move |source| LocalClusterError { part, source: source.into() }
 }
 
-/// A master and two workers in this process, with a folder for files. All of it ends and goes when it is dropped.
+/// A master and two workers in this process, with a directory for files. Everything is ended and removed when it is
+/// dropped.
 ///
 /// ```
 /// # use gristmill_runtime as gristmill;
@@ -82,10 +84,10 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts it, with what this registry knows.
+    /// Starts a cluster with the names of this registry.
     ///
     /// # Errors
-    /// What keeps a master or worker from starting.
+    /// Everything that prevents a master or worker from starting.
     pub fn start(registry: &Registry) -> Result<Self, LocalClusterError> {
         let folder = ScratchFolder::new("test-").map_err(failed("folder"))?;
         let tokens = Arc::new(Tokens::of_secret(Secret::generate().map_err(failed("secret"))?));
@@ -111,7 +113,7 @@ impl LocalCluster {
         Ok(cluster)
     }
 
-    /// Writes a file and answers its path, as an input of a job.
+    /// Writes a file and returns its path, for use as an input of a job.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -133,7 +135,7 @@ impl LocalCluster {
         self.client.run(job, &options)
     }
 
-    /// Runs a program of several jobs to its end; answers what it would print.
+    /// Runs a program of several jobs to its end. Returns the text that it would print.
     ///
     /// # Errors
     /// Those of the program.
@@ -141,12 +143,12 @@ impl LocalCluster {
         rounds.drive(&mut self.client)
     }
 
-    /// A client of it.
+    /// A client of the cluster.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// Three parts, so that keys are spread; nothing is synced.
+    /// Three parts, so that keys are spread; no syncs.
     fn options(&self, output: PathBuf) -> JobOptions {
         JobOptions { sync: false, reduces: Some(3), ..JobOptions::new(output) }
     }
@@ -156,7 +158,7 @@ impl Drop for LocalCluster {
     fn drop(&mut self) {
         let _ = self.stop.send(true);
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has printed the message.
             let _ = thread.join();
         }
     }
@@ -166,13 +168,13 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Those of a master that nobody tells otherwise.
+/// The default deciders of a master.
 fn deciders() -> DeciderNames {
     let [policy, placement, estimator] = ["gristmill", "pull", "history"].map(str::to_owned);
     DeciderNames { policy, placement, estimator }
 }
 
-/// Starts a master that keeps nothing, and answers its port.
+/// Starts a master without any files. Returns its port.
 fn start_master(
     registry: &Registry,
     tokens: &Arc<Tokens>,
@@ -207,7 +209,7 @@ fn start_master(
     Ok((port, thread.map_err(failed("master"))?))
 }
 
-/// Starts a worker with a folder of its own.
+/// Starts a worker with a directory of its own.
 fn start_worker(
     registry: &Registry,
     join: &JoinLine,

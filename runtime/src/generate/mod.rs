@@ -1,10 +1,9 @@
 //! `gristmill gen`: inputs that are the same bytes for the same arguments on every machine.
 //!
-//! A file is a sequence of chunks, and chunk number `i` is a function of the arguments and `i` alone, so any
-//! number of threads writes the same file. The generator of chunk `i` of stream `n` is ChaCha8 (the stream
-//! cipher with 8 rounds as in `rand_chacha`) keyed by the seed, with stream number `n * 2^56 + i`. All choices
-//! are integer arithmetic on its 64-bit outputs. What the bytes are is part of the promise: a change of them
-//! is a new [`ALGORITHM`].
+//! A file is a sequence of chunks, and chunk number `i` is a function of the arguments and `i` alone, so any number of
+//! threads writes the same file. The generator of chunk `i` of stream `n` is ChaCha8 (the stream cipher with 8 rounds
+//! as in `rand_chacha`) keyed by the seed, with stream number `n * 2^56 + i`. All choices are integer arithmetic on its
+//! 64-bit outputs. The bytes are guaranteed: a change of them requires a new [`ALGORITHM`].
 
 mod chunks;
 mod records;
@@ -23,12 +22,12 @@ use std::path::{Path, PathBuf};
 /// Names the bytes that this version writes; printed with the report.
 pub const ALGORITHM: &str = "gristmill-gen-1";
 
-/// Most words of a vocabulary: the tables that draw them take 16 bytes and a word of text each.
+/// Largest vocabulary in words: the tables for drawing them take 16 bytes and the word's text for each.
 pub(crate) const WORDS_MAX: u32 = 1 << 24;
 /// Largest exponent of the Zipf law. Beyond it, all but the first words have weight one of 2^32.
 pub(crate) const EXPONENT_MAX: f64 = 10.0;
 
-/// What `gristmill gen` writes.
+/// Kind of data written by `gristmill gen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -40,36 +39,34 @@ pub enum Kind {
     Tables,
 }
 
-/// Make input: text, records or tables
+/// Generate input: text, records or tables
 #[derive(clap::Args, Clone, Debug)]
 pub struct GenerateArgs {
-    /// What to write
+    /// Kind of data
     #[arg(value_enum)]
     pub kind: Kind,
-    /// Where to write it: a file, or for tables a directory
+    /// File to write, or for tables a directory
     #[arg(value_name = "DIR_OR_FILE")]
     pub output: PathBuf,
-    /// How much: exact for text, rounded down to whole records for records,
-    /// about right for tables
+    /// Size: exact for text, rounded down to whole records for records, approximate for tables
     #[arg(long, default_value = "1GiB", value_parser = parse_bytes, value_name = "BYTES")]
     pub size: u64,
-    /// Another seed gives other bytes; the same seed always the same
+    /// Seed of the random numbers; equal seeds give equal bytes
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
-    /// Different words in the vocabulary of text
+    /// Number of different words of text
     #[arg(long, default_value_t = 100_000, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(WORDS_MAX)))]
     pub words: u32,
-    /// Skew: the word or user of rank r is drawn with weight 1 / r^EXPONENT;
-    /// 0 draws all alike
+    /// Skew: the word or user of rank r is drawn with weight 1 / r^EXPONENT; 0 draws all alike
     #[arg(long, default_value_t = 1.0, value_name = "EXPONENT")]
     pub exponent: f64,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub overwrite: bool,
 }
 
-/// What was written.
+/// Files that were written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GenerateReport {
     /// The files, in the order of writing.
@@ -79,49 +76,48 @@ pub struct GenerateReport {
 /// One file that was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GeneratedFile {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// Its lines, headers included.
+    /// Number of its lines, headers included.
     pub lines: u64,
 }
 
-/// Why nothing was generated. A file that was begun is removed.
+/// Reason for which no data was generated. An incomplete file is removed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// The exponent is no number, negative, or over 10.
+    /// The exponent is not a number, negative, or over 10.
     #[error("--exponent cannot be {exponent}: it must lie between 0 and {EXPONENT_MAX}")]
     Exponent {
-        /// As given.
+        /// The exponent as given.
         exponent: f64,
     },
     /// The size is too small for a single record.
     #[error("--size cannot be {size}: at least {size_min} bytes are needed")]
     Size {
-        /// As given, in bytes.
+        /// The size as given, in bytes.
         size: u64,
-        /// The least that would do, in bytes.
+        /// The smallest valid size, in bytes.
         size_min: u64,
     },
     /// A file of that name exists.
     #[error("{path} exists; --overwrite replaces it", path = path.display())]
     Exists { path: PathBuf },
-    /// A file or directory cannot be made or written.
+    /// A file or directory cannot be created or written.
     #[error("could not write {path}", path = path.display())]
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
-/// Writes the files that `arguments` ask for. Memory: a few chunks of 1 MiB per thread, and the tables of the
-/// Zipf law.
+/// Writes the files requested by `arguments`. Memory: a few chunks of 1 MiB per thread, and the tables of the Zipf law.
 ///
 /// # Errors
 /// See [`GenerateError`].
@@ -194,7 +190,7 @@ impl Target<'_> {
         match chunks::write_in_order(file, chunk_count, self.threads, chunk) {
             Ok(written) => Ok(GeneratedFile { path, bytes: written.bytes, lines: written.lines }),
             Err(source) => {
-                // Half a file would look like a whole one. The first error is the one worth telling.
+                // An incomplete file would look complete. The first error is the one to report.
                 let _ = std::fs::remove_file(&path);
                 Err(GenerateError::Write { path, source })
             }

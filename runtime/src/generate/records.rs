@@ -1,5 +1,5 @@
-//! Records of 100 bytes: 10 random printable bytes as key, a space, the record's number in 20 digits, a space,
-//! 67 letters that depend on the number, a line break. So they are both fixed-length records and lines.
+//! Records of 100 bytes: 10 random printable bytes as key, a space, the record's number in 20 digits, a space, 67
+//! letters that depend on the number, a line break. They are both fixed-length records and lines.
 
 use super::GenerateError;
 use super::chunks::{Draws, Stream};
@@ -9,7 +9,7 @@ pub(super) const RECORD_BYTES: u64 = 100;
 const RECORDS_PER_CHUNK: u64 = 10_000;
 const KEY_BYTES: usize = 10;
 const FILLER_BYTES: usize = 67;
-/// Keys consist of the printable ASCII characters, from the space on.
+/// Number of printable ASCII characters, from the space on, of which keys consist.
 const PRINTABLE: u64 = 95;
 
 pub(super) fn count(size: u64) -> Result<u64, GenerateError> {

@@ -1,8 +1,8 @@
-//! Two tables with headers: `users.csv` (`user,name,country,joined`) and `visits.csv`
-//! (`visit,user,day,page,seconds`). Visits choose their user by Zipf's law. One in 21 of the user numbers that
-//! visits draw from is not in users, and rare users may have no visit, so every type of join has rows to show.
+//! Two tables with headers: `users.csv` (`user,name,country,joined`) and `visits.csv` (`visit,user,day,page,seconds`).
+//! Visits choose their user by Zipf's law. One in 21 of the user numbers that visits draw from is not in users, and
+//! rare users may have no visit, so every type of join has rows to show.
 //!
-//! Not here: quoted fields; tests of quoting write their own files.
+//! Quoted fields are not generated; tests of quoting write their own files.
 
 use super::GenerateError;
 use super::chunks::{Draws, Stream};
@@ -10,10 +10,10 @@ use super::zipf::Zipf;
 use std::io::Write;
 
 const ROWS_PER_CHUNK: u64 = 16_384;
-/// There is one user for this many bytes of both tables, about 20 visits each, up to [`USERS_MAX`].
+/// Bytes of both tables for each user, about 20 visits each, up to [`USERS_MAX`] users.
 const BYTES_PER_USER: u64 = 1_000;
 const USERS_MAX: u64 = 1_000_000;
-/// What a row takes on average, line break included; only the number of rows follows from it.
+/// Average size of a row, line break included; only the number of rows depends on it.
 const USER_ROW_BYTES: u64 = 36;
 const VISIT_ROW_BYTES: u64 = 42;
 /// Prime and larger than any number of users: multiplying by it spreads the frequent users over the table.
@@ -43,7 +43,7 @@ const LAST_NAMES: [&str; 16] = [
     "Sawyer", "Smith", "Tanner", "Thatcher", "Turner", "Weaver",
 ];
 
-/// How many rows each table has and whom visits choose.
+/// Number of rows of each table, and the distribution of users over visits.
 pub(super) struct Tables {
     seed: u64,
     users: u64,

@@ -1,4 +1,4 @@
-//! What the generators promise: the same bytes always, of the size asked for, with the frequencies asked for.
+//! Tests of the generators' guarantees: the same bytes always, of the requested size, with the requested frequencies.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn arguments(kind: Kind, output: &Path, size: u64) -> GenerateArgs {
     }
 }
 
-/// The bytes of all files that the arguments ask for, in the order of writing.
+/// Bytes of all files requested by the arguments, in the order of writing.
 fn generated(kind: Kind, size: u64, threads: usize) -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let report = run_with_threads(&arguments(kind, directory.path(), size), threads).unwrap();
@@ -41,7 +41,7 @@ fn files_are_the_same_for_any_number_of_threads() {
 
 #[test]
 fn files_are_the_same_as_ever() {
-    // A change of these is a new version of ALGORITHM.
+    // A change of these requires a new version of ALGORITHM.
     let checksum =
         |kind| generated(kind, 3_000_000, 2).iter().map(|bytes| crc32c::crc32c(bytes)).collect::<Vec<u32>>();
     assert_eq!(checksum(Kind::Text), [0x2fa992a4]);

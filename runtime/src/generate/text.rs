@@ -1,16 +1,15 @@
-//! Text: lines of made-up words, exactly as many bytes as asked for.
+//! Text: lines of made-up words, with exactly the requested number of bytes.
 //!
-//! The word of rank `r` is `r` written in bijective base 80 with syllables (a consonant and a vowel) as
-//! digits, so that frequent words are short. Words are joined by one space into lines of up to
-//! [`LINE_MAX`] bytes. The last line of a chunk is filled up with spaces: a cut word would not be one of
-//! the vocabulary.
+//! The word of rank `r` is `r` written in bijective base 80 with syllables (a consonant and a vowel) as digits, so that
+//! frequent words are short. Words are joined by one space into lines of up to [`LINE_MAX`] bytes. The last line of a
+//! chunk is padded with spaces, because a cut word would not belong to the vocabulary.
 
 use super::chunks::{Draws, Stream};
 use super::zipf::Zipf;
 
 /// Bytes of a chunk; the last one of a file is shorter.
 pub(super) const CHUNK_BYTES: u64 = 1 << 20;
-/// Most bytes of a line, with its line break.
+/// Longest line, with its line break, bytes.
 pub(super) const LINE_MAX: usize = 80;
 
 const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
@@ -19,11 +18,11 @@ const SYLLABLES: u32 = 80;
 /// Coprime to 80: spreads the most frequent words over the alphabet.
 const SCATTER: u32 = 37;
 
-/// The vocabulary and how often each word is drawn.
+/// The vocabulary, and the frequency of each word.
 pub(super) struct Words {
     zipf: Zipf,
     letters: Vec<u8>,
-    /// Where the word of rank `r` ends in `letters`; it starts where the one before ends.
+    /// End of the word of rank `r` in `letters`; it starts at the end of the previous one.
     ends: Vec<u32>,
 }
 

@@ -1,9 +1,9 @@
-//! Draws ranks by Zipf's law in constant time: Walker's alias method in whole numbers.
+//! Draws ranks by Zipf's law in constant time, with Walker's alias method in integers.
 //!
-//! The weight of rank `r` (from 1) is `max(1, round(2^32 / r^exponent))`: rounding to whole numbers removes
-//! the last bits of the power function, which differ between mathematical libraries. Everything after
-//! that is exact: with `n` ranks of total weight `W`, each of the `n` columns has room for `W` and holds
-//! `n * weight` of its own rank up to its threshold and one other rank above it.
+//! The weight of rank `r` (from 1) is `max(1, round(2^32 / r^exponent))`. Rounding to integers removes the last bits of
+//! the power function, which differ between mathematical libraries. Everything after that is exact: with `n` ranks of
+//! total weight `W`, each of the `n` columns has room for `W` and holds `n * weight` of its own rank up to its
+//! threshold and one other rank above it.
 
 use super::chunks::Draws;
 
@@ -23,7 +23,8 @@ struct Column {
 }
 
 impl Zipf {
-    /// `ranks` lies in `1..=2^24` and `exponent` in `0..=10`, so that `ranks * total` stays below 2^80.
+    /// Builds the tables. `ranks` is in `1..=2^24` and `exponent` in `0..=10`, so that `ranks * total` stays below
+    /// 2^80.
     pub(super) fn new(ranks: u32, exponent: f64) -> Self {
         let ranks = ranks.max(1);
         let weight = |rank: u32| ((UNIT / f64::from(rank).powf(exponent)).round() as u64).max(1);
@@ -48,7 +49,7 @@ impl Zipf {
         Self { total, columns }
     }
 
-    /// A rank from 0. One random number chooses both the column (by its upper bits) and the place in it.
+    /// Draws a rank from 0. One random number chooses both the column (by its upper bits) and the place in it.
     pub(super) fn draw(&self, draws: &mut Draws) -> u32 {
         let place = u128::from(draws.bits()) * self.columns.len() as u128;
         let rank = (place >> 64) as u32;
@@ -57,7 +58,7 @@ impl Zipf {
         if height < column.threshold { rank } else { column.other }
     }
 
-    /// The exact weight of each rank, added up again from the columns.
+    /// The exact weight of each rank, summed from the columns.
     #[cfg(test)]
     pub(super) fn masses(&self) -> Vec<u128> {
         let mut masses = vec![0_u128; self.columns.len()];

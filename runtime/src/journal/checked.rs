@@ -1,9 +1,9 @@
-//! A file of lines each of which carries a checksum, so that a master that comes back can tell what it has written from
-//! what a crash or a disk has made of it.
+//! A file of lines with checksums, with which a recovering master distinguishes the lines it has written from the
+//! effects of a crash or of disk damage.
 //!
-//! A line is eight hexadecimal digits (CRC-32C of the rest without its end), a space, a letter that says what the rest
-//! is, a space, JSON. What a crash leaves of a last line has no end and is cut off; any other line that is not as it
-//! was written is damage, which is told with its place and not repaired.
+//! A line consists of eight hexadecimal digits (CRC-32C of the rest without its line break), a space, a letter for the
+//! kind of line, a space, and JSON. A crash may leave an incomplete last line, which is cut off. Any other line with a
+//! wrong checksum is damage, which is reported with its place and not repaired.
 
 use super::LINE_BYTES_MAX;
 use serde::Serialize;
@@ -12,35 +12,35 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What stands before the JSON of a line: the checksum, the letter and two spaces.
+/// Bytes before the JSON of a line: the checksum, the letter and two spaces.
 const HEAD_BYTES: usize = 11;
 
-/// The checksum and the space behind it.
+/// Bytes of the checksum and the space behind it.
 const SUM_BYTES: usize = 9;
 
-/// A buffer that has become longer than this is given back.
+/// A buffer larger than this is freed.
 const LINES_KEPT_BYTES: usize = 1 << 20;
 
-/// Appends lines, which wait until they are handed to the system.
+/// Appends lines, which are buffered until they are written to the operating system.
 ///
-/// Invariant: what waits behind `given` is exactly what the file lacks, whatever went wrong before.
+/// Invariant: the buffer behind `given` is exactly what the file lacks, also after errors.
 #[derive(Debug)]
 pub(crate) struct CheckedWriter<W: Write = File> {
     file: W,
     waiting: Vec<u8>,
-    /// Bytes of it that the system has.
+    /// Number of bytes of the buffer already written.
     given: usize,
-    /// Bytes of all lines, those before this writer included.
+    /// Bytes of all lines, including those before this writer.
     length: u64,
 }
 
 impl CheckedWriter {
-    /// Begins a file anew, 0600.
+    /// Creates a file, 0600.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         Ok(Self::of(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?, 0))
     }
 
-    /// Goes on behind the first `length` bytes; what follows them is cut off.
+    /// Continues behind the first `length` bytes; the rest is cut off.
     pub(crate) fn go_on(path: &Path, length: u64) -> io::Result<Self> {
         let mut file = File::options().write(true).open(path)?;
         file.set_len(length)?;
@@ -48,7 +48,7 @@ impl CheckedWriter {
         Ok(Self::of(file, length))
     }
 
-    /// True if the file of this path is the one that is written; also where that cannot be seen.
+    /// True if the file at this path is the one being written, or if that cannot be determined.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (fs::metadata(path), self.file.metadata()) {
             (Ok(there), Ok(own)) => (there.dev(), there.ino()) == (own.dev(), own.ino()),
@@ -64,7 +64,7 @@ impl CheckedWriter {
 }
 
 impl<W: Write> CheckedWriter<W> {
-    /// Goes on where this one stands, behind lines of so many bytes.
+    /// Continues at the position of `file`, behind lines of this many bytes.
     pub(crate) fn of(file: W, length: u64) -> Self {
         Self { file, waiting: Vec::new(), given: 0, length }
     }
@@ -74,7 +74,7 @@ impl<W: Write> CheckedWriter<W> {
         self.length
     }
 
-    /// Bytes that the system does not have.
+    /// Number of bytes not yet written to the operating system.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len() - self.given
     }
@@ -82,7 +82,7 @@ impl<W: Write> CheckedWriter<W> {
     /// Appends a line.
     ///
     /// # Errors
-    /// A value that has no JSON, or too much; then nothing has changed.
+    /// A value that cannot be written as JSON, or is too large. Nothing has changed then.
     pub(crate) fn line(&mut self, letter: u8, value: &impl Serialize) -> io::Result<()> {
         let start = self.waiting.len();
         self.waiting.extend_from_slice(&[b' '; SUM_BYTES]);
@@ -107,10 +107,10 @@ impl<W: Write> CheckedWriter<W> {
         Ok(())
     }
 
-    /// Hands what was appended to the system: from now on it outlives this process.
+    /// Writes the appended lines to the operating system, so that they survive this process.
     ///
     /// # Errors
-    /// What the file system says; the next call goes on where this one stopped.
+    /// Errors of the file system; the next call continues where this one stopped.
     pub(crate) fn write_out(&mut self) -> io::Result<()> {
         while self.given < self.waiting.len() {
             match self.file.write(&self.waiting[self.given..]) {
@@ -127,32 +127,32 @@ impl<W: Write> CheckedWriter<W> {
     }
 }
 
-/// A line as it was written.
+/// A line with a valid checksum.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CheckedLine<'a> {
-    /// What the JSON is.
+    /// Kind of the JSON.
     pub(crate) letter: u8,
     /// The JSON.
     pub(crate) json: &'a [u8],
 }
 
-/// Why a file cannot be read on.
+/// Error of reading a file.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum CheckedReadError {
-    /// The file system says no.
+    /// The file system failed.
     #[error("could not read on at byte {offset}")]
     Io {
         offset: u64,
         #[source]
         source: io::Error,
     },
-    /// A line is not as it was written.
+    /// A line is damaged.
     #[error("the line at byte {offset} is damaged: {what}")]
     Damaged {
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: &'static str,
     },
 }
@@ -162,9 +162,9 @@ pub enum CheckedReadError {
 pub(crate) struct CheckedReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// Where the next line begins, in bytes from the beginning; all before it is whole.
+    /// Offset of the next line in bytes; all lines before it are intact.
     offset: u64,
-    /// Bytes of a last line that was not written to its end.
+    /// Bytes of an incomplete last line.
     torn: u64,
 }
 
@@ -185,7 +185,7 @@ impl<R: BufRead> CheckedReader<R> {
         self.offset
     }
 
-    /// Bytes of a last line without its end; known after the end.
+    /// Bytes of an incomplete last line; known after the end.
     pub(crate) fn torn(&self) -> u64 {
         self.torn
     }
@@ -232,7 +232,7 @@ mod tests {
         std::fs::read(&path).unwrap()
     }
 
-    /// The numbers that are read before the end, where the whole lines end, and what is torn.
+    /// The numbers read before the end, the end of the whole lines, and the bytes of the incomplete line.
     fn read(bytes: &[u8]) -> Result<(Vec<u32>, u64, u64), CheckedReadError> {
         let mut reader = CheckedReader::new(bytes);
         let mut numbers = Vec::new();
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Takes a few bytes at a time, and sometimes none.
+    /// Writer that accepts a few bytes at a time, and sometimes none.
     struct Full(Vec<u8>, u32);
 
     impl Write for Full {

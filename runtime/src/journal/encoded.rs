@@ -1,11 +1,12 @@
-//! Values inside lines of a journal that have no form as JSON, or would be too large in it.
+//! Values in lines of a journal that have no JSON form, or whose JSON form would be too large.
 
 use gristmill_worker::codec::{self, CodecError};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A value in the encoding of the wire, which only a program of the same build reads; in a line, hexadecimal text.
+/// A value in the encoding of the wire, which only a program of the same build can read. In a line it is hexadecimal
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded(Vec<u8>);
 
@@ -21,7 +22,7 @@ impl Encoded {
         &self.0
     }
 
-    /// The value; lists in it may take `memory_max` bytes.
+    /// Decodes the value; its lists may take `memory_max` bytes.
     pub(crate) fn decode<T: DeserializeOwned>(&self, memory_max: usize) -> Result<T, CodecError> {
         codec::decode_message(&self.0, memory_max)
     }
@@ -30,7 +31,7 @@ impl Encoded {
 /// Bytes as hexadecimal text, without a copy of all of it.
 struct Hex<'a>(&'a [u8]);
 
-/// Bytes whose digits are handed over at once.
+/// Number of bytes whose digits are written at once.
 const HEX_CHUNK_BYTES: usize = 64;
 
 impl fmt::Display for Hex<'_> {

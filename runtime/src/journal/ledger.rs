@@ -1,20 +1,19 @@
-//! A core as a line of a journal: written down whole, and made again of that.
+//! A core's state as one line of a journal, and the core rebuilt from it.
 
 use super::Encoded;
 use crate::deciders::{DeciderNames, MadeDeciders};
 use crate::registry::Registry;
 use gristmill_scheduler::core::Core;
 
-/// The core as it is between two instants; `None` while the policy has not seen yet that a job is over.
+/// State of the core between two instants; `None` while the policy has not yet been notified that a job is over.
 pub(crate) fn ledger_of(core: &Core) -> Option<Encoded> {
     core.to_save().map(|ledger| Encoded::of(&ledger))
 }
 
-/// A core that goes on from a ledger, with the limits and the estimator's memory of this core, and deciders of these
-/// names.
+/// Rebuilds a core from a ledger, with the limits and the estimator's memory of this core, and deciders of these names.
 ///
 /// # Errors
-/// A ledger that another build has written, or names that mean nothing here, in words.
+/// A description of the error: a ledger of another build, or unknown names.
 pub(crate) fn go_on_from(
     core: &Core,
     ledger: &Encoded,

@@ -1,7 +1,7 @@
-//! The master's journal: every instant with its facts and the orders that followed, line by line as JSON.
+//! The master's journal: every instant with its facts and the resulting orders, line by line as JSON.
 //!
-//! The first line is the [`JournalHeader`], with all that a core needs to begin the same; every further line is a [`JournalRecord`].
-//! Fed back through a core, the facts must give the same orders. Reading is in [`JournalReader`].
+//! The first line is the [`JournalHeader`], with all parameters to create an equal core. Every further line is a
+//! [`JournalRecord`]. Replayed through a core, the facts must give the same orders. The reader is [`JournalReader`].
 
 pub(crate) mod checked;
 mod encoded;
@@ -40,7 +40,7 @@ pub struct JournalHeader {
     pub placement: String,
     /// Estimator as text.
     pub estimator: String,
-    /// What the estimator knew from before, as it says itself; null if nothing.
+    /// Initial memory of the estimator in its own form; null if it had none.
     pub memory: serde_json::Value,
     /// Limits of the core.
     pub core: CoreConfig,
@@ -50,43 +50,42 @@ pub struct JournalHeader {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalRecord {
-    /// Facts of one instant and the orders that followed.
+    /// Facts of one instant and the resulting orders.
     Instant {
-        /// When, by the master's clock.
+        /// Time by the master's clock.
         at: Time,
         /// The facts, in the order in which they were entered.
         facts: Vec<Event>,
         /// The orders as JSON, in their order.
         orders: Vec<serde_json::Value>,
-        /// In which order the shuffle serves jobs from now on, as JSON; `None` if that has not changed.
+        /// New order in which the shuffle serves jobs, as JSON; `None` if it has not changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shuffle: Option<serde_json::Value>,
     },
-    /// From now on somebody else decides.
+    /// The deciders change.
     DecideBy {
-        /// When.
+        /// Time of the change.
         at: Time,
         /// Policy as text.
         policy: String,
         /// Placement as text.
         placement: String,
     },
-    /// From now on the estimator knows this and nothing else; while no job is live.
+    /// The estimator's memory is replaced; while no job is live.
     Memory {
-        /// When.
+        /// Time of the change.
         at: Time,
-        /// As the estimator says it.
+        /// Memory in the estimator's own form.
         memory: serde_json::Value,
     },
-    /// From now on a core decides that was made of this ledger, with the limits, the estimator's memory and those who
-    /// decide as they were.
+    /// The core is replaced by one rebuilt from this ledger, with the same limits, estimator's memory and deciders.
     Ledger {
-        /// When.
+        /// Time of the change.
         at: Time,
-        /// All that the core kept; only a program of the same build reads it.
+        /// State of the core; only a program of the same build can read it.
         ledger: Encoded,
     },
-    /// A job's name and parameters, which the facts do not hold; comes before the instant in which it arrives.
+    /// A job's name and parameters, which the facts do not hold. Precedes the instant in which the job arrives.
     Job {
         /// Its number.
         job: gristmill_scheduler::ids::JobId,
@@ -95,21 +94,21 @@ pub enum JournalRecord {
         /// Its parameters as JSON text.
         parameters: String,
     },
-    /// What the facts do not hold of a worker; comes before the instant in which it joins. Without it, the worker is as
-    /// fast as it can and its shuffle not held to a rate.
+    /// Properties of a worker that the facts do not hold. Precedes the instant in which the worker joins. Without it,
+    /// the worker has full speed and its shuffle has no rate limit.
     Worker {
         /// Its number.
         worker: gristmill_scheduler::ids::WorkerId,
-        /// How fast its slots are made to be, above 0 and at most 1.
+        /// Speed of its slots, above 0 and at most 1.
         speed: f64,
-        /// What its shuffle is held to in each direction, bytes in a second.
+        /// Rate limit of its shuffle in each direction, bytes per second.
         nic_bytes_per_second: Option<u64>,
     },
-    /// The master has ended in order. Without it the journal may lack its last instants.
+    /// The master has ended in order. Without this record, the last instants may be missing.
     End,
 }
 
-/// [`JournalRecord::Instant`], as it is written.
+/// [`JournalRecord::Instant`], in the form in which it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InstantLine<'a> {
@@ -129,10 +128,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal, 0600: it names jobs and holds their parameters. An existing file is not touched.
+    /// Creates a journal, 0600, because it contains the names and parameters of jobs. An existing file is not touched.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn create(path: &Path, header: &JournalHeader) -> io::Result<Self> {
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         let mut journal = Self { file: BufWriter::new(file) };
@@ -144,7 +143,7 @@ impl Journal {
     /// Appends an instant.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn instant(
         &mut self,
         at: Time,
@@ -158,15 +157,15 @@ impl Journal {
     /// Appends any other record.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn record(&mut self, record: &JournalRecord) -> io::Result<()> {
         self.line(record)
     }
 
-    /// Hands what was appended to the system.
+    /// Writes appended records to the operating system.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -1,7 +1,7 @@
-//! A journal line by line, as it was written.
+//! Reader of a journal, line by line.
 //!
-//! A master that was killed leaves a last line without its end: it is left out and told of by [`JournalReader::torn`]. Every
-//! other line that is none is an error with its number.
+//! A killed master leaves an incomplete last line: it is skipped and reported by [`JournalReader::torn`]. Any other
+//! invalid line is an error with its number.
 
 use super::{JournalHeader, JournalRecord, SCHEMA};
 use std::fs::File;
@@ -11,29 +11,29 @@ use std::path::Path;
 /// Longest line, bytes: the arrival of a job of a few million maps.
 pub const LINE_BYTES_MAX: u64 = 512 << 20;
 
-/// Why a journal cannot be read on. Lines are counted from 1.
+/// Error of reading a journal. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum JournalReadError {
-    /// There is no such file, or it must not be read.
+    /// The file does not exist, or is not readable.
     #[error("could not open the journal")]
     Open {
         #[source]
         source: io::Error,
     },
-    /// The file system says no.
+    /// The file system failed.
     #[error("could not read line {line}")]
     Io {
-        /// Which line.
+        /// Number of the line.
         line: u64,
         #[source]
         source: io::Error,
     },
-    /// The first line does not begin a journal.
+    /// The first line does not start a journal.
     #[error("this is no journal of gristmill: its first line is no header")]
     NoJournal {
-        /// What is wrong with it; `None` if there is no whole line at all.
+        /// The cause; `None` if there is no whole line at all.
         #[source]
         source: Option<serde_json::Error>,
     },
@@ -46,15 +46,15 @@ pub enum JournalReadError {
     /// A line is longer than [`LINE_BYTES_MAX`].
     #[error("line {line} has more than {LINE_BYTES_MAX} bytes")]
     TooLong {
-        /// Which line.
+        /// Number of the line.
         line: u64,
     },
-    /// A line is no record.
+    /// A line is not a valid record.
     #[error("line {line} is no record of a journal")]
     Line {
-        /// Which line.
+        /// Number of the line.
         line: u64,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
@@ -65,13 +65,13 @@ pub enum JournalReadError {
 pub struct JournalReader<R> {
     source: R,
     header: JournalHeader,
-    /// The line read last.
+    /// Number of the last line read.
     line: u64,
     torn: Option<u64>,
     buffer: Vec<u8>,
 }
 
-/// The header's version, whatever else stands beside it.
+/// The header's version, without its other fields.
 #[derive(serde::Deserialize)]
 struct Version {
     schema: u64,
@@ -92,7 +92,7 @@ impl<R: BufRead> JournalReader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// What is no journal, one of another schema, and whatever keeps the source from being read.
+    /// A file that is not a journal, a journal of another schema, and errors of the source.
     pub fn new(mut source: R) -> Result<Self, JournalReadError> {
         let mut buffer = Vec::new();
         if !line_of(&mut source, 1, &mut buffer)? {
@@ -113,13 +113,13 @@ impl<R: BufRead> JournalReader<R> {
         &self.header
     }
 
-    /// The line of the record read last, from 1, which is the header.
+    /// Line number of the last record read, counted from 1, which is the header.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The last line, if it was cut off; known after the end.
+    /// Number of the last line, if it is incomplete; known after the end.
     #[must_use]
     pub fn torn(&self) -> Option<u64> {
         self.torn
@@ -128,7 +128,7 @@ impl<R: BufRead> JournalReader<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// A line that is no record, or whatever keeps the source from being read.
+    /// A line that is not a valid record, or an error of the source.
     pub fn record(&mut self) -> Result<Option<JournalRecord>, JournalReadError> {
         let line = self.line + 1;
         self.buffer.clear();
@@ -140,7 +140,7 @@ impl<R: BufRead> JournalReader<R> {
                 self.line = line;
                 Ok(Some(record))
             }
-            // Only whoever was killed while writing leaves a line without its end.
+            // Only a writer that was killed leaves an incomplete line.
             Err(_) if self.buffer.last() != Some(&b'\n') => {
                 self.torn = Some(line);
                 Ok(None)
@@ -150,7 +150,7 @@ impl<R: BufRead> JournalReader<R> {
     }
 }
 
-/// Reads one line with its end, if it has one; says whether there was anything.
+/// Reads one line with its line break, if it has one. Returns false at the end.
 fn line_of(source: &mut impl BufRead, line: u64, buffer: &mut Vec<u8>) -> Result<bool, JournalReadError> {
     let read = source.take(LINE_BYTES_MAX + 1).read_until(b'\n', buffer);
     let read = read.map_err(|source| JournalReadError::Io { line, source })?;

@@ -1,4 +1,4 @@
-//! What is read of a journal, and what is refused.
+//! Tests of reading journals, and of rejecting invalid ones.
 
 use super::*;
 use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
@@ -119,7 +119,7 @@ fn a_last_line_that_is_cut_off_is_told_and_all_before_it_read() {
 }
 
 proptest! {
-    /// Orders depend on every bit of what the policies are told.
+    /// Orders depend on every bit of the numbers that policies receive.
     #[test]
     fn numbers_come_back_to_the_last_bit(
         weight in 1e-9..1e9_f64,

@@ -1,8 +1,8 @@
-//! What an attached submitter offers to workers that do not see its files: its inputs, and a place for parts.
+//! Server of an attached submitter for workers that cannot see its files: it serves inputs and receives parts.
 //!
-//! Runs only when the master is not on this machine's loopback. Serves the files of one job to whoever has the
-//! job's key, and takes a part from an attempt that the master has allowed to send it, and from nobody else. Nothing
-//! that arrives here is published before the master has said that it counts.
+//! Runs only if the master is not on this machine's loopback. It serves the files of one job to holders of the job's
+//! key, and receives a part only from an attempt with a permit of the master. No received part is published before the
+//! master has reported that it counts.
 
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::answer;
@@ -20,21 +20,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
 
-/// Bytes of a part that are written at once.
+/// Bytes of a part written at once.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// What an attempt's part is sent with: the master hands it to the attempt that may, and the submitter asks for it.
-/// Workers cannot make it of what they know.
+/// Permit with which an attempt's part is sent: the master sends it to the chosen attempt, and the submitter requires
+/// it. Workers cannot derive it from what they know.
 #[must_use]
 pub(crate) fn permit(permit_key: &Secret, attempt: &str) -> Secret {
     permit_key.derive(&format!("part of {attempt}"))
 }
 
-/// What may reach which routes of a submitter.
+/// Access check of the routes of a submitter.
 pub(crate) struct SubmitterAuth {
-    /// Its files, to every worker of the job.
+    /// Key of its files, known to every worker of the job.
     pub key: Secret,
-    /// Its place for parts: of this and the attempt the permit is made.
+    /// Key from which, with the attempt, the permit to send a part is derived.
     pub permit_key: Secret,
 }
 
@@ -51,14 +51,14 @@ impl http::RouteAuth for SubmitterAuth {
     }
 }
 
-/// What becomes of parts that arrive.
+/// Receiver of parts.
 #[derive(Clone)]
 pub(crate) struct Parts {
-    /// The part of an attempt becomes the file of this name, a hyphen and the attempt's name.
+    /// Prefix of the files: the part of an attempt gets this name, a hyphen and the attempt's name.
     pub name: PlainName,
-    /// In this folder.
+    /// Directory of the files.
     pub folder: Arc<Folder>,
-    /// On disk before it counts.
+    /// True if a part must be synced to disk before it counts.
     pub sync: bool,
 }
 
@@ -80,7 +80,7 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
     if path.starts_with("/files/") {
         return serve_range(files, request).await;
     }
-    // Nobody sends parts of an output that workers write to a store.
+    // No parts are sent for an output that workers write to a store.
     let (Some(put), Some(parts)) = (PutPart::parse(&path), parts) else {
         return answer::status(StatusCode::NOT_FOUND);
     };
@@ -94,7 +94,7 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
             let attempt = put.attempt;
             let text = format!("could not write the part of {attempt}: {source}");
             let status = match source.kind() {
-                // The folder was there when the job began.
+                // The directory existed when the job started.
                 io::ErrorKind::NotFound => StatusCode::GONE,
                 _ => StatusCode::INSUFFICIENT_STORAGE,
             };
@@ -103,7 +103,7 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
     }
 }
 
-/// `/parts/ATTEMPT/BYTES/CRC`, and the name of the output if it is not the main one.
+/// Parsed `/parts/ATTEMPT/BYTES/CRC`, with the name of the output behind if it is not the main one.
 struct PutPart {
     attempt: String,
     bytes: u64,
@@ -121,7 +121,7 @@ impl PutPart {
             Some(name) => Some(name.parse().ok().filter(is_output_name)?),
             None => None,
         };
-        // It becomes part of a file name: nothing but what a worker of ours would send.
+        // It becomes part of a file name, so only characters of valid attempt names are allowed.
         let plain =
             attempt.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
         let safe = plain && attempt.starts_with(|c: char| c.is_ascii_lowercase());
@@ -130,15 +130,15 @@ impl PutPart {
 }
 
 enum Refusal {
-    /// The body is not what was announced.
+    /// The body differs from its announcement.
     Broken,
     Disk(io::Error),
 }
 
-/// Numbers what arrives, so that two requests for one attempt never write into one file.
+/// Numbers received parts, so that two requests for one attempt never write into one file.
 static ARRIVALS: AtomicU64 = AtomicU64::new(0);
 
-/// Off this thread, which serves others and hears the master meanwhile.
+/// Off this thread, which serves other requests and the master's connection meanwhile.
 async fn sync_aside(file: fs::File) -> io::Result<fs::File> {
     let syncing = tokio::task::spawn_blocking(move || {
         fault::error("submitter.sync")?;
@@ -172,7 +172,7 @@ async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileSta
         if parts.sync {
             file = sync_aside(file).await.map_err(Refusal::Disk)?;
         }
-        // The first that arrives whole is the attempt's part, and stays it.
+        // The first complete one is the attempt's part, and is never replaced.
         parts.folder.publish(&arriving, &parts.folder, named("")).map_err(Refusal::Disk)?;
         Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
     };

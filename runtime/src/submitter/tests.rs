@@ -1,4 +1,4 @@
-//! The submitter's route for parts, over real connections.
+//! Tests of the submitter's route for parts, over real connections.
 
 use super::*;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
@@ -6,7 +6,7 @@ use gristmill_worker::commit::{TEMPORARY, built_name};
 use gristmill_worker::http::{Endpoint, HttpError, Plaintext, Pool, Timeouts};
 use std::path::PathBuf;
 
-/// A submitter that takes parts into a folder.
+/// A submitter that receives parts into a directory.
 struct Stand {
     folder: tempfile::TempDir,
     endpoint: Endpoint,
@@ -41,7 +41,7 @@ impl Stand {
         permit(&self.permit_key, &attempt.file_name())
     }
 
-    /// Sends a part; answers what the submitter says.
+    /// Sends a part. Returns the submitter's response.
     async fn put(&self, attempt: AttemptId, content: &str, secret: &Secret) -> Result<FileStamp, StatusCode> {
         let (bytes, crc) = (content.len(), crc32c::crc32c(content.as_bytes()));
         let path = format!("/parts/{}/{bytes}/{crc:08x}", attempt.file_name());
@@ -71,7 +71,7 @@ fn attempt(epoch: u32) -> AttemptId {
 #[tokio::test]
 async fn part_is_taken_with_the_permit_of_its_attempt_and_with_nothing_else() {
     let stand = Stand::start().await;
-    // A worker that has left knows the job's key, and the permit that it once had.
+    // A worker that has left knows the job's key, and its former permit.
     for secret in [&stand.key, &stand.permit(attempt(0)), &stand.permit_key.derive("reduce-0.1")] {
         let answer = stand.put(attempt(1), "not allowed", secret).await;
         assert_eq!(answer, Err(StatusCode::UNAUTHORIZED));

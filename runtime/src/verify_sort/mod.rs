@@ -1,11 +1,11 @@
-//! `gristmill verify-sort`: whether the parts of a sort are in order and hold the records of its input.
+//! `gristmill verify-sort`: checks that the parts of a sort are in order and hold the records of its input.
 //!
-//! Both are read once, block by block. Records are compared by their number and by the sum of their hashes,
-//! which does not depend on their order: a lost, doubled or damaged record changes it, except by a chance of one
-//! in 2^64.
+//! Both are read once, block by block. Records are compared by their number and by the sum of their hashes, which does
+//! not depend on their order. A lost, duplicated or damaged record changes the sum, except with a probability of one in
+//! 2^64.
 //!
-//! Not here: finding the parts and the parameters in `_SUCCESS`; and whether `--stable` kept the order of the
-//! input among equal keys, which no single pass over both can tell.
+//! The parts and the parameters in `_SUCCESS` are located elsewhere. It is not checked that `--stable` kept the order
+//! of the input among equal keys: no single pass over both can determine that.
 
 use crate::jobs::Sort;
 use crate::jobs::sort::{KeyBuffers, RecordOrder};
@@ -17,21 +17,21 @@ use gristmill_worker::record::Record;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What to verify.
+/// Output to verify.
 #[derive(Clone, Debug)]
 pub struct VerifyOptions {
-    /// The files of the output, in order. They are sorted like one file that holds them one after another.
+    /// The files of the output, in order. They are sorted like one concatenated file.
     pub parts: Vec<String>,
-    /// The parameters of the job, among them its inputs.
+    /// The parameters of the job, including its inputs.
     pub sort: Sort,
     /// Limits of reading records.
     pub limits: InputLimits,
 }
 
-/// How many records there are, and which, whatever their order.
+/// Number and identity of records, independent of their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Contents {
-    /// Records.
+    /// Number of records.
     pub records: u64,
     /// Their bytes, without line breaks.
     pub bytes: u64,
@@ -39,42 +39,42 @@ pub struct Contents {
     pub hash_sum: u64,
 }
 
-/// What was found. See [`VerifyReport::problems`] for what it means.
+/// Result of a verification. See [`VerifyReport::problems`] for its meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyReport {
-    /// Of the input.
+    /// Contents of the input.
     pub input: Contents,
-    /// Of the parts.
+    /// Contents of the parts.
     pub output: Contents,
     /// The first record that is out of order, if any.
     pub disorder: Option<Disorder>,
-    /// Whether the job keeps only one of several records with equal keys, so that the input may hold more.
+    /// True if the job keeps only one of several records with equal keys, so that the input may hold more.
     pub unique: bool,
 }
 
-/// A record that should not come after the one before it.
+/// A record that must not follow the previous one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Disorder {
-    /// The part it is in.
+    /// The part that contains it.
     pub part: String,
-    /// Where it begins there, in bytes.
+    /// Offset of its start in the part, in bytes.
     pub offset: u64,
 }
 
-/// One way in which an output is not the sorted input.
+/// A difference between the output and the sorted input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Problem {
     /// A record is out of order.
     Disorder(Disorder),
-    /// There are more or fewer records than in the input; with `--unique`, more.
+    /// The number of records differs from that of the input; with `--unique`, it is larger.
     Records {
         /// Records of the input.
         input: u64,
         /// Records of the parts.
         output: u64,
     },
-    /// The records are as many as those of the input, but not the same ones.
+    /// The number of records equals that of the input, but the records differ.
     Contents {
         /// Sum of the hashes of the input.
         input: u64,
@@ -101,8 +101,8 @@ impl fmt::Display for Problem {
 }
 
 impl VerifyReport {
-    /// What is wrong; empty if the output is the sorted input. With `--unique`, which of the records of the input
-    /// are there is not checked, only that their keys ascend and that there are no more than in the input.
+    /// Problems of the output; empty if it is the sorted input. With `--unique`, it is only checked that the keys
+    /// ascend and that there are no more records than in the input, not which records of the input are present.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.disorder.clone().map(Problem::Disorder).into_iter().collect();
@@ -118,21 +118,21 @@ impl VerifyReport {
     }
 }
 
-/// An output that could not be verified.
+/// Reason for which an output could not be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// A part cannot be read.
     #[error("could not read the output")]
     Output {
-        /// Which part and why.
+        /// The part and the cause.
         #[source]
         source: InputError,
     },
     /// An input cannot be read.
     #[error("could not read the input")]
     Input {
-        /// Which file and why.
+        /// The file and the cause.
         #[source]
         source: InputError,
     },
@@ -141,7 +141,7 @@ pub enum VerifyError {
 /// Reads the parts and the inputs and compares them. Memory: one block of either and the largest record.
 ///
 /// # Errors
-/// Files that cannot be read. An output that is wrong is no error: see [`VerifyReport::problems`].
+/// Files that cannot be read. A wrong output is not an error: see [`VerifyReport::problems`].
 pub fn verify(options: &VerifyOptions) -> Result<VerifyReport, VerifyError> {
     let mut check = OrderCheck::new(&options.sort);
     let parts = Input { paths: options.parts.clone(), ..options.sort.input() };
@@ -152,7 +152,7 @@ pub fn verify(options: &VerifyOptions) -> Result<VerifyReport, VerifyError> {
     Ok(VerifyReport { input, output, disorder: check.disorder, unique: options.sort.unique })
 }
 
-/// Whether each record may follow the one before it.
+/// Checks that each record may follow the previous one.
 struct OrderCheck {
     order: RecordOrder,
     unique: bool,

@@ -1,4 +1,4 @@
-//! Outputs that are right, and each way of being wrong.
+//! Tests with correct outputs, and with each kind of error.
 
 use super::*;
 use clap::{Args, FromArgMatches};
@@ -32,7 +32,7 @@ fn problems(flags: &[&str], input: &[u8], parts: &[&[u8]]) -> Vec<Problem> {
     report(flags, input, parts).unwrap().problems()
 }
 
-/// Where the disorder is: the number of the part, and the offset in it.
+/// Place of the disorder: the number of the part, and the offset in it.
 fn disorder(problems: &[Problem]) -> Option<(char, u64)> {
     problems.iter().find_map(|problem| match problem {
         Problem::Disorder(Disorder { part, offset }) => Some((part.chars().last().unwrap(), *offset)),
