@@ -1,6 +1,6 @@
-//! Times by the wall clock, in UTC, for people and programs.
+//! Times by the clock on the wall, in UTC, as people and programs read them.
 
-/// Formats milliseconds since 1970 as in RFC 3339: `2026-11-24T11:23:32.007Z`.
+/// Milliseconds since 1970 as RFC 3339 has them: `2026-11-24T11:23:32.007Z`.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
     let seconds = ms / 1000;

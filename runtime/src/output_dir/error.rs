@@ -103,7 +103,7 @@ pub enum OutputError {
     #[error("the output {url} is not in the hands of this process any more: {by}")]
     ClaimLost {
         url: String,
-        /// What exists instead.
+        /// The claim found instead, or its absence.
         by: String,
     },
     /// The store ignores conditions on writes.

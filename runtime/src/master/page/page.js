@@ -1,11 +1,11 @@
-// The live page: follows the master's feed and draws it. It only looks, but for one button: where its link was made for it,
-// a job can be cancelled. Whether it may, the master decides.
-// All text of others is set as text, never as markup.
+// The live page: follows the master's feed and draws it. It is read-only except for the button that cancels a job, which
+// requires a link made for that; the master checks the right.
+// Foreign text is set as text, never as markup.
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
 const KEPT_SECONDS = 320, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
 const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000, TURNS_MS = 1000, TURNS_SHOWN = 20, BUCKETS = 60;
-// An attempt may begin so long before the one before it is known to have ended; who begins so soon was not queued.
+// An attempt may start this long before the recorded end of the previous one; it was not queued then.
 const OVERLAP_NS = 2e5, QUEUED_MIN_NS = 2e7;
 const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
   suspended: "suspended", handed_over: "handed over", returned: "given back" };
@@ -17,7 +17,7 @@ const model = {
 const $ = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-// ---- being let in ----------------------------------------------------------------------------------------------
+// ---- admission -------------------------------------------------------------------------------------------------
 
 const TOKEN = "gristmill.token";
 const CLOSED = "This page is not let in any more. Run `gristmill page` for a new link.";
@@ -40,7 +40,7 @@ async function enter() {
 class Locked extends Error {}
 class Stranger extends Error {}
 
-// The token goes only to a server that proves that it knows it and where it was reached, as in worker/src/http/proof.rs.
+// The token is sent only to a server that proves that it knows it and its own address, as in worker/src/http/proof.rs.
 async function prove(token, method, path) {
   if (!crypto.subtle) return;
   const [name, secret] = token.split(":");
@@ -54,7 +54,7 @@ async function prove(token, method, path) {
   }
 }
 
-// A name that was declared to the master may be a proxy's, which is reached elsewhere.
+// A host name declared to the master may be a proxy's, which has another address.
 function isHere(place) {
   if (location.protocol === "https:") return place.startsWith("tls ");
   const local = location.hostname === "localhost";
@@ -94,7 +94,7 @@ async function follow() {
       forget();
       let rest = "";
       for (;;) {
-        // A master that is silent is lost, also where the connection stands: lines come four times a second.
+        // A silent master is lost, even if the connection is open: lines arrive four times a second.
         const late = setTimeout(() => reader.cancel().catch(() => {}), SILENCE_MS);
         const { value, done } = await reader.read();
         clearTimeout(late);
@@ -127,7 +127,7 @@ function take(line) {
     const before = model.jobs.get(job.job);
     model.jobs.set(job.job, job);
     if (before && before.state !== job.state) model.traces.delete(job.job);
-    // What is told no more of when its job ends, ended with it.
+    // Attempts without further reports ended with their job.
     if (ended(job)) for (const lanes of model.workers.values()) lanes.changed = true;
   }
   for (const worker of line.workers) Object.assign(lanesOf(worker.worker), { live: worker, counts: worker.slot_counts, changed: true });
@@ -193,7 +193,7 @@ function trim(before) {
 /** The master's clock now, nanoseconds. */
 const clock = () => model.master.now_ns + Math.min(performance.now() - model.at, AHEAD_MS) * 1e6;
 
-// ---- words -----------------------------------------------------------------------------------------------------
+// ---- texts -----------------------------------------------------------------------------------------------------
 
 function seconds(ns) {
   const s = ns / 1e9;
@@ -545,7 +545,7 @@ function drawChart() {
   const tint = (name) => style.getPropertyValue(name).trim();
   const scrolled = chart.scrollTop;
   const { all, high } = placed(scrolled, scrolled + chart.clientHeight);
-  // The canvas is as high as what is seen of it, and stays there; below it is the room of all that could be scrolled to.
+  // The canvas is as high as its visible part, and stays in place; the space below it is the scrollable height.
   const wide = chart.clientWidth, whole = AXIS + high + 4;
   const seen = Math.min(whole, Math.round(0.6 * innerHeight));
   $("slots-room").style.height = whole - seen + "px";
@@ -578,7 +578,7 @@ function drawChart() {
     if (AXIS + worker.bottom - scrolled < AXIS || seen < top) continue;
     drawWorker(view, worker, top, seen, shuffles.get(worker.id) ?? []);
   }
-  // The axis covers what is scrolled under it.
+  // The axis covers the rows scrolled under it.
   pen.fillStyle = inks.panel;
   pen.fillRect(0, 0, wide, AXIS - 4);
   pen.fillStyle = inks.soft;
@@ -688,7 +688,7 @@ async function tell(attempt, left, top) {
   shown.dataset.key = attempt.key + attempt.end;
   shown.replaceChildren(element("b", {}, title), element("span", {}, facts), element("p", {}, "…"));
   const sentences = await reason(attempt).catch(() => []);
-  // What is told of a task begins with its last attempt; earlier ones have sentences of their own.
+  // The sentences about a task start with its last attempt; earlier attempts have their own sentences.
   const name = `${jobName(attempt.job)}/${taskName(attempt)}.${attempt.epoch}`;
   const told = sentences.find((sentence) => sentence.replace("before that, ", "").startsWith(name + " ")) ?? "";
   if (shown.dataset.key === attempt.key + attempt.end) shown.lastChild.textContent = told;
@@ -712,7 +712,7 @@ async function step(key) {
   } else {
     const time = bars[at].from;
     row = Math.max(0, Math.min(row + (key === "ArrowUp" ? -1 : 1), filled.length - 1));
-    // The one that began last before that time.
+    // The last one that started before that time.
     at = Math.max(0, filled[row].bars.findLastIndex((bar) => bar.from <= time));
   }
   const { attempt, from } = filled[row].bars[at];
@@ -755,7 +755,7 @@ function clearJob() {
 }
 
 async function drawJob(id) {
-  // What the master has forgotten may be in its history.
+  // A job that the master has forgotten may be in its archive.
   const job = model.jobs.get(id) ?? (await traceOf({ job: id, state: "succeeded", ended_ns: 0 }))?.status;
   if (shownJob() !== id) return;
   $("job-title").textContent = jobName(id) + (job ? " " + job.name : "");
@@ -795,7 +795,7 @@ async function drawJob(id) {
 
 /** By the name of the page's token, for what is shown alone: what is asked for the master's gate judges. */
 const mayCancel = (job) => {
-  // ROLE[-LABEL]@GENERATION, or ROLE@ASKER@GENERATION of a page that another token asked for.
+  // ROLE[-LABEL]@GENERATION, or ROLE@ASKER@GENERATION of a page that another token requested.
   const [own, asker, page] = (sessionStorage.getItem(TOKEN) ?? "").split(":")[0].split("@");
   const owner = page ? asker : own;
   return /^(submit|admin)(-|$)/.test(own) && (/^admin(-|$)/.test(owner) || owner === job?.owner);
@@ -803,7 +803,7 @@ const mayCancel = (job) => {
 
 function drawCancelling(job) {
   const over = ended(job), may = mayCancel(job), said = $("cancel-said");
-  // The question gives the focus back to the button, and that must not go with the focus.
+  // Closing the dialog returns the focus to the button, which must exist until then.
   if (over) $("cancel-dialog").close();
   if (over && document.activeElement === $("cancel")) $("job-title").focus();
   $("cancel").hidden = over || !may;
@@ -868,7 +868,7 @@ async function traceOf(job) {
     if (error instanceof Locked) lock(error.message);
     entry.final = false;
   }
-  // A job of very many tasks is asked about less often.
+  // A job with very many tasks is polled at longer intervals.
   entry.pause = Math.max(2000, 10 * (performance.now() - entry.at));
   entry.asking = false;
   return entry.value;
@@ -967,7 +967,7 @@ $("cancel").addEventListener("click", askToCancel);
 $("cancel-no").addEventListener("click", () => $("cancel-dialog").close());
 $("cancel-yes").addEventListener("click", cancelJob);
 addEventListener("hashchange", () => {
-  // A link that is opened in a tab that is here already.
+  // A link opened in a tab that already shows the page.
   if (location.hash.startsWith("#enter=")) return location.reload();
   tables = last = -Infinity;
   const id = shownJob();
