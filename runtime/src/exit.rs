@@ -25,7 +25,7 @@ pub const INTERRUPTED: u8 = 130;
 
 /// Exit codes with which a worker process reports its end to the process that started it. Any other code, and any
 /// signal, is caused by user code or from outside. So is one of these codes if the process has left a note of an
-/// attempt on whose thread it has exited, because the engine never exits on such a thread.
+/// attempt on whose thread it has exited: the engine never exits on such a thread.
 pub mod worker {
     /// Start another process: user code hangs and cannot be stopped, or the master has closed the connection.
     pub const RENEW: i32 = 75;

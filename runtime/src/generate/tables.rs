@@ -1,6 +1,6 @@
 //! Two tables with headers: `users.csv` (`user,name,country,joined`) and `visits.csv` (`visit,user,day,page,seconds`).
 //! Visits choose their user by Zipf's law. One in 21 of the user numbers that visits draw from is not in users, and
-//! rare users may have no visit, so every type of join has rows to show.
+//! rare users may have no visit. Every type of join therefore has rows to show.
 //!
 //! Quoted fields are not generated; tests of quoting write their own files.
 

@@ -1,8 +1,8 @@
 //! Draws ranks by Zipf's law in constant time, with Walker's alias method in integers.
 //!
 //! The weight of rank `r` (from 1) is `max(1, round(2^32 / r^exponent))`. Rounding to integers removes the last bits of
-//! the power function, which differ between mathematical libraries. Everything after that is exact: with `n` ranks of
-//! total weight `W`, each of the `n` columns has room for `W` and holds `n * weight` of its own rank up to its
+//! the power function, which differ between mathematical libraries. Everything after that is exact. With `n` ranks of
+//! total weight `W`, each of the `n` columns has room for `W`. It holds `n * weight` of its own rank up to its
 //! threshold and one other rank above it.
 
 use super::chunks::Draws;

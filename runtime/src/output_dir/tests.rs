@@ -655,7 +655,7 @@ fn what_is_left_of_claims_of_the_dead_goes_with_the_next_claim() {
     };
     make("_claim-dead", &of_dead.to_string());
     make("_claim-unknown", "{");
-    // One claim that nobody will sign any more, and one that may be signed soon.
+    // One claim too old to be signed, and one that may be signed soon.
     for (name, age) in [("_claim-old", 2 * 3600), ("_claim-new", 0)] {
         fs::DirBuilder::new().mode(0o700).create(out.join(name)).unwrap();
         let made = SystemTime::now() - Duration::from_secs(age);

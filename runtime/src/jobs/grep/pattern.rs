@@ -3,10 +3,12 @@
 //! A match is defined line by line: the pattern is searched in the bytes of the line without its line break. A block of
 //! lines is searched as a whole, which gives the same lines for two reasons. No match can contain a line break: it is
 //! removed from every character class, and rejected if the pattern spells it out. And the end of a line looks the same
-//! within the block as the end of the text. The second does not hold for anchors of the whole text (`\A`, `\z`),
-//! anchors of lines that end in a carriage return (`(?R)`), and Unicode assertions that never hold next to a byte that
-//! is not UTF-8 (`\B` and the halves of `\b`), which read such a byte together with the preceding line break. Patterns
-//! with those are searched line by line.
+//! within the block as the end of the text.
+//!
+//! The second reason fails for three kinds of assertions. These are anchors of the whole text (`\A`, `\z`), and anchors
+//! of lines that end in a carriage return (`(?R)`). The third kind are Unicode assertions that never hold next to a
+//! byte that is not UTF-8 (`\B` and the halves of `\b`), because they read such a byte together with the preceding line
+//! break. Patterns with any of them are searched line by line.
 //!
 //! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may have another meaning.
 

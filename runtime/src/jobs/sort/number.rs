@@ -2,9 +2,9 @@
 //!
 //! A number is defined as for `sort -n`: blanks, an optional `-`, digits, optionally `.` and digits. Anything else
 //! counts as zero, and the text behind the number is ignored. Its bytes are `1` for zero; `2` and the magnitude for
-//! positive numbers; `0` and the magnitude with all bits inverted for negative ones. The magnitude is the count of the
-//! digits before the point (a byte if below 255, else 255 and 8 bytes), these digits, the digits after the point
-//! without trailing zeros, and a zero byte.
+//! positive numbers; `0` and the magnitude with all bits inverted for negative ones. The magnitude starts with the
+//! count of the digits before the point (a byte if below 255, else 255 and 8 bytes). It continues with these digits,
+//! the digits after the point without trailing zeros, and a zero byte.
 //!
 //! Exponents, the sign `+` and thousands separators are not supported; neither does `sort -n` in the C locale.
 
