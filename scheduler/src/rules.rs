@@ -1,21 +1,21 @@
-//! Rules that a test can switch off, to show that it would notice if they were missing.
+//! Rules that a test can disable, to show that it would notice their absence.
 //!
-//! Only in builds with debug assertions, on the thread that asks for it; elsewhere every rule holds.
+//! Only in builds with debug assertions, on the requesting thread; otherwise every rule is in force.
 
-/// A rule.
+/// Rule of the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// What workers say that were given up changes nothing.
+    /// Reports of lost workers change nothing.
     LostWorkersAreFenced,
-    /// A map whose output is gone and lacked by somebody runs again.
+    /// A map whose output is lost runs again if a partition lacks it.
     LostOutputsAreMadeAgain,
-    /// A worker that comes back to its master, or to the next one, is told what it missed.
+    /// A worker that reconnects to its master, or to the next one, receives what it missed.
     WorkersThatComeBackAreReconciled,
-    /// Segments of an attempt whose output was another one than that of the last are not taken.
+    /// Segments of an attempt whose output differs from that of the last one are rejected.
     StaleSegmentsAreRefused,
-    /// Of several attempts of a task that ask to publish, the first may.
+    /// Of several attempts of a task that request to publish, the first may.
     OneAttemptPublishes,
-    /// When one of two attempts of a task has ended well, the other is stopped.
+    /// When one of two attempts of a task has succeeded, the other is stopped.
     LosersAreStopped,
 }
 
@@ -24,7 +24,7 @@ thread_local! {
     static OFF: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
 }
 
-/// Does this work while a rule does not hold on this thread.
+/// Runs this work while a rule is disabled on this thread.
 #[cfg(debug_assertions)]
 pub fn without<T>(rule: Rule, work: impl FnOnce() -> T) -> T {
     let before = OFF.replace(Some(rule));
@@ -33,7 +33,7 @@ pub fn without<T>(rule: Rule, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Whether a rule holds.
+/// True if a rule is in force.
 #[must_use]
 #[inline(always)]
 pub fn holds(rule: Rule) -> bool {

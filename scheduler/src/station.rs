@@ -1,9 +1,9 @@
-//! The three stations that a job passes, and tables with one entry for each of them.
+//! Stations that a job passes, and tables with one entry for each of them.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut};
 
-/// One of the three places where jobs wait and hold capacity.
+/// Resource where jobs wait and hold capacity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Station {
     /// Slots for map attempts.
@@ -19,43 +19,43 @@ impl Station {
     pub const ALL: [Station; 3] = [Station::Map, Station::Shuffle, Station::Reduce];
 }
 
-/// A value for each station, in the order of [`Station::ALL`].
+/// Value per station, in the order of [`Station::ALL`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PerStation<T>(pub [T; 3]);
 
 impl<T> PerStation<T> {
-    /// These values for map, shuffle and reduce.
+    /// Creates a table of these values for map, shuffle and reduce.
     #[must_use]
     pub const fn new(map: T, shuffle: T, reduce: T) -> Self {
         Self([map, shuffle, reduce])
     }
 
-    /// What this function says of each station.
+    /// Creates a table with the value of this function for each station.
     #[must_use]
     pub fn by(value: impl FnMut(Station) -> T) -> Self {
         Self(Station::ALL.map(value))
     }
 
-    /// Each value turned into another.
+    /// Applies a function to each value.
     #[must_use]
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> PerStation<U> {
         PerStation(self.0.map(change))
     }
 
-    /// The values in the order of [`Station::ALL`].
+    /// Returns the values in the order of [`Station::ALL`].
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
 
-    /// As [`PerStation::iter`], to be changed.
+    /// Returns the values as [`PerStation::iter`], mutably.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.0.iter_mut()
     }
 }
 
 impl<T: Copy> PerStation<T> {
-    /// The same value everywhere.
+    /// Creates a table with the same value for each station.
     #[must_use]
     pub const fn all(value: T) -> Self {
         Self([value; 3])

@@ -1,6 +1,6 @@
 //! Quantities with their unit in the type: times, spans, bytes.
 //!
-//! Not here: wall-clock time. [`Time`] counts from the start of the master that gives it meaning.
+//! Wall-clock time is not covered. [`Time`] counts from the start of its master.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,25 +8,25 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A moment, in nanoseconds since the master (or the simulation) started.
+/// Point in time, in nanoseconds since the master (or the simulation) started.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Time(pub u64);
 
-/// A length of time in nanoseconds.
+/// Duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Span(pub u64);
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Bytes(pub u64);
 
-/// Most map tasks of one job.
+/// Maximum number of map tasks of one job.
 pub const MAPS_MAX: u32 = 1_000_000;
 
-/// Most reduce tasks of one job.
+/// Maximum number of reduce tasks of one job.
 pub const REDUCES_MAX: u32 = 100_000;
 
-/// Decodes a number of map tasks, before anything is sized by it.
+/// Decodes a number of map tasks, before memory is allocated by it.
 ///
 /// # Errors
 /// More than [`MAPS_MAX`].
@@ -34,7 +34,7 @@ pub fn decode_maps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D:
     decode_count(deserializer, "maps", MAPS_MAX)
 }
 
-/// Decodes a number of reduce tasks, before anything is sized by it.
+/// Decodes a number of reduce tasks, before memory is allocated by it.
 ///
 /// # Errors
 /// More than [`REDUCES_MAX`].
@@ -53,16 +53,16 @@ fn decode_count<'de, D: Deserializer<'de>>(
 }
 
 impl Time {
-    /// The start of the master.
+    /// Start of the master.
     pub const ZERO: Time = Time(0);
 
-    /// Time passed since `earlier`; zero if `earlier` is later.
+    /// Returns the time passed since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// Seconds since the start of the master.
+    /// Returns the seconds since the start of the master.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
@@ -70,26 +70,26 @@ impl Time {
 }
 
 impl Span {
-    /// A span of whole milliseconds.
+    /// Creates a span of whole milliseconds.
     #[must_use]
     pub const fn milliseconds(ms: u64) -> Span {
         Span(ms * 1_000_000)
     }
 
-    /// A span of whole seconds.
+    /// Creates a span of whole seconds.
     #[must_use]
     pub const fn whole_seconds(s: u64) -> Span {
         Span(s * 1_000_000_000)
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
-/// A text that is not a span.
+/// Error of parsing a text that is not a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpanError;
 
@@ -104,7 +104,7 @@ impl std::error::Error for SpanError {}
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// A number of `s`, `ms`, `us` or `min`, at least 0; to the nanosecond.
+    /// Parses a number of `s`, `ms`, `us` or `min`, at least 0; to the nanosecond.
     fn from_str(text: &str) -> Result<Span, SpanError> {
         let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
@@ -148,28 +148,28 @@ impl AddAssign for Span {
 }
 
 impl Bytes {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
 
-    /// Whole kibibytes (1,024 bytes).
+    /// Creates a number of whole kibibytes (1,024 bytes).
     #[must_use]
     pub const fn kib(n: u64) -> Bytes {
         Bytes(n << 10)
     }
 
-    /// Whole mebibytes (1,048,576 bytes).
+    /// Creates a number of whole mebibytes (1,048,576 bytes).
     #[must_use]
     pub const fn mib(n: u64) -> Bytes {
         Bytes(n << 20)
     }
 
-    /// Whole gibibytes (1,073,741,824 bytes).
+    /// Creates a number of whole gibibytes (1,073,741,824 bytes).
     #[must_use]
     pub const fn gib(n: u64) -> Bytes {
         Bytes(n << 30)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -213,7 +213,7 @@ impl fmt::Display for Span {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units with one decimal, `1.5 MiB`; whole bytes below 1 KiB.
+    /// Formats in binary units with one decimal, `1.5 MiB`; in whole bytes below 1 KiB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
         if self.0 < 1024 {

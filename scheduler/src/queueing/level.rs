@@ -1,11 +1,11 @@
-//! The level at which an equilibrium settles: the root of a monotone function by bisection.
+//! Level of an equilibrium: the root of a monotone function by bisection.
 //!
-//! The thesis takes the secant method, whose start can leave the domain.
+//! The thesis uses the secant method, whose start can leave the domain.
 
-/// The positive number at which `above` turns from true to false (true: the root lies above). `above` must be monotone;
-/// the answer is exact to one unit in the last place, after 63 calls at most.
+/// Returns the positive number at which `above` changes from true to false (true: the root is above). `above` must be
+/// monotone. The result is exact to one unit in the last place, after at most 63 calls.
 pub(crate) fn positive_root(above: impl Fn(f64) -> bool) -> f64 {
-    // Bit patterns of positive floats rise with the value, so halving them covers all magnitudes alike.
+    // Bit patterns of positive floats increase with the value, so bisecting them covers all magnitudes alike.
     let (mut low, mut high) = (0_u64, f64::MAX.to_bits());
     while low + 1 < high {
         let middle = low + (high - low) / 2;

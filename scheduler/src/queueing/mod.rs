@@ -1,8 +1,8 @@
-//! Queues of workers: how long the slowest of many takes, and what follows for splitting and buying.
+//! Queues of workers: the time of the slowest of many, and its use for splitting load and sizing clusters.
 //!
 //! Stochastic modelling of stragglers (Farhat, thesis, Pennsylvania State University, 2015): delayed tailed
-//! distributions (`dtd`), the mean of their maximum (`sojourn`), the levels at which equilibria settle (`level`), its
-//! minimum over all splits (`convex`), and the best number and mix of workers (`sizing`). Pure mathematics: the splits
+//! distributions (`dtd`), the mean of their maximum (`sojourn`), the levels of equilibria (`level`), the minimum over
+//! all splits (`convex`), and the best number and mix of workers (`sizing`). The module is pure mathematics: the splits
 //! themselves are placements (`placement`), and fitting to measured times is in `estimate`.
 
 mod convex;
@@ -18,30 +18,30 @@ pub use sojourn::{Bounds, mean_sojourn, sojourn_bounds};
 
 use std::fmt;
 
-/// More workers than this are refused, so that a slip in a file does not become a long wait.
+/// Maximum number of workers, so that a typing error in a file does not cause a long wait.
 pub const WORKERS_MAX: usize = 1_000_000;
 
-/// A worker as a queue of tasks.
+/// Worker as a queue of tasks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Server {
-    /// Service rate: tasks that it ends in a second when it is never idle. Above 0.
+    /// Service rate: tasks per second when it is never idle. Above 0.
     pub mu: f64,
-    /// What a task takes at least whatever the load, in seconds. At least 0.
+    /// Minimum seconds of a task at any load. At least 0.
     pub offset: f64,
     /// Variance of the service time over its squared mean: 1 is exponential, 0 is constant. At least 0.
     pub variability: f64,
 }
 
 impl Server {
-    /// A worker with exponential service at this rate, in tasks per second, and no offset.
+    /// Creates a worker with exponential service at this rate, in tasks per second, and no offset.
     #[must_use]
     pub fn exponential(mu: f64) -> Self {
         Self { mu, offset: 0.0, variability: 1.0 }
     }
 }
 
-/// What is to be split: workers and the tasks that arrive for all of them. Valid by construction: at least one worker,
-/// and fewer tasks than they can serve.
+/// Input of a split: workers and the rate of tasks for all of them. Valid by construction: at least one worker, and
+/// fewer tasks than they can serve.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QueueSetting<'a> {
     servers: &'a [Server],
@@ -51,8 +51,8 @@ pub struct QueueSetting<'a> {
 }
 
 impl<'a> QueueSetting<'a> {
-    /// `lambda` tasks arrive per second. `delay` is the thesis' D in seconds: what the tasks of a fully loaded worker
-    /// take at least, so that worker `i` has the offset `offset_i + delay lambda_i / mu_i`.
+    /// Creates a setting in which `lambda` tasks arrive per second. `delay` is the thesis' D in seconds: the minimum
+    /// time of tasks on a fully loaded worker, so that worker `i` has the offset `offset_i + delay lambda_i / mu_i`.
     ///
     /// # Errors
     /// No worker or too many, a field out of range, and a load that the workers cannot carry.
@@ -88,32 +88,33 @@ impl<'a> QueueSetting<'a> {
         Ok(Self { servers, lambda, delay, spare })
     }
 
-    /// The workers.
+    /// Returns the workers.
     #[must_use]
     pub fn servers(&self) -> &'a [Server] {
         self.servers
     }
 
-    /// Arrival rate of tasks over all workers, in tasks per second.
+    /// Returns the arrival rate of tasks over all workers, in tasks per second.
     #[must_use]
     pub fn lambda(&self) -> f64 {
         self.lambda
     }
 
-    /// D, in seconds.
+    /// Returns D, in seconds.
     #[must_use]
     pub fn delay(&self) -> f64 {
         self.delay
     }
 
-    /// Service rate that nobody needs, over all workers: their total minus lambda. Above 0.
+    /// Returns the spare service rate over all workers: their total minus lambda. Above 0.
     #[must_use]
     pub fn spare(&self) -> f64 {
         self.spare
     }
 
-    /// Completion times when worker `i` gets `rates[i]` tasks per second: `offset_i + D rates_i / mu_i` and then
-    /// exponential with the rate `mu_i - rates_i`. `None` if a worker gets as much as it can serve, or more.
+    /// Returns the completion times when worker `i` gets `rates[i]` tasks per second: `offset_i + D rates_i / mu_i`,
+    /// followed by an exponential time with the rate `mu_i - rates_i`. `None` if the rate of a worker reaches or
+    /// exceeds its capacity.
     #[must_use]
     pub fn completions(&self, rates: &[f64]) -> Option<Vec<Dtd>> {
         let pairs = self.servers.iter().zip(rates);
@@ -126,42 +127,42 @@ impl<'a> QueueSetting<'a> {
     }
 }
 
-/// What cannot be computed of queues.
+/// Error of queue computations.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum QueueError {
     /// No worker, or too many.
     Workers {
-        /// How many.
+        /// Number of workers.
         count: usize,
     },
     /// A field of a worker is out of range.
     Worker {
-        /// Its place, from 0.
+        /// Index of the worker, from 0.
         worker: usize,
         field: &'static str,
-        /// As given.
+        /// Given value.
         value: f64,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: &'static str,
     },
     /// Another field is out of range.
     Setting {
         field: &'static str,
-        /// As given.
+        /// Given value.
         value: f64,
-        /// What it could be, in words.
+        /// Description of valid values.
         wanted: &'static str,
     },
-    /// As many tasks arrive as all workers together can serve, or more.
+    /// The arrival rate reaches or exceeds the total service rate.
     Overload {
         /// Arrival rate, in tasks per second.
         lambda: f64,
         /// Total service rate, in tasks per second.
         capacity: f64,
     },
-    /// There are more ways to spend the budget than are tried.
+    /// The budget has too many combinations to try all.
     Combinations { limit: u64 },
 }
 
@@ -203,7 +204,7 @@ pub(crate) fn finite_above_zero(field: &'static str, value: f64) -> Result<(), Q
     }
 }
 
-/// Neumaier's compensated sum: what is spare near saturation is a small difference of large sums.
+/// Neumaier's compensated sum: the spare rate near saturation is a small difference of large sums.
 pub(crate) fn sum(values: impl Iterator<Item = f64>) -> f64 {
     let (mut total, mut lost) = (0.0_f64, 0.0);
     for value in values {

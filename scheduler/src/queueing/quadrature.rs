@@ -24,18 +24,18 @@ const KRONROD: [f64; 8] = [
 const GAUSS: [f64; 4] =
     [0.129_484_966_168_869_7, 0.279_705_391_489_276_64, 0.381_830_050_505_118_9, 0.417_959_183_673_469_4];
 
-/// A panel is halved at most this often.
+/// Maximum number of times that a panel is halved.
 const HALVINGS_MAX: u32 = 30;
 
-/// A point at which a function was evaluated, with its weight in the integral.
+/// Point at which a function was evaluated, with its weight in the integral.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) at: f64,
     pub(crate) weight: f64,
 }
 
-/// The integral from `low` to `high` with an absolute error of about `tolerance`. The points that make up the final sum
-/// are told to `points`.
+/// Returns the integral from `low` to `high` with an absolute error of about `tolerance`. The points of the final sum
+/// are passed to `points`.
 pub(crate) fn integrate(
     function: &impl Fn(f64) -> f64,
     low: f64,
@@ -68,7 +68,8 @@ fn panel(
         }
     }
     let (kronrod, gauss) = (half * kronrod, half * gauss);
-    // The rules differ by the error of Gauss; that of Kronrod is far smaller, which QUADPACK estimates like this.
+    // The difference of the rules is the error of Gauss; that of Kronrod is far smaller, and QUADPACK estimates it like
+    // this.
     let (size, difference) = (kronrod.abs(), (kronrod - gauss).abs());
     let error = if 0.0 < size { size * (200.0 * difference / size).powf(1.5).min(1.0) } else { difference };
     let fine = error <= tolerance.max(1e-15 * size);

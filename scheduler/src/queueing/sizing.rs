@@ -1,46 +1,46 @@
-//! How many workers, and of which kinds for a budget: thesis, chapter 7, Lemmas 10 to 12.
+//! Best number of workers, and best mix of kinds for a budget: thesis, chapter 7, Lemmas 10 to 12.
 //!
-//! More workers take less each, but the slowest of more is slower; in between lies the best number. All are M/M/1
-//! queues here, which share the work so that all have the same spare rate.
+//! With more workers each gets fewer tasks, but the slowest of them is slower, so there is an optimal number. All are
+//! M/M/1 queues here, with the work split so that all have the same spare rate.
 //! Deviations: equation 46 is printed with `n! / ((n-i)! (i-1)!)`, which makes it 0 for every `n` above 1; the proof
 //! has `C(n, i) / i`, whose alternating sum is the harmonic number. The alternating sums of equation 47 cancel beyond
-//! some thirty workers; here stands an integral that is the same.
+//! some thirty workers; an equal integral is used here.
 
 use crate::queueing::quadrature::{Node, integrate};
 use crate::queueing::{QueueError, finite_above_zero};
 use std::ops::RangeInclusive;
 
-/// More workers than this are not tried.
+/// Maximum number of workers tried.
 pub const COUNT_MAX: u32 = 1_000_000;
-/// For Lemma 11, whose integrals are all computed at once, the limit is lower.
+/// Lower maximum for Lemma 11, whose integrals are all computed at once.
 pub const FORK_JOIN_COUNT_MAX: u32 = 20_000;
-/// More ways to spend a budget than this are not tried.
+/// Maximum number of combinations tried for a budget.
 pub const COMBINATIONS_MAX: u64 = 20_000_000;
-/// A budget counts as spent if what is left is less than this part of it.
+/// A budget counts as spent if the rest is less than this fraction of it.
 const SPENT: f64 = 1e-9;
 
-/// What is minimised over the number `n` of equal workers.
+/// Mean time that is minimised over the number `n` of equal workers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Law {
     /// Lemma 10: `H_n / (mu - lambda / n)`, independent M/M/1 queues (equation 46, corrected).
     Lemma10,
     /// Lemma 11: the interpolation of Makowski and Varma for fork and join (equation 47).
     Lemma11,
-    /// Lemma 10 with the offset of figure 7-1: `D lambda / (n mu)` more, with D in seconds.
+    /// Lemma 10 with the offset of figure 7-1: plus `D lambda / (n mu)`, with D in seconds.
     Delayed(f64),
 }
 
-/// A number of workers and what it gives.
+/// Number of workers and its mean time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ClusterSize {
-    /// How many.
+    /// Number of workers.
     pub count: u32,
     /// Mean sojourn time, in seconds.
     pub mean: f64,
 }
 
-/// The mean sojourn time for every number of workers in `range` that can carry the load: each serves `mu` tasks per
-/// second, `lambda` tasks arrive per second.
+/// Returns the mean sojourn time for every number of workers in `range` that can carry the load: each serves `mu` tasks
+/// per second, `lambda` tasks arrive per second.
 ///
 /// # Errors
 /// Rates or D out of range, and a range beyond the limits.
@@ -93,8 +93,8 @@ pub fn curve(
     Ok(points)
 }
 
-/// The number of workers with the least mean sojourn time, the smaller one among equals; `None` if none in `range` can
-/// carry the load.
+/// Returns the number of workers with the smallest mean sojourn time, ties to the smaller number; `None` if none in
+/// `range` can carry the load.
 ///
 /// # Errors
 /// As for [`curve`].
@@ -109,12 +109,12 @@ pub fn best_count(
         .reduce(|best, point| if point.mean < best.mean { point } else { best }))
 }
 
-/// `V_1 ... V_n` of Lemma 11, the heavy-traffic limits of fork and join:
-/// `V_n = integral of sum over k <= n of [(1 - e^-u)^k - (1 - (1 + u) e^-u)^k] / (k u)`, which equals the printed
-/// `sum of C(n,i) (-1)^(i+1) sum of C(i,j) (j-1)! / i^(j+1)`.
+/// Returns `V_1 ... V_n` of Lemma 11, the heavy-traffic limits of fork and join: `V_n = integral of sum over k <= n of
+/// [(1 - e^-u)^k - (1 - (1 + u) e^-u)^k] / (k u)`, which equals the printed `sum of C(n,i) (-1)^(i+1) sum of C(i,j)
+/// (j-1)! / i^(j+1)`.
 #[must_use]
 pub fn fork_join(count: u32) -> Vec<f64> {
-    // The terms end where `n e^-u` does; they are smooth at unit scale, so a fixed rule is exact.
+    // The terms vanish where `n e^-u` does; they are smooth at unit scale, so a fixed rule is exact.
     let end = 45.0 + f64::from(count).ln().max(0.0);
     let mut points: Vec<Node> = Vec::new();
     let mut low = 0.0;
@@ -144,43 +144,43 @@ pub fn fork_join(count: u32) -> Vec<f64> {
         .collect()
 }
 
-/// `1 - (1 + u) e^-u`, also where it is small.
+/// Returns `1 - (1 + u) e^-u`, accurately also where it is small.
 fn below_erlang(u: f64) -> f64 {
     -(-u).exp_m1() - u * (-u).exp()
 }
 
-/// A kind of worker that can be bought.
+/// Kind of worker that can be bought.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkerPrice {
-    /// Tasks per second that it serves.
+    /// Tasks per second of the worker.
     pub mu: f64,
-    /// Its price, in the unit of the budget.
+    /// Price of the worker, in the unit of the budget.
     pub price: f64,
 }
 
-/// How a budget is meant.
+/// How much of a budget is to be spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spend {
-    /// Up to the budget.
+    /// At most the budget.
     AtMost,
-    /// All of it, as Lemma 12 is printed.
+    /// The whole budget, as Lemma 12 is printed.
     Exactly,
 }
 
-/// A mix of workers.
+/// Mix of workers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkerMix {
-    /// How many of each kind, in the order of the menu.
+    /// Number of each kind, in the order of the menu.
     pub counts: Vec<u32>,
     /// Mean sojourn time (equation 48), in seconds.
     pub mean: f64,
-    /// What it costs, in the unit of the budget.
+    /// Cost of the mix, in the unit of the budget.
     pub cost: f64,
 }
 
-/// The mix of workers with the least mean sojourn time that the budget buys, by trying all: Lemma 12, equation 48,
-/// `f = N H_N / (sum of N_i mu_i - lambda)`. Among equals the one with fewer of the first kind. `None` if no mix
-/// carries the load. Equation 48 lets slow workers hand work on (a negative rate) where the load is low.
+/// Returns the mix of workers with the smallest mean sojourn time that the budget buys, by trying all: Lemma 12,
+/// equation 48, `f = N H_N / (sum of N_i mu_i - lambda)`. Ties go to the mix with fewer of the first kind. `None` if no
+/// mix can carry the load. At low load equation 48 lets slow workers pass work on (a negative rate).
 ///
 /// # Errors
 /// No kind, rates, prices or a budget out of range, and more combinations than [`COMBINATIONS_MAX`].
@@ -224,7 +224,8 @@ struct MixSearch<'a> {
 }
 
 impl MixSearch<'_> {
-    /// Tries all numbers of the kinds from `kind` on, after so much was spent on so many workers of this total rate.
+    /// Tries all numbers of the kinds from `kind` on, given the cost, number and total rate of the workers chosen so
+    /// far.
     fn buy(
         &mut self,
         kind: usize,

@@ -1,18 +1,18 @@
-//! Mean sojourn time: the mean of the largest of independent completion times, which is when a reduce can begin.
+//! Mean sojourn time: the mean of the largest of independent completion times, at which a reduce can start.
 //!
 //! Thesis, equations 4 to 10. The sum over all subsets (equations 6 and 10) overflows and cancels beyond some thirty
-//! workers; here stands the integral of `1 - product of F_i`, for any number of them.
+//! workers. The integral of `1 - product of F_i` is used here instead, for any number of workers.
 
 use crate::queueing::quadrature::{Node, integrate};
 use crate::queueing::{Dtd, QueueError, WORKERS_MAX, sum};
 
 /// Panels below the scale of the integrand; each is a quarter of the next, so the first is 4^-24 of it.
 const PANELS_BELOW: i32 = 24;
-/// Survival functions whose sum is below this never meet: the maximum then exceeds by their sum.
+/// Sum of survival functions below which they do not overlap: the maximum then exceeds by their sum.
 const APART: f64 = 1e-11;
 
-/// The mean of the largest of these times, in seconds, exact to about 1e-11 of itself; infinite if one of the means is.
-/// O(n) for each of some hundred points; equal distributions count once.
+/// Returns the mean of the largest of these times, in seconds, with a relative error of about 1e-11; infinite if one of
+/// the means is. O(n) for each of some hundred points; equal distributions count once.
 ///
 /// # Errors
 /// No distribution or too many, and parameters out of range.
@@ -29,13 +29,13 @@ pub fn mean_sojourn(times: &[Dtd]) -> Result<f64, QueueError> {
 /// Bounds of the mean sojourn time, in seconds (Lemma 9, equation 36).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
-    /// The largest of the means.
+    /// Largest of the means.
     pub lower: f64,
-    /// The sum of the means; a bound if none of the times can be negative.
+    /// Sum of the means; a bound if none of the times can be negative.
     pub upper: f64,
 }
 
-/// The bounds of Lemma 9 from the means of the completion times, in seconds.
+/// Returns the bounds of Lemma 9 from the means of the completion times, in seconds.
 #[must_use]
 pub fn sojourn_bounds(means: &[f64]) -> Bounds {
     Bounds {
@@ -44,16 +44,16 @@ pub fn sojourn_bounds(means: &[f64]) -> Bounds {
     }
 }
 
-/// The largest of independent times.
+/// Largest of independent times.
 pub(crate) struct Largest {
-    /// Different distributions and how many there are of each.
+    /// Different distributions, with the number of each.
     groups: Vec<(Dtd, f64)>,
-    /// The largest offset: below it the largest time cannot be.
+    /// Largest offset, which is the minimum of the largest time.
     floor: f64,
 }
 
 impl Largest {
-    /// Of these times; at least one.
+    /// Creates the maximum of these times; at least one.
     pub(crate) fn new(times: &[Dtd]) -> Self {
         let mut sorted = times.to_vec();
         let key = |time: &Dtd| (time.offset, time.a, time.b);
@@ -71,24 +71,24 @@ impl Largest {
         Self::of_groups(groups)
     }
 
-    /// Of so many times of each distribution; at least one.
+    /// Creates the maximum of this many times of each distribution; at least one.
     pub(crate) fn of_groups(groups: Vec<(Dtd, f64)>) -> Self {
         let floor = groups.iter().map(|(time, _)| time.offset).fold(f64::NEG_INFINITY, f64::max);
         Self { groups, floor }
     }
 
-    /// The largest offset, in seconds: the largest time is never less.
+    /// Returns the largest offset, in seconds: the largest time is never less.
     pub(crate) fn floor(&self) -> f64 {
         self.floor
     }
 
-    /// Its mean in seconds. The points of the integral are told to `points`, as times since the largest offset; behind
-    /// the last of them the survival functions sum up to less than 1e-11.
+    /// Returns its mean in seconds. The points of the integral are passed to `points`, as times since the largest
+    /// offset. Beyond the last of them the sum of the survival functions is less than 1e-11.
     pub(crate) fn mean(&self, points: &mut impl FnMut(Node)) -> f64 {
         if self.groups.iter().any(|(time, _)| time.a == 0.0 && time.b <= 1.0) {
             return f64::INFINITY;
         }
-        // Hazards fall, so survival over hazard is at most the mean excess of each, and so of the largest.
+        // Hazards decrease, so survival over hazard is at most the mean excess of each, and so of the largest.
         let excess = |(time, _): &(Dtd, f64)| {
             let x = self.floor - time.offset;
             (-time.cumulative_hazard(x)).exp() / time.hazard(x)
@@ -115,7 +115,7 @@ impl Largest {
         (-time.cumulative_hazard(self.floor - time.offset + x)).exp()
     }
 
-    /// Logarithm of the probability that all are over at `x` after the largest offset.
+    /// Returns the logarithm of the probability that all are over at `x` after the largest offset.
     fn log_product(&self, x: f64) -> f64 {
         let floor = self.floor;
         self.groups
@@ -125,7 +125,7 @@ impl Largest {
     }
 }
 
-/// `ln(1 - exp(-z))` for `z >= 0`, exact at both ends: heavy tails need the one, early times the other.
+/// Returns `ln(1 - exp(-z))` for `z >= 0`, accurate at both ends: heavy tails need small `z`, early times large ones.
 pub(crate) fn log_below(z: f64) -> f64 {
     if z < std::f64::consts::LN_2 { (-(-z).exp_m1()).ln() } else { (-(-z).exp()).ln_1p() }
 }

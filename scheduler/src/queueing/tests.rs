@@ -1,4 +1,4 @@
-//! Sojourn times and rates against closed forms, inclusion and exclusion, and numbers of the thesis.
+//! Tests of sojourn times and rates against closed forms, inclusion and exclusion, and numbers of the thesis.
 
 use super::quadrature::integrate;
 use super::sizing::{Law, Spend, WorkerPrice, best_count, best_mix, curve, fork_join};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Within this part, or absolutely below 1.
+/// Checks the relative difference, or the absolute one below 1.
 fn near(computed: f64, expected: f64, tolerance: f64) {
     let off = (computed - expected).abs();
     assert!(off <= tolerance * expected.abs().max(1.0), "computed {computed}, expected {expected}");
@@ -230,7 +230,7 @@ fn worked_lemma10() {
 #[test]
 fn equation_46_as_printed_is_zero_beyond_one_worker() {
     for count in 2_u32..20 {
-        // `n! / ((n-i)! (i-1)!)` is `i C(n, i)`; the sum of whole numbers is exact here.
+        // `n! / ((n-i)! (i-1)!)` is `i C(n, i)`; the integer sum is exact here.
         let mut binomial = 1_i64;
         let mut total = 0_i64;
         for i in 1..=i64::from(count) {

@@ -1,14 +1,14 @@
-//! Compares what was computed with what a case expects, field by field.
+//! Compares computed values with the expected values of a case, field by field.
 
 use serde_json::Value;
 use std::fmt;
 
-/// One field that is not as expected.
+/// Field that differs from its expected value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CaseDifference {
-    /// Where: `completion.FCFS[2]`; empty if the case could not be computed at all.
+    /// Path of the field: `completion.FCFS[2]`; empty if the case could not be computed at all.
     pub place: String,
-    /// What is wrong, in words.
+    /// Description of the difference.
     pub what: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for CaseDifference {
     }
 }
 
-/// Compares and collects differences.
+/// Compares values and collects differences.
 #[derive(Debug)]
 pub struct Checker {
     tolerance: f64,
@@ -31,25 +31,25 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Nothing compared yet; numbers may differ by this much, absolutely or relatively.
+    /// Creates a checker without differences; numbers may differ by this much, absolutely or relatively.
     #[must_use]
     pub fn new(tolerance: f64) -> Self {
         Self { tolerance, differences: Vec::new(), compared: 0 }
     }
 
-    /// The case cannot be computed.
+    /// Records that the case cannot be computed.
     pub fn refuse(&mut self, why: String) {
         self.differences.push(CaseDifference { place: String::new(), what: why });
     }
 
-    /// Something is not as expected.
+    /// Records a difference.
     pub fn differ(&mut self, place: &str, what: String) {
         self.compared += 1;
         self.differences.push(CaseDifference { place: place.to_owned(), what });
     }
 
-    /// Compares a computed value with the expected one: numbers within the tolerance (`"inf"` is infinity, `"-inf"`
-    /// its opposite), lists element by element, objects by the expected fields, everything else exactly.
+    /// Compares a computed value with the expected one: numbers within the tolerance (`"inf"` is infinity, `"-inf"` its
+    /// negative), lists element by element, objects by the expected fields, everything else exactly.
     pub fn value(&mut self, place: &str, expected: &Value, computed: &Value) {
         match (expected, computed) {
             (Value::Array(expected), Value::Array(computed)) => {
@@ -83,7 +83,7 @@ impl Checker {
     /// Compares numbers within the tolerance.
     pub fn number(&mut self, place: &str, expected: f64, computed: f64) {
         self.compared += 1;
-        // Of an infinite number every other is infinitely far off, and no part of it is too far.
+        // Infinity differs from every other number by infinity, and any fraction of it would be a sufficient tolerance.
         let near = || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
         let same = expected == computed || expected.is_finite() && near();
         if !same {
@@ -92,7 +92,7 @@ impl Checker {
         }
     }
 
-    /// Compares as [`Checker::value`] does; the first difference carries this remark.
+    /// Compares as [`Checker::value`]; the first difference gets this remark.
     pub fn value_with_remark(&mut self, place: &str, expected: &Value, computed: &Value, remark: &str) {
         let before = self.differences.len();
         self.value(place, expected, computed);
@@ -101,7 +101,7 @@ impl Checker {
         }
     }
 
-    /// The differences; a case that compared nothing at all is one.
+    /// Returns the differences; a case that compared nothing counts as one.
     #[must_use]
     pub fn into_differences(mut self) -> Vec<CaseDifference> {
         if self.compared == 0 && self.differences.is_empty() {
@@ -111,7 +111,7 @@ impl Checker {
     }
 }
 
-/// A number as JSON of this format: infinities are words.
+/// Converts a number to JSON of this format: infinities are strings.
 #[must_use]
 pub(crate) fn json_of(number: f64) -> Value {
     match number {
@@ -121,7 +121,7 @@ pub(crate) fn json_of(number: f64) -> Value {
     }
 }
 
-/// The number that a value of this format stands for.
+/// Converts a value of this format to a number.
 #[must_use]
 pub(crate) fn number_of(value: &Value) -> Option<f64> {
     match value.as_str() {

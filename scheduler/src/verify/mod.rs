@@ -1,8 +1,8 @@
 //! Worked cases in a uniform format, computed and compared.
 //!
-//! A file holds cases; each has an `id`, a `kind`, an `input`, and in `expect` what must come out, within its own
-//! tolerance `tol` or the file's, absolute or relative, whichever is looser. Only fields that are present are
-//! compared; a field that the kind does not know is a difference.
+//! A file holds cases. Each has an `id`, a `kind`, an `input`, and in `expect` the expected results, within its own
+//! tolerance `tol` or the file's, absolute or relative, whichever is looser. Only present fields are compared; a field
+//! unknown to the kind is a difference.
 
 mod compare;
 mod deadline_plan;
@@ -17,23 +17,23 @@ pub use compare::{CaseDifference, Checker};
 
 use serde_json::Value;
 
-/// How a case came out.
+/// Result of a case.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct CaseReport {
     pub id: String,
     pub kind: String,
-    /// What it is, in words.
+    /// Description of the case.
     pub description: String,
-    /// Everything that differs, and why it could not be computed; empty if it passed.
+    /// All differences, and the reason if it could not be computed; empty if it passed.
     pub differences: Vec<CaseDifference>,
 }
 
-/// What a kind of case computes: reads `input`, compares with `expect` through the checker.
-/// An error is an input that cannot be computed, in words that name the field.
+/// Computation of a kind of case: reads `input` and compares with `expect` through the checker. An error is an input
+/// that cannot be computed, as text that names the field.
 pub(crate) type CaseKind = fn(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String>;
 
-/// The kinds by name.
+/// Kinds by name.
 const KINDS: &[(&str, CaseKind)] = &[
     ("fluid", fluid::check),
     ("slotted", slotted::slotted),
@@ -51,7 +51,7 @@ const KINDS: &[(&str, CaseKind)] = &[
     ("budget", stragglers::budget),
 ];
 
-/// The kinds of cases that can be computed.
+/// Returns the kinds of cases that can be computed.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|&(name, _)| name)
 }
@@ -59,7 +59,7 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
 /// Computes all cases of a file.
 ///
 /// # Errors
-/// The text is no such file, in words.
+/// The text is not a file of cases; the error describes why.
 pub fn check_file(text: &str) -> Result<Vec<CaseReport>, String> {
     let file: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let cases = file.get("cases").and_then(Value::as_array).ok_or("it has no list `cases`")?;

@@ -1,8 +1,7 @@
-//! Kind `online-order`: Algorithms 5 and 8 of the pairs paper step by step, with the draws given.
+//! Kind `online-order`: Algorithms 5 and 8 of the pairs paper step by step, with given draws.
 //!
-//! The steps stand in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
-//! (`pop`); beside it stand what came of it: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S`
-//! (Algorithm 8).
+//! The steps are in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
+//! (`pop`), with its result: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S` (Algorithm 8).
 
 use super::Checker;
 use super::compare::number_of;
@@ -10,7 +9,7 @@ use super::order::{parameters_of, remark_on, size_of};
 use crate::policy::pairs::{Branch, OnlineGroups, Schedule, Tie, ties_of_arrival};
 use serde_json::Value;
 
-/// The most steps of a case, and the most groups.
+/// Maximum steps and groups of a case.
 const STEPS_MAX: usize = 1_000;
 
 enum OrderState {
@@ -52,7 +51,7 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
 }
 
 impl OrderState {
-    /// Takes a step; adds to `ties` where Algorithm 8 had a choice.
+    /// Executes a step; adds the choices of Algorithm 8 to `ties`.
     fn step(
         &mut self,
         step: &Value,
@@ -156,7 +155,7 @@ mod tests {
                 {"arrive": 2, "job": [2, 2], "u": 0.9, "S": last},
             ])
         };
-        // Beside the first it weighs 2, beside the second 7: no tie.
+        // Its weight with the first is 2, with the second 7: no tie.
         let found = differences(&json!({}), &steps(json!([0, 1, 2])));
         assert_eq!(found[0], "steps[2].S[1]: expected 1, computed 2");
         let tied = json!([

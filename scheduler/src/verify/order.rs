@@ -1,5 +1,5 @@
-//! Kind `order`: orders of jobs that are all there, by the algorithms of the pairs paper, with their averages; the
-//! optimum over all orders, the least spread of groups and the least weight of a matching.
+//! Kind `order`: orders of jobs that are all present, by the algorithms of the pairs paper, with their averages; the
+//! optimum over all orders, the smallest spread of groups and the smallest weight of a matching.
 
 use super::Checker;
 use super::compare::{json_of, number_of};
@@ -8,10 +8,10 @@ use crate::job::Size;
 use crate::policy::pairs::{self, Rule, Tie};
 use serde_json::{Map, Value};
 
-/// The most jobs of a case; the matching takes O(n³).
+/// Maximum jobs of a case; the matching takes O(n³).
 const JOBS_MAX: usize = 1_000;
 
-/// The most groups of a case.
+/// Maximum groups of a case.
 const GROUPS_MAX: f64 = 1e6;
 
 /// Input: `jobs` as pairs of map and shuffle, `alpha`, `k`, and `step`, which is absent or null for exact equality.
@@ -85,7 +85,7 @@ impl OrderSetting {
         Ok(Self { alpha, k, delta })
     }
 
-    /// The algorithm by its name in the cases, or by the policy's.
+    /// Returns the algorithm by its name in the cases, or by the policy's.
     fn rule(&self, name: &str) -> Option<Rule> {
         let &Self { alpha, k, delta } = self;
         Some(match name {
@@ -104,7 +104,7 @@ impl OrderSetting {
     }
 }
 
-/// `alpha` and `k`, by default those of the paper.
+/// Parses `alpha` and `k`, by default those of the paper.
 pub(super) fn parameters_of(input: &Value) -> Result<(f64, usize), String> {
     let alpha = match input.get("alpha") {
         None | Some(Value::Null) => 0.5,
@@ -121,7 +121,7 @@ pub(super) fn parameters_of(input: &Value) -> Result<(f64, usize), String> {
     Ok((alpha, k))
 }
 
-/// A pair of map and shuffle.
+/// Parses a pair of map and shuffle.
 pub(super) fn size_of(value: &Value, place: &str) -> Result<Size, String> {
     let Some([map, shuffle]) = value.as_array().map(Vec::as_slice) else {
         return Err(format!("`{place}` is {value}, not a pair of map and shuffle"));
@@ -143,7 +143,7 @@ fn number_in(value: &Value, place: &str, least: f64, most: f64) -> Result<f64, S
     number.ok_or_else(|| format!("`{place}` is {value}, not a number from {least} to {most:e}"))
 }
 
-/// What is said with a difference where ties left a choice: the order that is expected may be as good.
+/// Returns the remark on a difference where ties left a choice: the expected order may be equally good.
 pub(super) fn remark_on(ties: &[Tie]) -> String {
     if ties.is_empty() {
         return String::new();

@@ -1,6 +1,6 @@
-//! Cases of the slotted model: when jobs end under each policy, the total flow time, and the machines in every slot.
+//! Cases of the slotted model: ends of jobs under each policy, the total flow time, and the machines in every slot.
 //!
-//! Policies are called as in the paper's figures: `SRPT` and `DSRPT` (both preemptive), `ASRPT`, `FIFO`, `Fair` and
+//! Policies are named as in the paper's figures: `SRPT` and `DSRPT` (both preemptive), `ASRPT`, `FIFO`, `Fair` and
 //! `LRPT` with `/p` for the preemptive and `/np` for the non-preemptive scenario.
 
 use super::Checker;
@@ -10,20 +10,20 @@ use crate::workload::Job;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Most machines of a case.
+/// Maximum machines of a case.
 const MACHINES_MAX: u64 = 1_000_000;
 
-/// Most jobs of a case.
+/// Maximum jobs of a case.
 const JOBS_MAX: usize = 100_000;
 
-/// Most units of all jobs of a case, and last slot in which a job may arrive: what is simulated and what is compared
-/// is at most as long.
+/// Maximum units of all jobs of a case, and last slot in which a job may arrive. Simulation and comparison are at most
+/// this long.
 const UNITS_MAX: u64 = 1_000_000;
 
-/// A job of a case: its place there and what is simulated.
+/// Job of a case: its index there and the simulated job.
 type Listed = (usize, Job);
 
-/// The kind `slotted`.
+/// Kind `slotted`.
 pub(super) fn slotted(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let machines = whole(input.get("N"), MACHINES_MAX, "N")?;
     let jobs = jobs_of(input)?;
@@ -54,7 +54,7 @@ fn whole(value: Option<&Value>, most: u64, what: &str) -> Result<u64, String> {
     })
 }
 
-/// The jobs in the order of arrival; those of one slot in the order of the case.
+/// Returns the jobs in the order of arrival; those of one slot in the order of the case.
 fn jobs_of(input: &Value) -> Result<Vec<Listed>, String> {
     let list = input.get("jobs").and_then(Value::as_array).ok_or("`jobs` is no list")?;
     if JOBS_MAX < list.len() {
@@ -87,7 +87,7 @@ fn jobs_of(input: &Value) -> Result<Vec<Listed>, String> {
     Ok(jobs)
 }
 
-/// What a case can expect of one scheduler.
+/// Computes all values that a case can expect of one scheduler.
 fn compute(
     policy: &mut dyn Policy,
     config: &Config,
@@ -121,7 +121,7 @@ fn compute(
     })
 }
 
-/// Jobs that were served but are not expected in their slot: comparing expected fields does not find them.
+/// Finds jobs that were served but are not expected in their slot, which a comparison of expected fields does not find.
 fn compare_slots(name: &str, expected: &Value, computed: &Value, checker: &mut Checker) {
     let slots = |value: &Value| value.get("slots").and_then(Value::as_array).cloned().unwrap_or_default();
     for (index, (expected, computed)) in slots(expected).iter().zip(slots(computed)).enumerate() {

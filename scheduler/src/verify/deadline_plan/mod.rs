@@ -1,5 +1,5 @@
-//! Kind `deadline-plan`: what the min- and the max-scheduler think of jobs at one instant, and how they share out the
-//! slots that are free.
+//! Kind `deadline-plan`: evaluation of jobs by the min- and the max-scheduler at one instant, and their grants of the
+//! free slots.
 
 use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
 use crate::policy::Policy;
@@ -10,9 +10,9 @@ use crate::verify::Checker;
 use crate::view::{Change, Handle, Row, Station, View};
 use serde_json::{Map, Value, json};
 
-/// Most jobs of a case.
+/// Maximum jobs of a case.
 const JOBS_MAX: usize = 10_000;
-/// Most tasks of a case, and most free slots.
+/// Maximum tasks of a case, and maximum free slots.
 pub(super) const TASKS_MAX: u64 = 1_000_000;
 /// Latest time, in seconds: a century.
 const SECONDS_MAX: f64 = 3.2e9;
@@ -89,7 +89,7 @@ impl PlanCase {
             deadline: Some(time(seconds(job, "goal")?)),
             weight: 1.0,
             live: true,
-            // One more than there is, so that jobs with nothing pending are judged too.
+            // One more than the pending maps, so that jobs without pending maps are evaluated too.
             can: PerStation::new(f64::from(pending) + 1.0, 0.0, 0.0),
             held: PerStation::new(running.len() as f64, 0.0, 0.0),
             pend: PerStation::new(pending, 0, 0),
@@ -101,7 +101,7 @@ impl PlanCase {
         Ok(())
     }
 
-    /// Tasks started for each job, and what the policy thinks of them before.
+    /// Returns the tasks started for each job, and the policy's evaluation before.
     fn plan(&self, excess: Excess) -> (Vec<u32>, Vec<Standing>) {
         let mut policy = Deadlines::new(excess, Span::whole_seconds(1), 1.0);
         let view = View {

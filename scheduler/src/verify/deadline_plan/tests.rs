@@ -1,4 +1,4 @@
-//! The worked examples of the deadlines paper, and input that is no case.
+//! Tests with the worked examples of the deadlines paper, and with invalid cases.
 
 use super::*;
 use proptest::prelude::*;
@@ -107,8 +107,8 @@ fn too_few_slots_are_shared_so_that_needs_stay_equal() {
     );
 }
 
-/// Expected ends at 100 + 80/1 and 100 + 40/2 for deadlines 50 and 10 s after the arrivals: 2.6 and 12 to begin with.
-/// The second falls to 11.3 on 3 slots and has nothing pending after the next, which leaves one for the first.
+/// Expected ends at 100 + 80/1 and 100 + 40/2 for deadlines 50 and 10 s after the arrivals: initially 2.6 and 12. The
+/// second decreases to 11.3 on 3 slots and has nothing pending after the next, which leaves one for the first.
 #[test]
 fn jobs_that_missed_their_deadlines_are_evened_out_relative_to_them() {
     let jobs = [job(50, 100, &[20], &[0], 3), job(0, 10, &[10], &[0, 0], 2)];

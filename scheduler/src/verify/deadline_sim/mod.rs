@@ -1,9 +1,9 @@
-//! Kind `deadline-sim`: when jobs end on a small cluster under fifo, fair, weighted fair and the two schedulers of the
+//! Kind `deadline-sim`: ends of jobs on a small cluster under fifo, fair, weighted fair and the two schedulers of the
 //! deadlines paper.
 //!
-//! The cluster is one worker with so many slots for maps and as many for reduces, and a network without limits; the
-//! policies are those of the live master. `expect.finish` names who is run: `fifo`, `fair`, `fair_w1_1.4` (weights of
-//! the jobs in their order), `min`, `max`.
+//! The cluster is one worker with a number of slots for maps and the same number for reduces, and an unlimited network.
+//! The policies are those of the live master. `expect.finish` names the policies: `fifo`, `fair`, `fair_w1_1.4`
+//! (weights of the jobs in their order), `min`, `max`.
 
 use super::deadline_plan::{TASKS_MAX, lengths, seconds};
 use crate::core::CoreConfig;
@@ -18,9 +18,9 @@ use crate::verify::Checker;
 use crate::workload::Job;
 use serde_json::Value;
 
-/// Most jobs of a case.
+/// Maximum jobs of a case.
 const JOBS_MAX: usize = 1_000;
-/// Most ticks of a case: the latest deadline divided by the tick.
+/// Maximum ticks of a case: the latest deadline divided by the tick.
 const TICKS_MAX: f64 = 1e6;
 
 /// Computes and compares.
@@ -80,7 +80,7 @@ impl SimCase {
         Ok(Self { slots, tick: Span((tick * 1e9).round() as u64), jobs })
     }
 
-    /// When each job ended; `None` if there is no such scheduler.
+    /// Returns the end of each job; `None` if the scheduler does not exist.
     fn finish(&self, scheduler: &str) -> Result<Option<Vec<f64>>, String> {
         let mut weights = vec![1.0; self.jobs.len()];
         let policy: Box<dyn Policy> = match scheduler {
@@ -97,7 +97,7 @@ impl SimCase {
     }
 
     fn run(&self, policy: Box<dyn Policy>, weights: &[f64]) -> Result<Vec<f64>, crate::sim::SimError> {
-        // The jobs of a case are in any order; the simulator takes them as they arrive.
+        // The jobs of a case are in any order; the simulator takes them in the order of arrival.
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by(|&a, &b| self.jobs[a].arrival.total_cmp(&self.jobs[b].arrival));
         let jobs = order.iter().map(|&index| Job { weight: weights[index], ..self.jobs[index].clone() });
@@ -125,7 +125,7 @@ fn read_job(job: &Value) -> Result<Job, String> {
     })
 }
 
-/// Reads `1_1.4_122`, one weight for each job.
+/// Parses `1_1.4_122`, one weight for each job.
 fn read_weights(text: &str, weights: &mut [f64]) -> Result<(), String> {
     let given: Vec<&str> = text.split('_').collect();
     if given.len() != weights.len() {

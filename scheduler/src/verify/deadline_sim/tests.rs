@@ -1,5 +1,5 @@
-//! The miniature of the paper's experiments, small clusters computed by an independent program, and input that is no
-//! case.
+//! Tests with a miniature of the paper's experiments, with small clusters computed by an independent program, and with
+//! invalid cases.
 
 use super::*;
 use crate::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
@@ -65,7 +65,7 @@ fn the_cases_of_the_paper_pass() {
     }
 }
 
-/// The deadlines that the jobs of section V meet, on the stand-in with these Joins.
+/// Returns which jobs of section V meet their deadlines, in the approximation with these Joins.
 fn deadlines_met(joins: Joins, scheduler: &str) -> [bool; 4] {
     let jobs = scenario(joins, [1.0; 4], 1);
     let deadlines: Vec<f64> = jobs.iter().filter_map(|job| job.deadline).collect();

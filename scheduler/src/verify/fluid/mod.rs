@@ -1,8 +1,8 @@
 //! Cases of the overlapping tandem queue: completion times under its policies, totals, rates, and the lower bound.
 //!
-//! Input: `jobs` as `[arrival, map, shuffle]`, in any order; `k` for k-LPS; `policy` if only one is meant. Expected, by
-//! policy or for the one policy itself: `completion` by job, `total` of the response times, `makespan`, `segments` with
-//! the rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
+//! Input: `jobs` as `[arrival, map, shuffle]`, in any order; `k` for k-LPS; `policy` for a single policy. Expected, by
+//! policy or for the single policy: `completion` by job, `total` of the response times, `makespan`, `segments` with the
+//! rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
 
 use super::compare::{Checker, json_of, number_of};
 use crate::bound::overlap::LowerBound;
@@ -12,13 +12,13 @@ use crate::station::{PerStation, Station};
 use crate::workload::Job;
 use serde_json::{Map, Value, json};
 
-/// Jobs of a case at most: sharing policies cost their square.
+/// Maximum jobs of a case: the cost of sharing policies is quadratic.
 const JOBS_MAX: usize = 5_000;
 
-/// Fields that come for each policy.
+/// Fields that exist for each policy.
 const BY_POLICY: [&str; 5] = ["completion", "total", "makespan", "segments", "total_shuffle_rate"];
 
-/// What the cases call each policy, and what it is called here.
+/// Maps the name of a policy in cases to its catalogue call.
 fn call_of(name: &str, k: u64) -> Option<String> {
     Some(match name {
         "FCFS" => "fcfs".to_owned(),
@@ -35,7 +35,7 @@ fn call_of(name: &str, k: u64) -> Option<String> {
     })
 }
 
-/// Jobs in the order of their arrival, with their places in the case.
+/// Jobs in the order of their arrival, with their indexes in the case.
 struct Instance {
     jobs: Vec<Job>,
     places: Vec<usize>,
@@ -65,7 +65,7 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     Ok(())
 }
 
-/// The policies that something is expected of.
+/// Returns the policies with expected values.
 fn names(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for field in BY_POLICY {
@@ -128,7 +128,7 @@ impl Instance {
         Ok((total, cycles))
     }
 
-    /// Everything that can be expected of a policy.
+    /// Returns all values that can be expected of a policy.
     fn run(&self, name: &str) -> Result<Map<String, Value>, String> {
         let call =
             call_of(name, self.k).ok_or_else(|| format!("there is no policy `{name}` in this model"))?;
@@ -180,7 +180,7 @@ impl Instance {
     }
 }
 
-/// A number, also as a fraction in words: `"5/2"`.
+/// Parses a number, or a fraction as a string: `"5/2"`.
 fn fraction(value: &Value) -> Option<f64> {
     let parts = value.as_str().and_then(|text| text.split_once('/'));
     match parts {

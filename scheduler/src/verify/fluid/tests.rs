@@ -1,9 +1,9 @@
-//! The worked examples of the overlap paper as cases, malformed cases, and the file of cases where it lies beside.
+//! Tests with the worked examples of the overlap paper as cases, malformed cases, and the file of cases if it exists.
 
 use super::*;
 use crate::verify::check_file;
 
-/// The differences of one case.
+/// Returns the differences of one case.
 fn differences(tolerance: f64, input: &Value, expect: &Value) -> Vec<String> {
     let mut checker = Checker::new(tolerance);
     if let Err(reason) = check(input, expect, &mut checker) {
@@ -152,7 +152,7 @@ fn worked_online4_splitsrpt_wc() {
     );
 }
 
-/// Sizes left at the moment decide: job 2 overtakes job 1 at the shuffle at t = 10.
+/// Current sizes decide: job 2 passes job 1 at the shuffle at t = 10.
 #[test]
 fn worked_batch_dynamic() {
     passes(
@@ -161,7 +161,7 @@ fn worked_batch_dynamic() {
     );
 }
 
-/// The makespan is max(sum x, sum y), which no order beats.
+/// The makespan is max(sum x, sum y), which is optimal.
 #[test]
 fn worked_makespan() {
     passes(
@@ -170,7 +170,7 @@ fn worked_makespan() {
     );
 }
 
-/// All policies on one instance with idle times, as the independent reference has it.
+/// All policies on one instance with idle times, as computed by the independent reference.
 #[test]
 fn every_policy_name_of_the_cases_is_computed() {
     let names = [
@@ -184,12 +184,12 @@ fn every_policy_name_of_the_cases_is_computed() {
         "SplitSRPT_wc",
         "SplitSRPT_we",
     ];
-    // One job alone takes max(x, y) under every policy that leaves nothing idle.
+    // A single job takes max(x, y) under every work-conserving policy.
     let all = |value: Value| {
         Value::Object(names.map(|name| (name.to_owned(), value.clone())).into_iter().collect())
     };
     let mut expect = json!({ "completion": all(json!([4.0])), "total": all(json!(3.0)), "lower_bound": 3.0 });
-    // Literally, a map-heavy job alone has u2 = 3/4 of the map.
+    // As printed, a single map-heavy job has u2 = 3/4 of the map.
     expect["completion"]["SplitSRPT"] = json!([5.0]);
     expect["total"]["SplitSRPT"] = json!(4.0);
     passes(&json!({ "jobs": [[1, 3, 1]], "k": 2 }), &expect);
@@ -250,7 +250,7 @@ fn malformed_cases_are_refused_in_words() {
 fn the_cases_of_the_overlap_paper_pass() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/overlap.json");
     let Ok(text) = std::fs::read_to_string(path) else {
-        // Only where the folder of cases lies beside the sources.
+        // Only if the directory of cases exists next to the sources.
         return;
     };
     let reports = check_file(&text).unwrap();

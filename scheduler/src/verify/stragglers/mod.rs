@@ -9,9 +9,9 @@ use crate::verify::Checker;
 use crate::verify::compare::{json_of, number_of};
 use serde_json::{Map, Value, json};
 
-/// Most values of a list.
+/// Maximum values of a list.
 const VALUES_MAX: usize = 1_000_000;
-/// The reference looks for the optimum of Lemma 11 up to this number of workers.
+/// Number of workers up to which the reference computes the optimum of Lemma 11.
 const LEMMA_11_MAX: u32 = 80;
 
 /// Kind `dtd`: distribution function, density and mean.
@@ -83,7 +83,7 @@ pub(super) fn rates(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     ];
     let (mut computed, mut means) = (Map::new(), Map::new());
     for (name, call) in splits {
-        // The numerical optimum takes longest, and is computed where it is asked for.
+        // The numerical optimum takes longest, and is only computed if expected.
         if name == "optimal" && expect.get(name).is_none() && expect.pointer("/mst/optimal").is_none() {
             continue;
         }
@@ -121,8 +121,8 @@ pub(super) fn g_m_1(input: &Value, expect: &Value, checker: &mut Checker) -> Res
     Ok(())
 }
 
-/// Kind `m-g-1`: Algorithms 3 and 4. `var_or_cs2` stands for the variances of service times in the one and for their
-/// squared coefficients of variation in the other.
+/// Kind `m-g-1`: Algorithms 3 and 4. `var_or_cs2` is the variance of service times in the former and their squared
+/// coefficient of variation in the latter.
 pub(super) fn m_g_1(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let mu = numbers(input, "mu")?;
     let lambda = number(input, "lam")?;
@@ -218,7 +218,7 @@ fn numbers_of(values: &[Value], field: &str) -> Result<Vec<f64>, String> {
     values.iter().enumerate().map(number).collect()
 }
 
-/// Lists of so many numbers each.
+/// Parses lists of this many numbers each.
 fn rows(input: &Value, field: &str, width: usize) -> Result<Vec<Vec<f64>>, String> {
     let rows = input.get(field).and_then(Value::as_array).ok_or_else(|| format!("`{field}` is no list"))?;
     if VALUES_MAX < rows.len() {

@@ -1,9 +1,9 @@
-//! Cases of the stragglers thesis, right ones and wrong ones.
+//! Tests with valid and invalid cases of the stragglers thesis.
 
 use crate::verify::check_file;
 use serde_json::{Value, json};
 
-/// What is different in a case of this kind; empty if it passes.
+/// Returns the differences of a case of this kind; empty if it passes.
 fn differences(kind: &str, input: &Value, expect: &Value) -> Vec<String> {
     let case = json!({ "id": "case", "kind": kind, "input": input, "expect": expect });
     let reports = check_file(&json!({ "tol": 1e-9, "cases": [case] }).to_string()).unwrap();

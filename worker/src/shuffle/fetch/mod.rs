@@ -1,9 +1,8 @@
 //! Fetches segments from another worker: one request of the plan, from the wire into the store.
 //!
-//! The body is read straight into its final place: memory if the budget grants it, otherwise a spill file, one for each
-//! output. Of pairs
-//! that lie in a file which this worker sees too, only the order comes; if that is of no use, all bytes are asked for.
-//! Every segment is verified before anyone sees it.
+//! The body is read directly into its final place: memory if the budget grants it, otherwise a spill file, one for each
+//! output. If the pairs are in a file that this worker can also access, only their order is transferred; if that is
+//! unusable, all bytes are requested. Every segment is verified before it is used.
 
 mod error;
 mod reader;
@@ -31,37 +30,37 @@ use std::time::Duration;
 
 pub use error::{FetchError, RequestError};
 
-/// How long a fetch waits for a connection, for the head of its answer, and for the next bytes, which must come at the
-/// least rate of [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). Short, because two fetches that fail one after
-/// the other tell that the way is cut, and that should be known within 5 s; outputs can be had elsewhere.
+/// Time that a fetch waits for a connection, for the head of its response, and for the next bytes, which must arrive at
+/// least at [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). It is short because two consecutive failed fetches
+/// mark the route as cut, which should be known within 5 s; outputs can be fetched elsewhere.
 const FETCH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Times that segments which came damaged are asked for again at once, from a holder whose copy is whole.
+/// Number of times that damaged segments are requested again at once, from a holder whose copy is intact.
 const RESENDS_MAX: u32 = 3;
 
-/// Answers that a paced worker sends at once, of which each waits for the turns of all others.
+/// Number of responses that a paced worker sends at once, each of which waits for the turns of all others.
 const PACED_ANSWERS: u32 = 32;
 
-/// The time limits of fetches; on a network that is held to so many bytes in a second, answers may have to wait longer
-/// for their turn.
+/// Returns the time limits of fetches. On a network limited to this many bytes per second, responses may have to wait
+/// longer for their turn.
 pub(crate) fn timeouts(paced: Option<NonZeroU64>) -> Timeouts {
     let turns = paced.map_or(Duration::ZERO, |rate| PACED_ANSWERS * turn_time(rate));
     let patience = FETCH_PATIENCE.max(turns);
     Timeouts { connect: FETCH_PATIENCE, head: patience, stall: patience, steady: true }
 }
 
-/// What became of one map of a request.
+/// Result of one map of a request.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct FetchOutcome {
     pub map: AttemptId,
-    /// The partitions that have it now.
+    /// Partitions that have it now.
     pub filled: Vec<u32>,
-    /// Bytes of those.
+    /// Number of bytes of those partitions.
     pub bytes: u64,
-    /// Times that segments came damaged whose copy there is whole, and were asked for again.
+    /// Number of times that damaged segments with an intact copy were requested again.
     pub resent: u32,
-    /// Why others did not get it.
+    /// Error for the other partitions.
     pub error: Option<FetchError>,
 }
 
@@ -71,35 +70,35 @@ impl FetchOutcome {
     }
 }
 
-/// Stops here if a test wants it.
+/// Pauses here if a test requests it.
 async fn stop_at(place: &'static str) {
     if cfg!(debug_assertions) {
-        // The place blocks its thread, which must not be the one that drives the connections.
+        // The fault point blocks its thread, which must not be the one that drives the connections.
         let _ = tokio::task::spawn_blocking(move || crate::fault::place(place)).await;
     }
 }
 
-/// What a fetch needs of its worker.
+/// Resources of a worker that fetches need.
 #[derive(Clone)]
 pub struct Fetcher {
     /// Connections to other workers.
     pub pool: Pool,
-    /// Where segments go.
+    /// Store of the segments.
     pub store: Store,
-    /// Who grants memory.
+    /// Memory budget.
     pub budget: Budget,
-    /// Where they go when there is none.
+    /// Spill directories for segments without memory.
     pub spill: SpillDirs,
-    /// What files this worker sees, for other workers that see the same; `None` asks them for all bytes.
+    /// Identity of the file system of this worker, for other workers with the same one; `None` requests all bytes.
     pub sees: Option<String>,
 }
 
-/// One request, and what it needs on its way.
+/// One request and its context.
 struct FetchContext<'a> {
     fetch: &'a Fetch,
     key: &'a Secret,
     stream: Option<&'a PacedStream>,
-    /// Whether the other worker is to verify its copies first.
+    /// True if the other worker is to verify its copies first.
     verify: bool,
     received: &'a AtomicU64,
 }
@@ -109,10 +108,10 @@ impl FetchContext<'_> {
         self.fetch.endpoint.to_string()
     }
 
-    /// What an answer that could not be read on means.
+    /// Converts an error of reading the response.
     ///
     /// # Errors
-    /// What is wrong with this worker's own disk.
+    /// An error of this worker's own disk.
     fn broken(&self, error: AnswerReadError) -> Result<RequestError, std::io::Error> {
         let endpoint = self.endpoint();
         match error {
@@ -125,12 +124,12 @@ impl FetchContext<'_> {
 }
 
 impl Fetcher {
-    /// Carries out one request. Every map of it is in the answer exactly once.
+    /// Executes one request. Every map of it is in the result exactly once.
     pub async fn fetch(&self, fetch: &Fetch, key: &Secret) -> Vec<FetchOutcome> {
         self.fetch_through(fetch, key, None, &AtomicU64::new(0)).await
     }
 
-    /// As [`Fetcher::fetch`], on a network that may be paced; counts the bytes that come.
+    /// As [`Fetcher::fetch`], on a network that may be paced; counts the received bytes.
     pub(crate) async fn fetch_through(
         &self,
         fetch: &Fetch,
@@ -139,7 +138,7 @@ impl Fetcher {
         received: &AtomicU64,
     ) -> Vec<FetchOutcome> {
         stop_at("fetch").await;
-        // Partitions may lack different maps after a partition has moved here; ask for each set on its own.
+        // Partitions may lack different maps after a partition has moved here, so each set is requested separately.
         let mut groups: Vec<(Vec<u32>, Vec<AttemptId>)> = Vec::new();
         let mut outcomes = Vec::new();
         for map in &fetch.maps {
@@ -172,7 +171,7 @@ impl Fetcher {
         outcomes
     }
 
-    /// Asks for segments of some maps, once more for all bytes where an order came that is of no use.
+    /// Requests segments of some maps, and again with all bytes where an unusable order arrived.
     async fn fetch_segments(
         &self,
         context: &FetchContext<'_>,
@@ -188,8 +187,8 @@ impl Fetcher {
         }
     }
 
-    /// Asks again for segments of a map that came damaged, after their holder has looked whether its own copy is: that
-    /// one is then made anew. If it is whole, the way between the two damages data, perhaps not each time.
+    /// Requests damaged segments of a map again, after their holder has verified its own copy. A damaged copy is made
+    /// again. If it is intact, the route between the two damages data, perhaps not each time.
     async fn fetch_damaged(&self, context: &FetchContext<'_>, outcome: &mut FetchOutcome) {
         let (map, verifying) = (outcome.map, FetchContext { verify: true, ..*context });
         while outcome.error.as_ref().is_some_and(|error| matches!(error, FetchError::Garbled { .. }))
@@ -207,7 +206,7 @@ impl Fetcher {
             outcome.filled.sort_unstable();
             outcome.bytes += after.bytes;
             outcome.error = after.error;
-            // Only then the holder has found its copy whole.
+            // Only in this case the holder has found its copy intact.
             outcome.resent += u32::from(matches!(outcome.error, None | Some(FetchError::Garbled { .. })));
             if let Some(FetchError::Garbled { times, .. }) = &mut outcome.error {
                 *times = outcome.resent + 1;
@@ -215,7 +214,7 @@ impl Fetcher {
         }
     }
 
-    /// Gives the maps of whose outputs an order came that is of no use here: ask for all bytes.
+    /// Returns the maps for which an unusable order arrived: all bytes have to be requested.
     async fn fetch_group(
         &self,
         context: &FetchContext<'_>,
@@ -251,7 +250,7 @@ impl Fetcher {
                 again.push(*map);
                 continue;
             };
-            // After a broken transfer the position in the stream is lost: the rest is tried again.
+            // After a broken transfer the position in the stream is lost: the rest is retried.
             let lost = match &outcome.error {
                 Some(FetchError::Request { source }) => Some(source.clone()),
                 Some(FetchError::Disk { .. }) => {
@@ -271,7 +270,7 @@ impl Fetcher {
                 return again;
             }
         }
-        // What went wrong after the last segment hurts nobody; the connection is then not used again.
+        // An error after the last segment is harmless; the connection is then not reused.
         let _ = reader.end().await;
         again
     }
@@ -319,7 +318,7 @@ impl Fetcher {
         let head: FetchHead = codec::decode_message(&head, memory_max)
             .map_err(|_| RequestError::Head { endpoint: endpoint() })?;
         let fits = |output: &OutputHead| {
-            // An order is of use only for who has asked for it.
+            // An order is only useful if it was requested.
             output.lengths.len() == partitions.len() && (output.in_file.is_none() || asked_for_order)
         };
         if head.outputs.len() != maps.len() || !head.outputs.iter().flatten().all(fits) {

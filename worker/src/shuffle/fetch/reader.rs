@@ -1,25 +1,25 @@
-//! The answer to a fetch as it comes in, cut where the reader wants.
+//! Response of a fetch as a stream, split at the reader's positions.
 
 use crate::http::{Answer, HttpError};
 use crate::shuffle::pace::{PacedStream, Preempted};
 use bytes::{Buf, Bytes};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes for which a buffer is made before any of them has come.
+/// Size of a buffer that is allocated before any of its bytes has arrived.
 const READ_BYTES_FIRST: usize = 1 << 20;
 
-/// The answer as it comes in, cut where the reader wants.
+/// Response as a stream, split at the reader's positions.
 pub(super) struct AnswerReader<'a> {
     pub(super) body: Answer,
     pub(super) ready: Bytes,
-    /// What its bytes have to pass.
+    /// Pacing of its bytes.
     pub(super) stream: Option<&'a PacedStream>,
-    /// Counts what comes.
+    /// Counter of received bytes.
     pub(super) received: &'a AtomicU64,
 }
 
 impl AnswerReader<'_> {
-    /// Hands the next `length` bytes to `take`, in as many slices as they come.
+    /// Passes the next `length` bytes to `take`, in slices as they arrive.
     pub(super) async fn read(
         &mut self,
         mut length: u64,
@@ -53,17 +53,16 @@ impl AnswerReader<'_> {
         Ok(all)
     }
 
-    /// Reads the end behind the segments, so that the connection can be used again; one whose answer has no end there
-    /// is not.
+    /// Reads the end after the segments, so that the connection can be reused. Without an end there, it is not reused.
     pub(super) async fn end(mut self) -> Result<(), HttpError> {
         if self.ready.is_empty() { self.body.chunk().await.map(drop) } else { Ok(()) }
     }
 }
 
-/// Why the answer could not be read on.
+/// Error of reading the response.
 pub(super) enum AnswerReadError {
     Http(HttpError),
-    /// It ended before the segments that its head promised.
+    /// It ended before all segments announced in its head.
     Short,
     Preempted,
     Disk(std::io::Error),
