@@ -1,6 +1,6 @@
-//! How fast bytes come from each other worker while they are asked for, over the last seconds.
+//! Rate of bytes from each other worker while requests are in flight, over the last seconds.
 //!
-//! Pure: time is an argument. The master compares the ways of all workers by it (`scheduler`, `ledger/rates`).
+//! Pure: time is an argument. The master compares the routes of all workers by it (`scheduler`, `ledger/rates`).
 
 use crate::protocol::FetchRate;
 use gristmill_scheduler::ids::WorkerId;
@@ -9,31 +9,31 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Looks over which a rate is taken; with signs of life 0.5 s apart that is 3 s.
+/// Number of samples over which a rate is computed; with heartbeats 0.5 s apart that is 3 s.
 const LOOKS: usize = 6;
 
-/// Most ways in one report; those that were asked longest come first.
+/// Maximum routes in one report; those with the longest busy time come first.
 pub const RATES_MAX: usize = 64;
 
-/// All ways on which something was asked for lately.
+/// All routes with recent requests.
 #[derive(Debug, Default)]
 pub(crate) struct Meters(BTreeMap<WorkerId, Meter>);
 
 #[derive(Debug, Default)]
 struct Meter {
-    /// Bytes that have come, of requests in flight too.
+    /// Bytes received, including those of requests in flight.
     received: Arc<AtomicU64>,
     requests: u32,
-    /// Since when there have been requests, if there are.
+    /// Start of the current requests, if there are any.
     since: Time,
     /// Time with requests before that.
     busy: Span,
-    /// Bytes and busy time at the last looks; at first, of before.
+    /// Bytes and busy time at the last samples; the first entry is the value before them.
     looks: VecDeque<(u64, Span)>,
 }
 
 impl Meters {
-    /// A request goes out. What is answered counts its bytes as they come.
+    /// Records a started request. Its received bytes are added to the returned counter.
     pub fn began(&mut self, from: WorkerId, now: Time) -> Arc<AtomicU64> {
         let nothing = || Meter { looks: VecDeque::from([(0, Span(0))]), ..Meter::default() };
         let meter = self.0.entry(from).or_insert_with(nothing);
@@ -44,7 +44,7 @@ impl Meters {
         meter.received.clone()
     }
 
-    /// A request has ended.
+    /// Records an ended request.
     pub fn ended(&mut self, from: WorkerId, now: Time) {
         let Some(meter) = self.0.get_mut(&from) else { return };
         meter.requests -= 1;
@@ -53,8 +53,8 @@ impl Meters {
         }
     }
 
-    /// What has come on each way since the look [`LOOKS`] ago, and in how much time with requests. Ways on which nothing
-    /// was asked for since then are forgotten.
+    /// Returns the bytes on each route since the sample [`LOOKS`] ago, and the busy time. Routes without requests since
+    /// then are dropped.
     pub fn look(&mut self, now: Time) -> Vec<FetchRate> {
         let mut rates = Vec::new();
         self.0.retain(|&from, meter| {

@@ -1,7 +1,7 @@
-//! Serves segments of this worker's map outputs: the answer to one [`FetchRequest`].
+//! Serves segments of this worker's map outputs: the response to one [`FetchRequest`].
 //!
-//! Segments in memory go out without a copy; those on disk are read, and those whose pairs lie in the input are
-//! made, in chunks off the async thread. Of the latter only the order is sent to who sees the same files.
+//! Segments in memory are sent without a copy. Those on disk are read, and those whose pairs are in the input are
+//! built, in chunks off the async thread. Of the latter only the order is sent to workers with the same file system.
 
 use super::pace::OutPace;
 use super::store::Store;
@@ -22,18 +22,18 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Bytes read at once from a segment on disk.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// Chunks read ahead of the socket.
+/// Number of chunks read ahead of the socket.
 const CHUNKS_AHEAD: usize = 2;
 
-/// Chunks in memory over all answers of this process, however many other workers ask, as long as those who ask take
-/// them. See [`PERMIT_PATIENCE`] for those who do not.
+/// Maximum chunks in memory over all responses of this process, for any number of receivers, as long as these read
+/// them. See [`PERMIT_PATIENCE`] for those that do not.
 const CHUNKS_WANTED: usize = 8;
 
-/// Who has waited so long for a permit goes on without: others that stand still must not hold everyone up until their
-/// connections are given up. What is in memory then is [`CHUNKS_AHEAD`] and one more for each answer.
+/// Time after which a response continues without a permit: stalled receivers must not delay all others until their
+/// connections are closed. The memory is then [`CHUNKS_AHEAD`] plus one chunk for each response.
 const PERMIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Permits to make a chunk; each goes with its chunk until that is sent.
+/// Permits to create a chunk; each is held until its chunk is sent.
 static CHUNKS: Semaphore = Semaphore::const_new(CHUNKS_WANTED);
 
 struct Chunk {
@@ -51,12 +51,12 @@ async fn permit() -> Option<SemaphorePermit<'static>> {
     tokio::time::timeout(PERMIT_PATIENCE, CHUNKS.acquire()).await.ok()?.ok()
 }
 
-/// Answers `POST /shuffle/JOB`.
+/// Handles `POST /shuffle/JOB`.
 pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> Response<Body> {
     segments_at(None, store, job, request).await
 }
 
-/// As [`segments`], on a network that is paced: all bytes of the answer wait their turn, in the order of asking.
+/// As [`segments`], on a paced network: all bytes of the response wait for their turn, in the order of requests.
 pub(crate) async fn segments_at(
     pace: Option<&OutPace>,
     store: &Store,
@@ -75,7 +75,7 @@ pub(crate) async fn segments_at(
         return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
     }
     let held = store.clone();
-    // Whether files have changed is asked of a disk, which may be slow.
+    // Checking files for changes reads a disk, which may be slow.
     let Ok((head, pieces)) = tokio::task::spawn_blocking(move || look_up(&held, job, wanted)).await else {
         return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
     };
@@ -101,31 +101,31 @@ pub(crate) async fn segments_at(
     tokio::spawn(async move {
         match send(&sender, ready, pieces).await {
             Ok(()) => drop(sender.sender.finish().await),
-            // A reader that is gone needs no answer.
+            // A receiver that has disconnected needs no response.
             Err(Unsent::Gone(error)) => tracing::debug!(%error, "segments could not be sent"),
-            // The body breaks off, as on a way that is cut. Who asks again is told that the output is not here.
+            // The body ends early, as on a cut route. The next request learns that the output is not here.
             Err(Unsent::Unreadable { output, source }) => store.give_up_unreadable(job, output, &source),
         }
     });
     answer::with_body(StatusCode::OK, body)
 }
 
-/// Why segments were not sent to their end.
+/// Error of sending segments.
 enum Unsent {
-    /// Whoever asked is not there any more.
+    /// The receiver has disconnected.
     Gone(io::Error),
-    /// A segment of this map and attempt could not be read where it is kept.
+    /// A segment of this map and attempt could not be read from its place.
     Unreadable { output: (u32, u32), source: io::Error },
 }
 
 impl From<io::Error> for Unsent {
-    /// Of sending.
+    /// Converts an error of sending.
     fn from(error: io::Error) -> Self {
         Self::Gone(error)
     }
 }
 
-/// What is sent of the outputs that are held here: the head, and what follows it. Blocks.
+/// Returns the data to send of the outputs held here: the head, and the pieces after it. Blocks.
 fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<PieceOf>) {
     let mut pieces = Vec::new();
     let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()), damaged: Vec::new() };
@@ -137,8 +137,8 @@ fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<P
         let segments = store.output(job, map, epoch).and_then(|output| {
             wanted.partitions.iter().map(|partition| output.segment(*partition)).collect::<Option<Vec<_>>>()
         });
-        // An output whose input has changed is not worth sending: without it the map runs again and says so. All of
-        // its segments lie in the same file.
+        // An output whose input has changed is not sent: without it the map runs again and reports the change. All of
+        // its segments are in the same file.
         let segments = segments.filter(|segments| {
             segments.iter().find_map(in_file).is_none_or(|segment| segment.check().is_ok())
         });
@@ -161,21 +161,21 @@ fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<P
     (head, pieces)
 }
 
-/// What is sent of one segment of this map and attempt.
+/// Data to send of one segment of this map and attempt.
 struct PieceOf {
     output: (u32, u32),
     piece: AnswerPiece,
 }
 
-/// What is sent of one segment.
+/// Data to send of one segment.
 enum AnswerPiece {
     Whole(SegmentData),
-    /// Its pairs lie in a file that the other worker sees.
+    /// Its pairs are in a file that the other worker can read.
     Order(InFileSegment),
 }
 
 impl AnswerPiece {
-    /// Bytes that are sent.
+    /// Number of bytes to send.
     fn len(&self) -> u64 {
         match self {
             AnswerPiece::Whole(data) => data.len() as u64,
@@ -191,7 +191,7 @@ fn in_file(data: &SegmentData) -> Option<&InFileSegment> {
     }
 }
 
-/// An answer whose bytes may have to wait.
+/// Response whose bytes may have to wait.
 struct Paced {
     sender: BodySender,
     pace: Option<OutPace>,
@@ -209,7 +209,7 @@ impl Paced {
     }
 }
 
-/// Sends the head, then segments one after another.
+/// Sends the head, then the segments one after another.
 async fn send(sender: &Paced, head: Vec<Bytes>, pieces: Vec<PieceOf>) -> Result<(), Unsent> {
     for bytes in head {
         sender.send(bytes).await?;

@@ -1,11 +1,10 @@
-//! What the shuffle of one worker holds: outputs of its own maps, and segments gathered for the partitions
-//! whose home it is.
+//! Data of one worker's shuffle: outputs of its own maps, and segments gathered for the partitions whose home it is.
 //!
-//! Shared between the control loop, the server and the slots, behind one lock that is never held across I/O.
-//! A job may have many maps times many partitions, so a segment costs a bit here, whether it is empty or lies in an
-//! output of this very worker; only what was fetched is listed.
+//! Shared between the control loop, the server and the slots, behind one lock that is never held across I/O. A job may
+//! have many maps times many partitions, so an empty segment, or one in an output of this worker, costs one bit here.
+//! Only fetched segments are listed.
 //!
-//! Invariant: a gather holds at most one segment for each map, the first that came.
+//! Invariant: a gather holds at most one segment for each map, the first that arrived.
 
 use crate::budget::Reservation;
 use crate::descriptors;
@@ -17,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Outputs and gathered segments of all jobs on this worker. Cloning shares it.
+/// Outputs and gathered segments of all jobs on this worker. Clones share the data.
 #[derive(Clone, Default)]
 pub struct Store(Arc<Mutex<BTreeMap<JobId, JobStore>>>);
 
@@ -29,7 +28,7 @@ struct JobStore {
 }
 
 impl JobStore {
-    /// An own output goes: what was gathered of it stays what it was.
+    /// Keeps segments gathered from an own output that is about to be removed.
     fn keep_gathered(&mut self, map: u32, output: &MapOutput) {
         for (partition, gather) in &mut self.gathers {
             if gather.own.clear(map)
@@ -44,12 +43,12 @@ impl JobStore {
 struct Gather {
     /// Maps whose segment is here.
     arrived: IndexSet,
-    /// Those of them whose segment lies in the output of this worker.
+    /// Maps of those whose segment is in the output of this worker.
     own: IndexSet,
-    /// Segments of the others that have pairs.
+    /// Non-empty segments of the others.
     held: BTreeMap<u32, HeldSegment>,
     missing: u32,
-    /// Of how many the master was told that they are here: behind what is here while a fetch is under way.
+    /// Number of maps reported to the master as arrived; smaller than the number here while a fetch is running.
     told: u32,
 }
 
@@ -59,7 +58,7 @@ impl Gather {
         Self { arrived, own, held: BTreeMap::new(), missing: maps, told: 0 }
     }
 
-    /// Notes that the segment of a map is here. Answers whether it was still lacking.
+    /// Records that the segment of a map is here. Returns true if it was still lacking.
     fn arrives(&mut self, map: u32) -> bool {
         let news = self.arrived.set(map);
         self.missing -= u32::from(news);
@@ -67,7 +66,7 @@ impl Gather {
     }
 }
 
-/// A bit for each of so many numbers.
+/// Set of numbers with one bit for each.
 struct IndexSet {
     words: Vec<u64>,
     count: u32,
@@ -82,7 +81,7 @@ impl IndexSet {
         (number < self.count).then(|| self.words[number as usize / 64] >> (number % 64) & 1 == 1)
     }
 
-    /// Sets a bit. Answers whether it is one of these and was not set.
+    /// Sets a bit. Returns true if it is in range and was not set.
     fn set(&mut self, number: u32) -> bool {
         let news = self.get(number) == Some(false);
         if news {
@@ -91,7 +90,7 @@ impl IndexSet {
         news
     }
 
-    /// Clears a bit. Answers whether it was set.
+    /// Clears a bit. Returns true if it was set.
     fn clear(&mut self, number: u32) -> bool {
         let was = self.get(number) == Some(true);
         if was {
@@ -100,7 +99,7 @@ impl IndexSet {
         was
     }
 
-    /// The numbers whose bit is set, ascending.
+    /// Returns the numbers whose bit is set, ascending.
     fn iter(&self) -> impl Iterator<Item = u32> {
         self.words.iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
             let mut rest = *word;
@@ -113,17 +112,17 @@ impl IndexSet {
     }
 }
 
-/// A segment with the memory it was granted.
+/// Segment with its granted memory.
 #[derive(Clone)]
 pub struct HeldSegment {
-    /// The bytes.
+    /// Bytes of the segment.
     pub data: SegmentData,
-    /// Given back to the budget when the last clone is dropped; `None` for a file or a segment read in place.
+    /// Returned to the budget when the last clone is dropped; `None` for a file or a segment read locally.
     pub reservation: Option<Arc<Reservation>>,
 }
 
-/// What a store does not hold any more. Its files are deleted where this is dropped, so not on a thread that drives
-/// connections.
+/// Data removed from a store. Its files are deleted when this is dropped, so it must not be dropped on a thread that
+/// drives connections.
 #[derive(Default)]
 pub struct Gone {
     gather: Option<Gather>,
@@ -131,13 +130,13 @@ pub struct Gone {
 }
 
 impl Gone {
-    /// An output that is not to be held at all.
+    /// Wraps an output that is not to be held at all.
     #[must_use]
     pub(crate) fn of(output: MapOutput) -> Self {
         Self { gather: None, output: Some(Arc::new(output)) }
     }
 
-    /// Whether there is nothing to delete.
+    /// True if there is nothing to delete.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
         self.gather.is_none() && self.output.is_none()
@@ -146,11 +145,11 @@ impl Gone {
 
 impl Store {
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, JobStore>> {
-        // A panic while the lock is held leaves maps that are still well formed: every change is one insert.
+        // A panic while the lock is held leaves the maps well formed: every change is one insert.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job begins here.
+    /// Adds a job.
     pub fn open_job(&self, job: JobId, key: Secret, maps: u32) {
         self.jobs().entry(job).or_insert_with(|| JobStore {
             key,
@@ -160,20 +159,20 @@ impl Store {
         });
     }
 
-    /// Everything of a job goes.
+    /// Removes all data of a job.
     pub fn forget(&self, job: JobId) {
         let gone = self.jobs().remove(&job);
         drop(gone); // files are deleted here, outside the lock
     }
 
-    /// What opens the segments of this job; `None` if it is not known here.
+    /// Returns the key of this job's segments; `None` if the job is not known here.
     #[must_use]
     pub fn key(&self, job: JobId) -> Option<Secret> {
         self.jobs().get(&job).map(|job| job.key.clone())
     }
 
-    /// Keeps the output of a map attempt; a newer attempt replaces an older one. What is not kept is deleted with the
-    /// answer.
+    /// Stores the output of a map attempt; a newer attempt replaces an older one. Data that is not kept is in the
+    /// result, and deleted with it.
     pub fn put_output(&self, map: AttemptId, output: Arc<MapOutput>) -> Gone {
         let gone = |output| Gone { gather: None, output: Some(output) };
         let mut jobs = self.jobs();
@@ -187,7 +186,7 @@ impl Store {
         gone(old)
     }
 
-    /// Gives up the output of this very attempt, of which nobody has taken anything: another attempt of its map counts.
+    /// Drops the output of this attempt, from which nothing was read: another attempt of its map counts.
     #[must_use]
     pub fn discard_output(&self, map: AttemptId) -> Gone {
         let mut jobs = self.jobs();
@@ -199,9 +198,8 @@ impl Store {
         Gone { gather: None, output: outputs.remove(&map.task.index).map(|(_, output)| output) }
     }
 
-    /// Gives up those own outputs whose segment of this partition cannot be read any more, and answers of which maps
-    /// they are and where they lie: whoever asks for them is told that they are not here, so that these maps run again.
-    /// Reads disks.
+    /// Drops the own outputs whose segment of this partition cannot be read. Returns their maps and paths. Later
+    /// requests learn that they are not here, so that these maps run again. Reads disks.
     #[must_use]
     pub(crate) fn drop_unreadable(&self, job: JobId, partition: u32) -> Vec<(u32, Option<PathBuf>)> {
         let mut dropped = Vec::new();
@@ -217,8 +215,8 @@ impl Store {
         dropped
     }
 
-    /// Gives up the output of this attempt of a map if one of these segments of it cannot be read, so that the map runs
-    /// again. Answers whether it did. Reads disks.
+    /// Drops the output of this attempt of a map if one of these segments cannot be read, so that the map runs again.
+    /// Returns true if so. Reads disks.
     #[must_use]
     pub(crate) fn drop_damaged(&self, job: JobId, (map, epoch): (u32, u32), partitions: &[u32]) -> bool {
         let Some(output) = self.output(job, map, epoch) else { return false };
@@ -235,8 +233,8 @@ impl Store {
         true
     }
 
-    /// Gives up the output of this attempt of a map because it could not be read, unless it was for want of descriptors, so
-    /// that the map runs again: a disk that fails here looks to others like a way that is cut.
+    /// Drops the output of this attempt of a map because it could not be read, unless descriptors were exhausted, so
+    /// that the map runs again. To others, a failing disk here looks like a cut route.
     pub(crate) fn give_up_unreadable(&self, job: JobId, (map, epoch): (u32, u32), error: &io::Error) {
         if descriptors::are_used_up(error) {
             return tracing::warn!(%job, map, %error, "the output of a map could not be read");
@@ -247,7 +245,7 @@ impl Store {
         self.drop_output(job, (map, epoch), &output);
     }
 
-    /// Gives up an own output, if it is still that of this attempt. Answers whether it is.
+    /// Drops an own output if it is still that of this attempt. Returns true if so.
     fn drop_output(&self, job: JobId, (map, epoch): (u32, u32), output: &MapOutput) -> bool {
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&job) else { return false };
@@ -259,7 +257,7 @@ impl Store {
         held
     }
 
-    /// Map, epoch and output of what a partition has from this very worker.
+    /// Returns map, epoch and output of what a partition has from this worker itself.
     fn own_outputs(&self, job: JobId, partition: u32) -> Vec<(u32, u32, Arc<MapOutput>)> {
         let jobs = self.jobs();
         let Some(job) = jobs.get(&job) else { return Vec::new() };
@@ -268,7 +266,7 @@ impl Store {
         gather.own.iter().filter_map(held).collect()
     }
 
-    /// The output of this very attempt, if it is held here.
+    /// Returns the output of this attempt, if it is held here.
     #[must_use]
     pub fn output(&self, job: JobId, map: u32, epoch: u32) -> Option<Arc<MapOutput>> {
         let jobs = self.jobs();
@@ -284,7 +282,7 @@ impl Store {
         }
     }
 
-    /// Stops gathering a partition. What there was of it is deleted with the answer, which may take a disk its time.
+    /// Stops gathering a partition. Its data is in the result and deleted with it, which may take time on a disk.
     #[must_use]
     pub fn unhome(&self, job: JobId, partition: u32) -> Gone {
         Gone {
@@ -293,7 +291,7 @@ impl Store {
         }
     }
 
-    /// Partitions gathered here that still lack this map, ascending.
+    /// Returns the partitions gathered here that still lack this map, ascending.
     #[must_use]
     pub fn lacking(&self, job: JobId, map: u32) -> Vec<u32> {
         let jobs = self.jobs();
@@ -302,7 +300,7 @@ impl Store {
         job.gathers.iter().filter(|(_, gather)| lacks(gather)).map(|(partition, _)| *partition).collect()
     }
 
-    /// The master is told that a segment has come to these partitions.
+    /// Records that the master was notified of a segment of these partitions.
     pub fn tell(&self, job: JobId, partitions: &[u32]) {
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&job) else { return };
@@ -313,7 +311,7 @@ impl Store {
         }
     }
 
-    /// All partitions gathered here, with the number of maps of which the master was told that their segment has come.
+    /// Returns all partitions gathered here, with the number of maps whose segment was reported to the master.
     #[must_use]
     pub fn homes(&self) -> Vec<(JobId, u32, u32)> {
         let jobs = self.jobs();
@@ -324,7 +322,7 @@ impl Store {
         jobs.iter().flat_map(of_job).collect()
     }
 
-    /// Adds a segment. Answers whether it was still lacking.
+    /// Adds a segment. Returns true if it was still lacking.
     pub fn fill(&self, job: JobId, partition: u32, map: u32, held: HeldSegment) -> bool {
         let mut jobs = self.jobs();
         let gather = jobs.get_mut(&job).and_then(|job| job.gathers.get_mut(&partition));
@@ -336,8 +334,8 @@ impl Store {
         news
     }
 
-    /// Adds the segments of an output of this very worker wherever they are still lacking. Answers where, ascending;
-    /// `None` if that attempt's output is not held here.
+    /// Adds the segments of an output of this worker to the partitions that lack it. Returns these, ascending; `None`
+    /// if that attempt's output is not held here.
     #[must_use]
     pub fn fill_own(&self, map: AttemptId) -> Option<Vec<u32>> {
         let mut jobs = self.jobs();
@@ -354,7 +352,7 @@ impl Store {
         Some(filled)
     }
 
-    /// All segments of a partition in map order, without the empty ones; `None` while some are missing.
+    /// Returns all segments of a partition in map order, without empty ones; `None` while some are missing.
     #[must_use]
     pub fn complete(&self, job: JobId, partition: u32) -> Option<Vec<HeldSegment>> {
         let jobs = self.jobs();
@@ -398,7 +396,7 @@ mod tests {
         }
     }
 
-    /// An output with one pair in each of these partitions, of 4.
+    /// Builds an output with one pair in each of these partitions, of 4.
     fn output(map: u32, epoch: u32, partitions: &[u32]) -> Arc<MapOutput> {
         let mut writer = SegmentsWriter::in_memory(setting(map, epoch), &Budget::new(1 << 20), 1000).unwrap();
         for partition in partitions {
@@ -411,7 +409,7 @@ mod tests {
         TaskId::map(JOB, map).attempt(epoch)
     }
 
-    /// Map and epoch of each segment of a partition.
+    /// Returns map and epoch of each segment of a partition.
     fn gathered(store: &Store, partition: u32) -> Option<Vec<(u32, u32)>> {
         let held = store.complete(JOB, partition)?;
         let id = |held: HeldSegment| SegmentReader::open(held.data).unwrap().header().id;
@@ -519,7 +517,7 @@ mod tests {
         }
         assert_eq!(store.drop_unreadable(JOB, 1), []);
 
-        // A bit of the last value of partition 1 in one file, and another file cut to nothing.
+        // A bit of the last value of partition 1 is flipped in one file, and another file is truncated to 0 bytes.
         let (flipped, cut) = (path(0), path(2));
         let mut bytes = std::fs::read(&flipped).unwrap();
         let at = bytes.windows(5).position(|window| window == b"value").unwrap();

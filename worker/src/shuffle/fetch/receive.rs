@@ -1,4 +1,4 @@
-//! One map output of an answer: into memory or a spill file, verified, into the store.
+//! Receives one map output of a response: into memory or a spill file, verified, into the store.
 
 use super::error::FetchError;
 use super::reader::{AnswerReadError, AnswerReader};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// Bytes of a segment that are written to disk at once.
 const SPILL_CHUNK_BYTES: u64 = 512 << 10;
 
-/// Memory that a segment costs besides its bytes: its place in the store, its reservation, what the allocator keeps.
+/// Memory of a segment in addition to its bytes: its entry in the store, its reservation, overhead of the allocator.
 const SEGMENT_BOOKS_BYTES: usize = 192;
 
-/// Segments longer than this are verified off the thread that drives the connections.
+/// Size above which segments are verified on another thread than the one that drives the connections.
 const VERIFY_BYTES_INLINE: usize = 256 << 10;
 
 impl Fetcher {
-    /// Reads the segments of one map and puts them into the store; `None` if what came is of no use.
+    /// Reads the segments of one map and puts them into the store; `None` if the received data is unusable.
     pub(super) async fn receive(
         &self,
         context: &FetchContext<'_>,
@@ -50,12 +50,12 @@ impl Fetcher {
                     let data = SegmentData::File { file: file.clone(), offset, length };
                     HeldSegment { data, reservation: None }
                 }
-                // The file is lost, and why is known.
+                // The file is lost, and the error is already recorded.
                 (Arrived::Spilled { .. }, None) => continue,
             };
             match verify(&held, id).await {
                 Ok(()) => whole.push((id.partition, length, held)),
-                // A damaged segment does not stop the others: their borders are known.
+                // A damaged segment does not affect the others: their boundaries are known.
                 Err(source) => {
                     let endpoint = context.endpoint();
                     let error = FetchError::Garbled { endpoint, map, times: 1, source: Box::new(source) };
@@ -75,7 +75,7 @@ impl Fetcher {
         Some(outcome)
     }
 
-    /// Reads the segments of one map up to the first that does not come; why it does not, the outcome has.
+    /// Reads the segments of one map up to the first that fails; the outcome has the error.
     async fn read_output(
         &self,
         context: &FetchContext<'_>,
@@ -121,8 +121,8 @@ impl Fetcher {
         ReadOutput { arrived, spilled, useless }
     }
 
-    /// Reads the order of pairs that lie in `file`; `None` if it is of no use: the file cannot be mapped here, there is
-    /// no memory for it, or it does not fit the file. Its bytes have been read then all the same.
+    /// Reads the order of pairs that are in `file`. `None` if it is unusable: the file cannot be mapped here, there is
+    /// no memory for it, or it does not match the file. Its bytes have been consumed in any case.
     async fn read_order(
         &self,
         reader: &mut AnswerReader<'_>,
@@ -151,7 +151,7 @@ impl Fetcher {
         Ok(segment.ok().map(|segment| Arrived::Held(held(segment))))
     }
 
-    /// Reads a segment into memory, if that is granted, or else to the end of the output's spill file.
+    /// Reads a segment into memory, if granted, else to the end of the output's spill file.
     async fn read_segment(
         &self,
         reader: &mut AnswerReader<'_>,
@@ -188,7 +188,7 @@ impl Fetcher {
             let chunk = match reader.read_vec(left.min(SPILL_CHUNK_BYTES) as usize).await {
                 Ok(chunk) => chunk,
                 Err(error) => {
-                    // What came before this segment is whole.
+                    // The data before this segment is complete.
                     *overflow = Some(file);
                     return Err(error);
                 }
@@ -201,25 +201,25 @@ impl Fetcher {
     }
 }
 
-/// What has been read of one map's output.
+/// Data read so far of one map's output.
 struct ReadOutput {
     arrived: Vec<(SegmentId, u64, Arrived)>,
-    /// Where those are that found no room in memory.
+    /// Spill file of segments that had no room in memory.
     spilled: Option<Arc<SpillFile>>,
-    /// Pairs that lie in a file cannot be taken from there.
+    /// True if pairs that are in a file cannot be read from there.
     useless: bool,
 }
 
-/// Where a segment is that has arrived.
+/// Place of a segment that has arrived.
 enum Arrived {
     Held(HeldSegment),
-    /// In the spill file of its output, from this byte on.
+    /// In the spill file of its output, from this offset on.
     Spilled {
         offset: u64,
     },
 }
 
-/// Verifies a segment where that does not hold others up. Cloning `held` shares it.
+/// Verifies a segment without blocking others. Cloning `held` shares it.
 async fn verify(held: &HeldSegment, id: SegmentId) -> Result<(), FetchProblem> {
     if matches!(held.data, SegmentData::Memory(_)) && held.data.len() <= VERIFY_BYTES_INLINE {
         return segment::verify(&held.data, &id).map_err(FetchProblem::Segment);
@@ -231,12 +231,12 @@ async fn verify(held: &HeldSegment, id: SegmentId) -> Result<(), FetchProblem> {
     }
 }
 
-/// Maps a file that the other worker has mapped; `None` where this one cannot. Then all bytes are asked for.
+/// Maps a file that the other worker has mapped; `None` if this worker cannot. Then all bytes are requested.
 pub(super) async fn open(place: FilePlace) -> Option<Arc<MappedFile>> {
     tokio::task::spawn_blocking(move || open_mapped(place)).await.ok()?.ok()?
 }
 
-/// Why a segment was not verified.
+/// Error of verifying a segment.
 #[derive(Debug, thiserror::Error)]
 enum FetchProblem {
     #[error(transparent)]
@@ -245,7 +245,7 @@ enum FetchProblem {
     Task(#[source] tokio::task::JoinError),
 }
 
-/// Works on a disk, which may be slow, off the thread that also drives the connections.
+/// Runs disk work, which may be slow, on another thread than the one that drives the connections.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, AnswerReadError> {

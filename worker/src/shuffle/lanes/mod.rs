@@ -1,96 +1,97 @@
-//! Whose turn it is at the lanes of a worker, by the master's standing [`LaneOrder`]. Pure.
+//! Order of jobs at the lanes of a worker, by the master's standing [`LaneOrder`]. Pure.
 //!
-//! Two ask it: the fetch plan, for the job that sends the next request, and the pacer, for the job whose bytes come
-//! next. Both tell it which jobs have something to fetch and what was fetched; it knows no requests and no sources.
+//! It has two users: the fetch plan, for the job that sends the next request, and the pacer, for the job whose bytes
+//! come next. Both report which jobs have something to fetch and what was fetched; it does not know requests and
+//! sources.
 //!
-//! Jobs stand in tiers. A job with `All` or `Requests` is a tier of its own; neighbours in the order with weights
-//! are one tier, and so are neighbours with lines. Jobs that are not named follow by age, each a tier of its own, or
-//! get nothing if the order says `only`. Without any order all jobs are one tier with equal weights.
+//! Jobs are in tiers. A job with `All` or `Requests` is a tier of its own; neighbours in the order with weights are one
+//! tier, and so are neighbours with lines. Jobs that are not named follow by age, each in a tier of its own, or get
+//! nothing if the order has `only` set. Without any order all jobs are one tier with equal weights.
 //!
-//! Between tiers priority is strict. Inside a tier it is deficit round robin over bytes: whose turn it is goes on
-//! while it has credit, and when nobody who could go on has credit, all who have something to fetch are given some
-//! by their weights, a quantum to the heaviest. What a turn costs is known afterwards, so credit may go below zero.
+//! Between tiers priority is strict. Inside a tier it is deficit round robin over bytes: the current job continues
+//! while it has credit. When no job that could continue has credit, all that have something to fetch get credit by
+//! their weights, a quantum for the heaviest. The cost of a turn is known afterwards, so credit may be negative.
 //!
-//! Invariants, with `can` as the caller sees it:
+//! Invariants, with `can` as defined by the caller:
 //! * A turn is given exactly if a served job can take it.
 //! * It goes to the most urgent tier with such a job.
-//! * While two jobs of a tier have something to fetch, their bytes by weight differ by no more than the credit that
-//!   one can save up, a quantum and a turn.
-//! * Who has nothing to fetch saves nothing up.
+//! * While two jobs of a tier have something to fetch, their bytes per weight differ by at most the credit that one can
+//!   save up, a quantum and a turn.
+//! * A job without anything to fetch saves no credit.
 
 use crate::protocol::{LaneOrder, LaneShare};
 use gristmill_scheduler::ids::JobId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most quanta that a job can save up while its sources have no room for it.
+/// Maximum quanta that a job can save up while its sources have no room for it.
 const SAVED_QUANTA_MAX: f64 = 16.0;
 
-/// The least weight beside the heaviest of a tier; smaller ones count as this.
+/// Minimum weight relative to the heaviest of a tier; smaller ones count as this.
 const WEIGHT_RATIO_MIN: f64 = 1e-6;
 
-/// How urgent a job is; lower is more urgent.
+/// Priority of a job; lower is more urgent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Tier(u64);
 
 impl Tier {
-    /// Behind all that are served.
+    /// Tier after all that are served.
     pub const LAST: Tier = Tier(u64::MAX);
 
-    /// Where those begin that the order does not name.
+    /// First tier of jobs that the order does not name.
     const UNNAMED: u64 = 1 << 32;
 
-    /// The next less urgent tier there could be.
+    /// Returns the next less urgent tier.
     #[must_use]
     pub fn behind(self) -> Tier {
         Tier(self.0.saturating_add(1))
     }
 }
 
-/// Where a job stands in the order.
+/// Position of a job in the order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Rank {
     tier: Tier,
-    /// Its place in the list; jobs without one follow by age.
+    /// Index in the list; jobs without one follow by age.
     place: u32,
     job: JobId,
 }
 
-/// Who has credit in a tier.
+/// Holder of credit in a tier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Account {
     Job(JobId),
     Line(u32),
 }
 
-/// One who shares a tier: it has something to fetch.
+/// Member of a tier with something to fetch.
 struct Sharer {
     account: Account,
-    /// Relative to the others of the tier; 0 takes what all others leave.
+    /// Relative to the others of the tier; 0 gets only what all others leave.
     weight: f64,
-    /// The job that would take the turn, if one can.
+    /// Job that would take the turn, if one can.
     candidate: Option<JobId>,
 }
 
-/// The standing order, who has something to fetch, and what each has had.
+/// Standing order, jobs with something to fetch, and what each has received.
 #[derive(Debug)]
 pub struct Lanes {
-    /// Bytes for the heaviest of a tier in one round.
+    /// Bytes per round for the heaviest of a tier.
     quantum: f64,
     order: LaneOrder,
-    /// Tier and place of the jobs that the order names.
+    /// Tier and index of the jobs that the order names.
     named: BTreeMap<JobId, (Tier, u32)>,
     /// Jobs that have something to fetch.
     waiting: BTreeSet<JobId>,
-    /// Those of them that the order serves.
+    /// Waiting jobs that the order serves.
     ranks: BTreeSet<Rank>,
-    /// Bytes that may be had before others; below zero, what was had too much.
+    /// Bytes that may be received before others; negative after receiving too many.
     credit: BTreeMap<Account, f64>,
-    /// Who had the last turn that was given by credit.
+    /// Account of the last turn that was given by credit.
     turn: Option<Account>,
 }
 
 impl Lanes {
-    /// Without an order. A round of a tier gives its heaviest so many bytes of credit, at least 1.
+    /// Creates lanes without an order. A round of a tier gives its heaviest this many bytes of credit, at least 1.
     #[must_use]
     pub fn new(quantum_bytes: u64) -> Self {
         Self {
@@ -104,14 +105,14 @@ impl Lanes {
         }
     }
 
-    /// Whether the master has sent any order.
+    /// True if the master has sent an order.
     #[must_use]
     pub fn in_order(&self) -> bool {
         !self.order.grants.is_empty() || self.order.only
     }
 
-    /// Another order is in force from now on. Credit of those that stay is kept. A job that is named twice stands
-    /// where it is named first. O(jobs).
+    /// Sets the order. Credit of jobs that stay is kept. A job that is named twice counts where it is named first.
+    /// O(jobs).
     pub fn order(&mut self, order: &LaneOrder) {
         if self.order == *order {
             return;
@@ -147,7 +148,7 @@ impl Lanes {
         Some(Rank { tier, place: u32::MAX, job })
     }
 
-    /// How urgent the job is; [`Tier::LAST`] if it is not served.
+    /// Returns the tier of the job; [`Tier::LAST`] if it is not served.
     #[must_use]
     pub fn tier(&self, job: JobId) -> Tier {
         self.rank(job).map_or(Tier::LAST, |rank| rank.tier)
@@ -169,7 +170,7 @@ impl Lanes {
         }
     }
 
-    /// The job has something to fetch.
+    /// Adds a job with something to fetch.
     pub fn enter(&mut self, job: JobId) {
         if self.waiting.insert(job)
             && let Some(rank) = self.rank(job)
@@ -178,7 +179,7 @@ impl Lanes {
         }
     }
 
-    /// The job has nothing more to fetch.
+    /// Removes a job without anything more to fetch.
     pub fn leave(&mut self, job: JobId) {
         if !self.waiting.remove(&job) {
             return;
@@ -192,9 +193,9 @@ impl Lanes {
         }
     }
 
-    /// Whose turn it is among the jobs that `can` take it and are more urgent than `before`. Asked with each job are
-    /// its tier and the most requests that it may have in flight, if the order says so. O(jobs that have something to
-    /// fetch), and less when the first of them can.
+    /// Returns the next job among those that `can` take the turn and are more urgent than `before`. `can` receives each
+    /// job with its tier and its maximum requests in flight, if the order sets one. O(jobs that have something to
+    /// fetch), and less if the first of them can.
     pub fn next(&mut self, before: Tier, can: impl Fn(JobId, Tier, Option<u32>) -> bool) -> Option<JobId> {
         let can = |job: JobId, tier: Tier| {
             let most = match self.share(job) {
@@ -221,7 +222,7 @@ impl Lanes {
         None
     }
 
-    /// Who shares this tier, in the order of the list.
+    /// Returns the members of this tier, in the order of the list.
     fn sharers(&self, tier: Tier, can: impl Fn(JobId, Tier) -> bool) -> Vec<Sharer> {
         let first = Rank { tier, place: 0, job: JobId(0) };
         let mut sharers: Vec<Sharer> = Vec::new();
@@ -245,7 +246,7 @@ impl Lanes {
                 LaneShare::All | LaneShare::Requests(_) => {}
             }
         }
-        // A line without a part gets its turn only when no other can take one.
+        // A line without a fraction gets its turn only if no other can take one.
         let drawn = |sharer: &Sharer| 0.0 < sharer.weight || matches!(sharer.account, Account::Job(_));
         if sharers.iter().any(|sharer| drawn(sharer) && sharer.candidate.is_some()) {
             sharers.retain(drawn);
@@ -257,25 +258,25 @@ impl Lanes {
         self.credit.get(&account).copied().unwrap_or(0.0)
     }
 
-    /// The turn of one of these; at least one of them has a candidate.
+    /// Returns the next job by credit; at least one member must have a candidate.
     fn by_credit(&mut self, sharers: &[Sharer]) -> Option<JobId> {
         let able =
             |lanes: &Self, sharer: &Sharer| sharer.candidate.is_some() && 0.0 < lanes.credit(sharer.account);
         if !sharers.iter().any(|sharer| able(self, sharer)) {
             self.refill(sharers);
         }
-        // Whose turn it was goes on if it can; then those behind it.
+        // The current member continues if it can; then the next ones follow.
         let last = sharers.iter().position(|sharer| Some(sharer.account) == self.turn).unwrap_or(0);
         let (before, after) = sharers.split_at(last);
         let mut turns = after.iter().chain(before);
-        // Only where a debt is so large that its last byte is lost in rounding, nobody has credit now.
+        // Only if a debt is so large that its last byte is lost in rounding, no member has credit now.
         let taker = turns.find(|sharer| able(self, sharer));
         let taker = taker.or_else(|| sharers.iter().find(|sharer| sharer.candidate.is_some()))?;
         self.turn = Some(taker.account);
         taker.candidate
     }
 
-    /// As many rounds as it takes until one who can go on has credit.
+    /// Adds rounds of credit until a member that can continue has some.
     fn refill(&mut self, sharers: &[Sharer]) {
         let heaviest = sharers.iter().map(|sharer| sharer.weight).fold(0.0, f64::max);
         let gain = |sharer: &Sharer| self.quantum * (sharer.weight / heaviest).max(WEIGHT_RATIO_MIN);
@@ -291,7 +292,7 @@ impl Lanes {
         self.credit.retain(|account, credit| {
             match gained.get(account) {
                 Some(gained) => *credit = (*credit + gained).min(saved_max),
-                // A debt is paid off in time also by those who have nothing to fetch.
+                // A debt is also paid off over time by those without anything to fetch.
                 None if *credit < 0.0 || matches!(account, Account::Line(_)) => {
                     *credit = (*credit + rounds * quantum).min(0.0);
                 }
@@ -305,7 +306,7 @@ impl Lanes {
         self.quantum * SAVED_QUANTA_MAX
     }
 
-    /// So many bytes were fetched for the job, or are expected to be; below zero where fewer came than expected.
+    /// Charges the job for bytes that were fetched or are expected; negative if fewer came than expected.
     pub(crate) fn charge(&mut self, job: JobId, bytes: f64) {
         let Some(account) = self.account(job) else { return };
         let most = if self.waiting.contains(&job) { self.saved_max() } else { 0.0 };
@@ -314,7 +315,7 @@ impl Lanes {
     }
 }
 
-/// Whether neighbours with these shares are one tier.
+/// True if neighbours with these shares are one tier.
 fn alike(one: LaneShare, other: LaneShare) -> bool {
     matches!(
         (one, other),

@@ -1,4 +1,4 @@
-//! Whose turn it is: strict between tiers, by bytes and weight inside one.
+//! Tests of the order: strict between tiers, by bytes and weight inside one.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn order(grants: &[(u32, LaneShare)]) -> LaneOrder {
     LaneOrder { grants, lines: Vec::new(), only: false }
 }
 
-/// Lanes under this order where these jobs have something to fetch.
+/// Creates lanes with this order where these jobs have something to fetch.
 fn lanes(order: &LaneOrder, waiting: impl IntoIterator<Item = u32>) -> Lanes {
     let mut lanes = Lanes::new(QUANTUM);
     lanes.order(order);
@@ -26,7 +26,7 @@ fn next_of(lanes: &mut Lanes, able: &[u32]) -> Option<u32> {
     lanes.next(Tier::LAST, |job, _, _| able.contains(&job.0)).map(|job| job.0)
 }
 
-/// Gives so many turns of so many bytes, all to jobs that can take one; bytes by job.
+/// Gives this many turns of this many bytes, all to jobs that can take one. Returns bytes by job.
 fn run(lanes: &mut Lanes, turns: u32, bytes: f64, able: &[u32]) -> BTreeMap<u32, f64> {
     let mut had = BTreeMap::new();
     for _ in 0..turns {
@@ -88,7 +88,7 @@ fn lanes_give_lines_their_fractions_and_a_line_to_its_first_job() {
     assert_eq!(had.get(&3), None, "the first job of the line can take it all");
     let had = run(&mut lanes, 400, 100.0, &[2, 3]);
     assert!((had[&3] - 30_000.0).abs() <= 1100.0, "{had:?}");
-    // What a line cannot use goes to the other.
+    // The unused share of a line goes to the other.
     assert_eq!(run(&mut lanes, 10, 100.0, &[2])[&2], 1000.0);
 }
 
@@ -159,7 +159,7 @@ fn share() -> impl Strategy<Value = LaneShare> {
     ]
 }
 
-/// The list of tiers, most urgent first, told naively: each a set of jobs.
+/// Computes the list of tiers directly, most urgent first, each a set of jobs.
 fn tiers(order: &LaneOrder, jobs: u32) -> Vec<Vec<u32>> {
     let mut tiers: Vec<Vec<u32>> = Vec::new();
     let mut seen = Vec::new();
@@ -228,7 +228,7 @@ proptest! {
         let heaviest = f64::from(*weights.iter().max().unwrap());
         for (bytes, foreseen) in turns {
             let taker = next_of(&mut lanes, &all).unwrap();
-            // Half of them are charged ahead with what is foreseen, which is wrong.
+            // Half of them are charged in advance with a wrong prediction.
             lanes.charge(job(taker), f64::from(foreseen));
             lanes.charge(job(taker), f64::from(bytes) - f64::from(foreseen));
             had[taker as usize] += f64::from(bytes);
@@ -246,7 +246,7 @@ proptest! {
         weights in prop::collection::vec(1..4_u32, 2..5),
         masks in prop::collection::vec(any::<u8>(), 400),
     ) {
-        // The first can always take a turn; it has at least its share of the turns of 500 bytes.
+        // The first can always take a turn; it gets at least its share of the turns of 500 bytes.
         let grants: Vec<_> =
             (0..).zip(&weights).map(|(job, &weight)| (job, LaneShare::Weight(f64::from(weight)))).collect();
         let mut lanes = lanes(&order(&grants), 0..weights.len() as u32);

@@ -1,28 +1,28 @@
-//! A bucket of bytes that fills at a rate.
+//! Token bucket of bytes that fills at a rate.
 
 use gristmill_scheduler::units::Time;
 use std::num::NonZeroU64;
 
-/// A bucket that nobody draws on holds at least so many bytes when it is full.
+/// Minimum capacity of a bucket in bytes.
 pub const BURST_BYTES_MIN: u64 = 64 << 10;
 
-/// It holds this part of what passes in a second if that is more: 10 ms, because timers are no finer than 1 ms.
+/// Capacity as a fraction of a second's bytes, if that is more: 10 ms, because timers have a resolution of 1 ms.
 const BURSTS_PER_SECOND: u64 = 100;
 
-/// Bytes that may pass, growing at a rate up to a burst. Pure. Who finds any in it may take more than there are; the
-/// next one then waits longer.
+/// Bytes that may pass, growing at a rate up to a burst. Pure. A caller may take more than is available, if anything
+/// is; the next one then waits longer.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     bytes_per_second: u64,
     pub(super) burst_bytes: u64,
-    /// Byte-nanoseconds, so that nothing is lost in rounding: a byte is [`NANOSECONDS`] of them.
+    /// Level in byte-nanoseconds, so that rounding loses nothing: a byte is [`NANOSECONDS`] of them.
     level: i128,
-    /// When the level was that.
+    /// Time of that level.
     at: Time,
 }
 
 impl TokenBucket {
-    /// A full bucket.
+    /// Creates a full bucket.
     #[must_use]
     pub fn new(bytes_per_second: NonZeroU64, now: Time) -> Self {
         let bytes_per_second = bytes_per_second.get();
@@ -36,7 +36,7 @@ impl TokenBucket {
         self.at = now.max(self.at);
     }
 
-    /// When there is something to take, from `now` on.
+    /// Returns the time from `now` on when something can be taken.
     #[must_use]
     pub(crate) fn ready_at(&self, now: Time) -> Time {
         let lacking = 1 - self.level;
@@ -48,7 +48,7 @@ impl TokenBucket {
         now.max(Time(self.at.0.saturating_add(span)))
     }
 
-    /// Takes so many bytes if there is anything to take.
+    /// Takes this many bytes if anything can be taken.
     pub fn take(&mut self, bytes: u64, now: Time) -> bool {
         self.fill(now);
         let any = 0 < self.level;

@@ -1,4 +1,4 @@
-//! The pace of what a worker reads, shared by its fetches.
+//! Pace of received bytes, shared by all fetches of a worker.
 
 use super::lanes::PacedLanes;
 use super::{chunk_bytes, since, until};
@@ -11,11 +11,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// A request that gets nothing for so long gives way: its connection would be given up by the other side, which sees
-/// that nobody reads.
+/// Time without bytes after which a request gives up its turn: the other side would close its connection, since no data
+/// is read from it.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A message from a fetch to the task that paces all of them.
+/// Message from a fetch to the task that paces all of them.
 enum PaceRequest {
     Order(LaneOrder),
     Open(JobId),
@@ -24,9 +24,10 @@ enum PaceRequest {
     Forget(JobId),
 }
 
-/// Paces what comes in. Cloning shares it; when the last clone and the last [`PacedStream`] are gone, its task ends.
+/// Paces incoming bytes. Clones share the state; when the last clone and the last [`PacedStream`] are dropped, its task
+/// ends.
 ///
-/// The messages that wait in its channel are bounded by the requests under way: each asks once at a time.
+/// The messages in its channel are bounded by the number of requests: each has at most one at a time.
 #[derive(Clone, Debug)]
 pub struct InPace {
     requests: UnboundedSender<PaceRequest>,
@@ -35,7 +36,7 @@ pub struct InPace {
 }
 
 impl InPace {
-    /// Starts the task that paces, on the runtime of the caller.
+    /// Starts the pacing task on the runtime of the caller.
     #[must_use]
     pub fn start(bytes_per_second: NonZeroU64) -> Self {
         let (sender, receiver) = unbounded_channel();
@@ -43,25 +44,25 @@ impl InPace {
         Self { requests: sender, chunk_bytes: chunk_bytes(bytes_per_second), patience: PATIENCE }
     }
 
-    /// Requests give way after this time and not after `PATIENCE`.
+    /// Sets the time after which requests give up their turn, instead of `PATIENCE`.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Whose bytes go first from now on.
+    /// Sets the order of jobs.
     pub fn order(&self, order: LaneOrder) {
-        // The task ends only when all senders are gone, or with the runtime.
+        // The task ends only when all senders are dropped, or with the runtime.
         let _ = self.requests.send(PaceRequest::Order(order));
     }
 
-    /// Nobody wants the bytes of this job any more: requests that wait give way at once.
+    /// Drops a job: its waiting requests end at once.
     pub fn forget(&self, job: JobId) {
         let _ = self.requests.send(PaceRequest::Forget(job));
     }
 
-    /// A request begins; its number is unique and rises.
+    /// Opens the stream of a request; its number is unique and increasing.
     #[must_use]
     pub fn open(&self, job: JobId, request: u64) -> PacedStream {
         let _ = self.requests.send(PaceRequest::Open(job));
@@ -69,7 +70,7 @@ impl InPace {
     }
 }
 
-/// The way of one request's bytes.
+/// Paced stream of one request's bytes.
 #[derive(Debug)]
 pub struct PacedStream {
     pace: InPace,
@@ -78,10 +79,10 @@ pub struct PacedStream {
 }
 
 impl PacedStream {
-    /// Waits until so many bytes have passed.
+    /// Waits until this many bytes have passed.
     ///
     /// # Errors
-    /// [`Preempted`] if not a chunk of them passed for too long.
+    /// [`Preempted`] if no chunk of them passed for too long.
     pub async fn pass(&self, bytes: u64) -> Result<(), Preempted> {
         let mut left = bytes;
         while 0 < left {
@@ -91,7 +92,7 @@ impl PacedStream {
             let _ = self.pace.requests.send(ask);
             match tokio::time::timeout(self.pace.patience, passed).await {
                 Ok(Ok(())) => left -= bytes,
-                // Too long, or its job was forgotten; the task that paces is gone only when the runtime stops.
+                // Timeout, or its job was dropped; the pacing task ends only when the runtime stops.
                 Ok(Err(_)) | Err(_) => return Err(Preempted),
             }
         }
@@ -105,7 +106,7 @@ impl Drop for PacedStream {
     }
 }
 
-/// Others left nothing to a request for `PATIENCE`, or nobody wants its bytes any more.
+/// Error: other jobs left a request no bandwidth for `PATIENCE`, or its job was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Preempted;
 
@@ -114,7 +115,7 @@ async fn pace(bytes_per_second: NonZeroU64, mut requests: UnboundedReceiver<Pace
     let mut lanes = PacedLanes::new(bytes_per_second, since(epoch));
     let mut passes: BTreeMap<u64, oneshot::Sender<()>> = BTreeMap::new();
     loop {
-        // All messages are handled before anyone is served.
+        // All messages are handled before the next grant.
         while let Ok(word) = requests.try_recv() {
             handle(&mut lanes, &mut passes, word);
         }
@@ -123,7 +124,7 @@ async fn pace(bytes_per_second: NonZeroU64, mut requests: UnboundedReceiver<Pace
             if let Some(pass) = passes.remove(&request) {
                 let _ = pass.send(());
             }
-            // The one who was served may ask again before the next is.
+            // The stream that was granted may ask again before the next grant.
             tokio::task::yield_now().await;
             continue;
         }

@@ -1,4 +1,4 @@
-//! Who of several streams may read next, by the master's order and the bucket: pure, with time as an argument.
+//! Chooses the stream that may read next, by the master's order and the bucket: pure, with time as an argument.
 
 use super::bucket::TokenBucket;
 use super::chunk_bytes;
@@ -9,24 +9,24 @@ use gristmill_scheduler::units::{Span, Time};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-/// How long chunks of less urgent jobs are held back for a job that has just had one and is about to ask again.
+/// Time that chunks of less urgent jobs are held back for a job that has just had one and is about to ask again.
 pub const GRACE: Span = Span::milliseconds(2);
 
-/// Whose bytes come in next. Pure.
+/// Order of incoming bytes. Pure.
 #[derive(Debug)]
 pub struct PacedLanes {
     bucket: TokenBucket,
     lanes: Lanes,
-    /// Requests under way.
+    /// Number of open requests.
     open: BTreeMap<JobId, u32>,
-    /// Of those, the ones that wait for a turn, with the bytes that they want.
+    /// Requests that wait for a turn, with their requested bytes.
     pub(super) asking: BTreeMap<JobId, BTreeMap<u64, u64>>,
-    /// Who had the last turn, and until when others wait for it.
+    /// Job of the last turn, and the time until which others wait for it.
     last: Option<(JobId, Time)>,
 }
 
 impl PacedLanes {
-    /// Nobody waits, and the bucket is full.
+    /// Creates lanes without requests, with a full bucket.
     #[must_use]
     pub fn new(bytes_per_second: NonZeroU64, now: Time) -> Self {
         Self {
@@ -38,23 +38,23 @@ impl PacedLanes {
         }
     }
 
-    /// Whose bytes go first from now on.
+    /// Sets the order of jobs.
     pub fn order(&mut self, order: &LaneOrder) {
         self.lanes.order(order);
     }
 
-    /// A request of this job begins.
+    /// Opens a request of this job.
     pub fn open(&mut self, job: JobId) {
         *self.open.entry(job).or_default() += 1;
         self.lanes.enter(job);
     }
 
-    /// A request of this job has so many bytes to pay for. Requests are served in the order of their numbers.
+    /// Asks for this many bytes for a request of this job. Requests are served in the order of their numbers.
     pub fn ask(&mut self, job: JobId, request: u64, bytes: u64) {
         self.asking.entry(job).or_default().insert(request, bytes);
     }
 
-    /// A request of this job ends.
+    /// Closes a request of this job.
     pub fn close(&mut self, job: JobId, request: u64) {
         self.withdraw(job, request);
         let Some(open) = self.open.get_mut(&job) else { return };
@@ -65,7 +65,7 @@ impl PacedLanes {
         }
     }
 
-    /// What the request asked for; it asks no more.
+    /// Removes the request from the waiting ones. Returns its requested bytes.
     fn withdraw(&mut self, job: JobId, request: u64) -> Option<u64> {
         let line = self.asking.get_mut(&job)?;
         let bytes = line.remove(&request);
@@ -75,12 +75,12 @@ impl PacedLanes {
         bytes
     }
 
-    /// The requests of this job that asked; they ask no more.
+    /// Removes and returns the waiting requests of this job.
     pub fn forget(&mut self, job: JobId) -> Vec<u64> {
         self.asking.remove(&job).map_or_else(Vec::new, |line| line.into_keys().collect())
     }
 
-    /// The request whose bytes pass now, if any may.
+    /// Returns the request whose bytes pass now, if any may.
     pub fn grant(&mut self, now: Time) -> Option<(JobId, u64)> {
         if self.asking.is_empty() || now < self.bucket.ready_at(now) {
             return None;
@@ -96,15 +96,16 @@ impl PacedLanes {
         Some((job, request))
     }
 
-    /// While the job that had the last turn is about to ask again: only jobs before this tier are served, until then.
+    /// Returns the tier that jobs must precede to be served while the job of the last turn is about to ask again, and
+    /// the end of that time.
     fn held_back(&self, now: Time) -> Option<(Tier, Time)> {
         let (job, until) = self.last?;
         let asks_again = now < until && self.open.contains_key(&job) && !self.asking.contains_key(&job);
         asks_again.then(|| (self.lanes.tier(job).behind(), until))
     }
 
-    /// When [`PacedLanes::grant`] is worth another try after it gave nothing, if nothing else happens; `None` if only
-    /// that can help.
+    /// Returns the time when [`PacedLanes::grant`] should be tried again after it returned nothing, if nothing else
+    /// happens; `None` if only an event can help.
     #[must_use]
     pub(crate) fn wake_at(&self, now: Time) -> Option<Time> {
         if self.asking.is_empty() {

@@ -1,19 +1,18 @@
-//! Holds a worker's shuffle to a rate, in each direction, so that a fast network can play a slow one.
+//! Limits a worker's shuffle to a rate, in each direction, so that a fast network can simulate a slow one.
 //!
-//! Coming in, the bytes of all fetches draw on one [`TokenBucket`]; [`PacedLanes`] gives each chunk to the job whose
-//! turn it is by the master's order, and within a job to its oldest request, so that bytes and not only requests
-//! follow the order. A fetch pays for bytes when they have come and reads no more before they are paid for: what it has
-//! read ahead is one piece of an answer, [`READ_AHEAD_BYTES_MAX`] at most, and what the system's sockets hold.
-//! Going out, all answers draw on another bucket, chunk by chunk in the order of asking: whose bytes are urgent is
-//! decided by those who fetch.
+//! Incoming bytes of all fetches draw on one [`TokenBucket`]. [`PacedLanes`] gives each chunk to the next job by the
+//! master's order, and within a job to its oldest request, so that bytes and not only requests follow the order. A
+//! fetch pays for bytes when they have arrived, and reads no more before they are paid for. Its read-ahead is one piece
+//! of a response, at most [`READ_AHEAD_BYTES_MAX`], and the buffers of the system's sockets. All outgoing responses
+//! draw on another bucket, chunk by chunk in the order of requests: the fetching side decides which bytes are urgent.
 //!
-//! Only what crosses the shuffle's connections is held: map outputs that a worker fetches from others, and from itself
-//! if it does so over HTTP. Not here: segments that a worker reads in place, input files, parts.
+//! Only bytes on the shuffle's connections are limited: map outputs that a worker fetches from others, and from itself
+//! over HTTP. Segments that a worker reads locally, input files and parts are not limited.
 //!
 //! Invariants:
-//! * In any time no more passes than the rate allows, a burst and a chunk.
-//! * While anyone who is served waits, the bucket does not fill: it passes what the rate allows. The exception are
-//!   [`GRACE`]s, which the burst makes up for.
+//! * In any interval at most the bytes of the rate, a burst and a chunk pass.
+//! * While a served request waits, the bucket does not fill: bytes pass at the rate. [`GRACE`] periods are an
+//!   exception, which the burst compensates.
 
 mod bucket;
 mod incoming;
@@ -30,30 +29,30 @@ pub use incoming::{InPace, PacedStream, Preempted};
 pub use lanes::{GRACE, PacedLanes};
 pub use outgoing::{OutPace, SEND_BUFFER_BYTES};
 
-/// Most bytes that pass in one turn.
+/// Maximum bytes that pass in one turn.
 pub(crate) const CHUNK_BYTES_MAX: u64 = 64 << 10;
 
-/// Fewest, so that a slow network does not cost a wake-up for every packet.
+/// Minimum bytes per turn, so that a slow network does not need a wake-up for every packet.
 pub(crate) const CHUNK_BYTES_MIN: u64 = 16 << 10;
 
-/// A chunk is this part of what passes in a second, within the bounds above: 2 ms.
+/// Size of a chunk as a fraction of a second's bytes, within the bounds above: 2 ms.
 const CHUNKS_PER_SECOND: u64 = 500;
 
-/// Bytes that a fetch has read from its connection and not paid for yet: the longest piece of a body that hyper hands
-/// on.
+/// Maximum bytes that a fetch has read from its connection and not paid for yet: the longest piece of a body that hyper
+/// passes on.
 pub const READ_AHEAD_BYTES_MAX: usize = 8192 + 4096 * 100;
 
-/// Bytes of one turn at this rate.
+/// Returns the bytes of one turn at this rate.
 fn chunk_bytes(bytes_per_second: NonZeroU64) -> u64 {
     (bytes_per_second.get() / CHUNKS_PER_SECOND).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
-/// How long one turn takes at this rate.
+/// Returns the time of one turn at this rate.
 pub(crate) fn turn_time(bytes_per_second: NonZeroU64) -> Duration {
     Duration::from_secs_f64(chunk_bytes(bytes_per_second) as f64 / bytes_per_second.get() as f64)
 }
 
-/// Time since a moment, as the pure parts count it.
+/// Returns the time since a moment, in the unit of the pure parts.
 fn since(epoch: Instant) -> Time {
     Time(u64::try_from(epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! The pace of what a worker serves, in the order of asking.
+//! Pace of served bytes, in the order of requests.
 
 use super::bucket::TokenBucket;
 use super::{chunk_bytes, since, until};
@@ -10,21 +10,21 @@ use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Bytes that wait unsent in the system for each connection of a paced server, so that they do not run ahead of
-/// those who fetch by more; the system takes twice as many.
+/// Maximum unsent bytes in the system for each connection of a paced server, so that it does not run far ahead of the
+/// receivers. The system doubles it.
 pub const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// Paces what goes out. Cloning shares it.
+/// Paces outgoing bytes. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct OutPace {
-    /// Its lock is handed on in the order of asking, and held while its holder waits.
+    /// Its lock is fair, and is held while its holder waits.
     bucket: Arc<Mutex<TokenBucket>>,
     epoch: Instant,
     chunk_bytes: usize,
 }
 
 impl OutPace {
-    /// With a full bucket.
+    /// Creates a pace with a full bucket.
     #[must_use]
     pub fn new(bytes_per_second: NonZeroU64) -> Self {
         let epoch = Instant::now();
@@ -35,22 +35,22 @@ impl OutPace {
         }
     }
 
-    /// Makes the connections of this listener hold no more than about [`SEND_BUFFER_BYTES`] unsent.
+    /// Limits the unsent bytes of this listener's connections to about [`SEND_BUFFER_BYTES`].
     ///
     /// # Errors
     /// An error of the operating system.
     pub(crate) fn keep_little_unsent(&self, listener: &TcpListener) -> io::Result<()> {
-        // Connections take it over from their listener.
+        // Connections inherit it from their listener.
         Ok(set_socket_send_buffer_size(listener, SEND_BUFFER_BYTES)?)
     }
 
-    /// Most bytes to pass at once, so that others get their turn.
+    /// Returns the maximum bytes to pass at once, so that others get their turn.
     #[must_use]
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
 
-    /// Waits until so many bytes may go, after those that asked before.
+    /// Waits until this many bytes may be sent, after earlier requests.
     pub async fn pass(&self, bytes: usize) {
         let mut bucket = self.bucket.lock().await;
         while !bucket.take(bytes as u64, since(self.epoch)) {

@@ -1,4 +1,4 @@
-//! How fast bytes pass, and whose.
+//! Tests of rates, and of the order of bytes.
 
 use super::*;
 use crate::protocol::{LaneOrder, LaneShare};
@@ -17,7 +17,8 @@ fn order(grants: &[(u32, LaneShare)]) -> LaneOrder {
     LaneOrder { grants, ..LaneOrder::default() }
 }
 
-/// Lets bytes pass for some time, each millisecond as many as may; who is served asks again at once. Bytes by job.
+/// Lets bytes pass for some time, as many as possible each millisecond; a granted request asks again at once. Returns
+/// bytes by job.
 fn run(lanes: &mut PacedLanes, from: Time, milliseconds: u64, chunk: u64) -> BTreeMap<u32, u64> {
     let mut had = BTreeMap::new();
     for tick in 0..milliseconds {
@@ -30,7 +31,7 @@ fn run(lanes: &mut PacedLanes, from: Time, milliseconds: u64, chunk: u64) -> BTr
     had
 }
 
-/// One request of each of these jobs, numbered as its job, that asks for a chunk.
+/// Opens one request of each of these jobs, numbered as its job, that asks for a chunk.
 fn asking(lanes: &mut PacedLanes, jobs: &[u32], chunk: u64) {
     for &job in jobs {
         lanes.open(JobId(job));
@@ -50,7 +51,7 @@ proptest! {
         let within = |now: Time| u128::from(now.0) * u128::from(bytes_per_second) / 1_000_000_000;
         let burst = u128::from(bucket.burst_bytes);
         for pause in pauses {
-            // As one who comes late, and takes all there is then.
+            // A late caller that takes all that is available then.
             now = bucket.ready_at(now) + Span(pause);
             while bucket.take(chunk, now) {
                 passed += u128::from(chunk);
@@ -60,7 +61,7 @@ proptest! {
             if pauses_fit(pause, bytes_per_second, burst) {
                 prop_assert!(within(now) <= passed, "{passed} by {now:?}");
             } else {
-                // What the bucket did not hold is lost; the account begins anew.
+                // Bytes beyond the capacity of the bucket are lost; the count restarts.
                 (bucket, now, passed) = (TokenBucket::new(rate(bytes_per_second), Time::ZERO), Time::ZERO, 0);
             }
         }
@@ -89,7 +90,7 @@ proptest! {
     }
 }
 
-/// Whether the bucket did not run over during this pause.
+/// True if the bucket did not overflow during this pause.
 fn pauses_fit(pause: u64, bytes_per_second: u64, burst: u128) -> bool {
     u128::from(pause) * u128::from(bytes_per_second) < burst * 1_000_000_000
 }

@@ -1,11 +1,11 @@
-//! Requests in flight, and whether one more may go.
+//! Requests in flight, and if one more may be sent.
 
 use crate::shuffle::lanes::{Lanes, Tier};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests in flight, those less urgent than the next one included, are so many times those as urgent as it.
+/// Maximum ratio of all requests in flight, including less urgent ones, to those as urgent as the next one.
 const LESS_URGENT_FACTOR: usize = 2;
 
 #[derive(Debug)]
@@ -13,18 +13,18 @@ pub(super) struct InFlight {
     pub(super) from: WorkerId,
     pub(super) job: JobId,
     pub(super) maps: BTreeMap<AttemptId, u32>,
-    /// Announced once more meanwhile: asked for again once they have arrived.
+    /// Maps announced again in the meantime: requested again once they have arrived.
     pub(super) again: BTreeSet<AttemptId>,
-    /// Bytes charged ahead.
+    /// Bytes charged in advance.
     pub(super) expected: f64,
-    /// Bytes that have come.
+    /// Bytes received.
     pub(super) bytes: u64,
     pub(super) sent: Time,
-    /// The source could not be reached with it, or broke off.
+    /// True if its source could not be reached, or closed the connection.
     pub(super) broke: bool,
 }
 
-/// Where requests in flight go, for which job, and how urgent they are by the order of now.
+/// Source, job and current tier of each request in flight.
 pub(super) struct RequestsInFlight(Vec<(WorkerId, JobId, Tier)>);
 
 impl RequestsInFlight {
@@ -33,7 +33,7 @@ impl RequestsInFlight {
         Self(in_flight.values().map(urgent).collect())
     }
 
-    /// Only jobs before this tier may send one more request; `None` if nobody may.
+    /// Returns the tier that jobs must precede to send one more request; `None` if no job may.
     pub(super) fn before(&self, most: usize) -> Option<Tier> {
         if self.0.len() < most {
             return Some(Tier::LAST);

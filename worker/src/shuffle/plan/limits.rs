@@ -2,43 +2,44 @@
 
 use gristmill_scheduler::units::Span;
 
-/// On a paced network a request is meant to take a second divided by this.
+/// Target requests per second on a paced network, which sets their size.
 const PACED_REQUESTS_PER_SECOND: u64 = 20;
 
-/// A request may always bring so many bytes, however slow the network is made to be.
+/// Minimum size of a request on a paced network.
 const PACED_REQUEST_BYTES_MIN: u64 = 64 << 10;
 
 /// Limits of fetching.
 #[derive(Clone, Debug)]
 pub struct FetchLimits {
-    /// Requests in flight over all sources that are at least as urgent as any of them; twice as many in all.
+    /// Maximum requests in flight over all sources that are at least as urgent as any of them; twice as many in total.
     pub requests_max: usize,
-    /// The same to one source.
+    /// The same maximum per source.
     pub requests_per_source_max: usize,
-    /// Maps in one request.
+    /// Maximum maps in one request.
     pub maps_per_request_max: usize,
-    /// Bytes expected of one request of several maps while an order is in force.
+    /// Maximum expected bytes of one request of several maps while an order is in force.
     pub request_bytes_max: u64,
-    /// Whether that holds without an order too, because one may come before a request is over.
+    /// True if this also applies without an order, because one may come before a request ends.
     pub always_short: bool,
-    /// Tries of one output before it is reported as not to be had.
+    /// Maximum tries of one output before it is reported as failed.
     pub tries_max: u32,
-    /// Pause before the second try; doubles with each further one.
+    /// Pause before the second try; it doubles with each further one.
     pub pause: Span,
     /// Longest pause.
     pub pause_max: Span,
-    /// Requests to one source, each sent after the one before had failed, after which the way to it counts as cut if they
-    /// have taken `route_patience`: all that waits there is then reported as not to be had, however often it was tried.
+    /// Consecutive failed requests to one source, each sent after the failure of the previous one, after which the
+    /// route counts as cut if they took `route_patience`. All that waits there is then reported as failed, however
+    /// often it was tried.
     pub route_failures_max: u32,
-    /// The least time for that. Failures that come faster are counted for each output, with its pauses.
+    /// Minimum time for that. Faster failures are counted for each output, with its pauses.
     pub route_patience: Span,
-    /// For so long this worker may lack the means to ask before its tries count.
+    /// Time of a local resource shortage during which failed tries do not count.
     pub shortage_max: Span,
 }
 
 impl Default for FetchLimits {
-    /// 8 requests in all, 2 for each source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s,
-    /// which do not count for the first 10 s of a shortage; 2 failures of a second or more for a way that is cut.
+    /// Returns 8 requests in total, 2 per source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s,
+    /// which do not count in the first 10 s of a shortage; 2 failures of a second or more for a cut route.
     fn default() -> Self {
         Self {
             requests_max: 8,
@@ -57,8 +58,8 @@ impl Default for FetchLimits {
 }
 
 impl FetchLimits {
-    /// With requests that are short enough for a network that is held to this many bytes in a second: 50 ms of it,
-    /// and 64 KiB at least.
+    /// Sets requests short enough for a network that is limited to this many bytes per second: 50 ms of it, and at
+    /// least 64 KiB.
     #[must_use]
     pub fn paced(self, bytes_per_second: u64) -> Self {
         let short = (bytes_per_second / PACED_REQUESTS_PER_SECOND).max(PACED_REQUEST_BYTES_MIN);

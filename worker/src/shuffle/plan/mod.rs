@@ -1,20 +1,20 @@
-//! What to fetch next: a pure plan over announced map outputs.
+//! Plan of fetches: a pure plan over announced map outputs.
 //!
-//! It serves jobs strictly by the master's standing order (`lanes`), bounds requests in flight (in all and for each
-//! source), puts several maps of a job into one request, retries with growing pauses and gives up after a number of
-//! tries, or with the whole source when requests to it fail one after the other. Time is an argument, requests are return
-//! values.
+//! It serves jobs strictly by the master's standing order (`lanes`), limits requests in flight (in total and per
+//! source), and puts several maps of a job into one request. It retries with growing pauses, and gives up an output
+//! after a number of tries, or the whole source when requests to it fail one after the other. Time is an argument,
+//! requests are return values.
 //!
-//! No step costs more for the outputs that wait, but [`FetchPlan::retract`] and [`FetchPlan::forget`]; it grows with
-//! the number of jobs.
+//! The cost of a step does not depend on the number of waiting outputs, except for [`FetchPlan::retract`] and
+//! [`FetchPlan::forget`]; it grows with the number of jobs.
 //!
 //! Invariants:
 //! * An announced output is in exactly one place: waiting at its source, or in one request in flight.
-//! * A request goes out whenever a served job has an output at a source that has a request free.
-//! * Requests count against a job's limits only if they are at least as urgent as it: what others have in flight
-//!   cannot hold it up. A source that stands still holds the requests sent to it, and no others.
-//! * With an order in force, or on a paced network, a request asks for no more than `request_bytes_max`, as far as sizes can be foreseen, or
-//!   for one output: what is in flight when a more urgent job comes is soon over.
+//! * A request is sent whenever a served job has an output at a source with a free request.
+//! * Requests count against a job's limits only if they are at least as urgent as it: requests of less urgent jobs
+//!   cannot delay it. A stalled source holds the requests sent to it, and no others.
+//! * With an order in force, or on a paced network, a request is for at most `request_bytes_max` as far as sizes can be
+//!   predicted, or for one output: requests in flight when a more urgent job comes end soon.
 
 mod in_flight;
 mod limits;
@@ -34,47 +34,47 @@ pub use limits::FetchLimits;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Fetch {
-    /// Names the request when it ends.
+    /// Number of the request, used when it ends.
     pub id: u64,
-    /// Who has the outputs.
+    /// Worker that has the outputs.
     pub from: WorkerId,
     pub endpoint: Endpoint,
-    /// Of which job.
+    /// Job of the outputs.
     pub job: JobId,
-    /// Whose outputs, in ascending order of map.
+    /// Outputs in ascending order of map.
     pub maps: Vec<AttemptId>,
 }
 
-/// What became of one map of a request.
+/// What to do with one map of a request that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     /// It will be tried again.
     Later,
-    /// It has been tried often enough: report it.
+    /// It has been tried often enough and is to be reported.
     GiveUp,
-    /// Nobody wants it any more.
+    /// It is no longer wanted.
     NotWanted,
 }
 
-/// What waits at one source.
+/// Outputs that wait at one source.
 #[derive(Debug)]
 struct FetchSource {
     endpoint: Endpoint,
-    /// Outputs to ask for, by job, with the number of tries so far.
+    /// Outputs to request, by job, with the number of tries so far.
     ready: BTreeMap<JobId, BTreeMap<AttemptId, u32>>,
-    /// Outputs that pause, with the number of tries so far.
+    /// Pausing outputs, with the number of tries so far.
     paused: BTreeMap<AttemptId, (Time, u32)>,
     requests: usize,
     route: Route,
 }
 
-/// How the way to a source does: failures of requests, since the last that brought all it was sent for.
+/// State of the route to a source: failures of requests since the last complete response.
 #[derive(Debug, Default)]
 struct Route {
     failures: u32,
-    /// When the first of the requests that failed was sent.
+    /// Time when the first failed request was sent.
     since: Time,
-    /// Requests with smaller numbers were sent before the last failure was known, and say nothing new.
+    /// Requests with smaller numbers were sent before the last failure was known, and give no new information.
     news_from: u64,
 }
 
@@ -85,24 +85,24 @@ impl FetchSource {
     }
 }
 
-/// What is known of a job.
+/// State of a job.
 #[derive(Debug, Default)]
 struct JobLine {
-    /// Where outputs of it are ready to be asked for.
+    /// Sources with ready outputs of the job.
     sources: BTreeSet<WorkerId>,
-    /// Outputs that have arrived, and their bytes.
+    /// Number of outputs that have arrived, and their bytes.
     outputs: u64,
     bytes: u64,
 }
 
 impl JobLine {
-    /// Bytes that an output has in the mean; `None` before the first has come.
+    /// Returns the mean bytes of an output; `None` before the first has arrived.
     fn mean_bytes(&self) -> Option<f64> {
         (0 < self.outputs).then(|| self.bytes as f64 / self.outputs as f64)
     }
 }
 
-/// The plan of one worker.
+/// Plan of one worker.
 #[derive(Debug)]
 pub struct FetchPlan {
     limits: FetchLimits,
@@ -110,19 +110,19 @@ pub struct FetchPlan {
     sources: BTreeMap<WorkerId, FetchSource>,
     jobs: BTreeMap<JobId, JobLine>,
     in_flight: BTreeMap<u64, InFlight>,
-    /// The request in flight that each map is part of, by source.
+    /// Request in flight of each map, by source.
     request_of: BTreeMap<(AttemptId, WorkerId), u64>,
-    /// Ends of pauses; one whose output is not wanted any more stays until its time has come.
+    /// Ends of pauses; the entry of an output that is no longer wanted stays until its time has come.
     pauses: BTreeSet<(Time, WorkerId, AttemptId)>,
     next_id: u64,
-    /// Since when this worker has lacked the means to ask for anything.
+    /// Time since which this worker lacks local resources for requests.
     short_since: Option<Time>,
-    /// Where the round over sources goes on, so that no source waits behind another for ever.
+    /// Next source of the round robin, so that no source waits forever.
     turn: WorkerId,
 }
 
 impl FetchPlan {
-    /// An empty plan.
+    /// Creates an empty plan.
     #[must_use]
     pub fn new(limits: FetchLimits) -> Self {
         Self {
@@ -139,14 +139,14 @@ impl FetchPlan {
         }
     }
 
-    /// Which jobs go first from now on. Requests in flight go on.
+    /// Sets the order of jobs. Requests in flight continue.
     pub fn order(&mut self, order: &LaneOrder) {
         self.lanes.order(order);
     }
 
-    /// An output can be had. Announcing it again while it waits changes nothing. While a request for it is in
-    /// flight, it means that a partition may have come here which that request did not name: the output is asked
-    /// for once more afterwards.
+    /// Adds an available output. Announcing it again while it waits changes nothing. While a request for it is in
+    /// flight, a partition may have moved here that the request does not name: the output is requested again
+    /// afterwards.
     pub fn announce(&mut self, map: AttemptId, from: WorkerId, endpoint: &Endpoint) {
         let flight = self.request_of.get(&(map, from)).and_then(|id| self.in_flight.get_mut(id));
         if let Some(flight) = flight {
@@ -173,7 +173,7 @@ impl FetchPlan {
         self.lanes.enter(job);
     }
 
-    /// Nothing of the job is ready at this source any more.
+    /// Records that no output of the job is ready at this source.
     fn source_is_empty(&mut self, from: WorkerId, job: JobId) {
         let Some(line) = self.jobs.get_mut(&job) else { return };
         line.sources.remove(&from);
@@ -182,7 +182,7 @@ impl FetchPlan {
         }
     }
 
-    /// Drops a source of which nothing is left.
+    /// Drops a source without outputs.
     fn drop_if_empty(&mut self, from: WorkerId) {
         let Some(source) = self.sources.get(&from) else { return };
         if source.requests == 0 && source.ready.is_empty() && source.paused.is_empty() {
@@ -190,7 +190,8 @@ impl FetchPlan {
         }
     }
 
-    /// An output is not wanted any more. A request in flight goes on, its result for this map is dropped.
+    /// Removes an output that is no longer wanted. A request in flight continues, but its result for this map is
+    /// dropped.
     pub fn retract(&mut self, map: AttemptId) {
         let thin = |line: &mut BTreeMap<AttemptId, u32>| {
             line.remove(&map);
@@ -198,7 +199,7 @@ impl FetchPlan {
         self.drop_where(map.task.job, thin, |candidate| candidate == map);
     }
 
-    /// Nothing of this job is wanted any more.
+    /// Removes all outputs of this job.
     pub fn forget(&mut self, job: JobId) {
         self.drop_where(job, BTreeMap::clear, |candidate| candidate.task.job == job);
         self.jobs.remove(&job);
@@ -229,7 +230,7 @@ impl FetchPlan {
         self.request_of.retain(|(map, _), _| !gone(*map));
     }
 
-    /// The next request to send now, if limits allow one.
+    /// Returns the next request to send now, if the limits allow one.
     pub fn next(&mut self, now: Time) -> Option<Fetch> {
         self.end_pauses(now);
         let in_flight_now = RequestsInFlight::of(&self.in_flight, &self.lanes);
@@ -240,7 +241,7 @@ impl FetchPlan {
             if most.is_some_and(|most| most as usize <= in_flight_now.of_job(job)) {
                 return None;
             }
-            // At most those sources are passed over that have requests in flight.
+            // Only sources with requests in flight are skipped.
             let mut round = line.sources.range(turn..).chain(line.sources.range(..turn));
             round
                 .find(|from| in_flight_now.has_room_at(**from, tier, limits.requests_per_source_max))
@@ -251,7 +252,7 @@ impl FetchPlan {
         Some(self.request(job, from, now))
     }
 
-    /// Sends for outputs of this job at this source, which has some.
+    /// Creates a request for outputs of this job at this source, which has some.
     fn request(&mut self, job: JobId, from: WorkerId, now: Time) -> Fetch {
         let most = self.maps_wanted(job);
         let source = self.sources.get_mut(&from).expect("jobs name only sources that are there");
@@ -283,14 +284,14 @@ impl FetchPlan {
         fetch
     }
 
-    /// Maps of the job that one request may name, at least 1.
+    /// Returns the maximum maps of the job in one request, at least 1.
     fn maps_wanted(&self, job: JobId) -> usize {
         if !self.lanes.in_order() && !self.limits.always_short {
             return self.limits.maps_per_request_max;
         }
-        // Before the first has come, nobody knows whether two would be too many.
+        // Before the first output has arrived, its size is unknown, and two might be too many.
         let Some(mean) = self.jobs.get(&job).and_then(JobLine::mean_bytes) else { return 1 };
-        // Of a mean of 0 there can be any number; the cast saturates.
+        // A mean of 0 allows any number; the cast saturates.
         let fit = (self.limits.request_bytes_max as f64 / mean) as usize;
         fit.clamp(1, self.limits.maps_per_request_max)
     }
@@ -307,13 +308,13 @@ impl FetchPlan {
         }
     }
 
-    /// Whether this map of the request is still wanted.
+    /// True if this map of the request is still wanted.
     #[must_use]
     pub fn wants(&self, id: u64, map: AttemptId) -> bool {
         self.in_flight.get(&id).is_some_and(|flight| flight.maps.contains_key(&map))
     }
 
-    /// When a pause ends next; `None` if nothing waits for time.
+    /// Returns the end of the next pause; `None` if nothing pauses.
     #[must_use]
     pub fn wake_at(&self, now: Time) -> Option<Time> {
         self.pauses.first().map(|&(until, ..)| until).filter(|until| now < *until)

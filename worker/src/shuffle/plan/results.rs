@@ -1,11 +1,11 @@
-//! What becomes of an output that was asked for: it has come, is tried again after a pause, or is given up.
+//! Results of requested outputs: arrived, retried after a pause, or given up.
 
 use super::{FetchPlan, Retry, Route};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 
 impl FetchPlan {
-    /// Takes a map out of its request: where it was asked for, the tries before, whether it was announced again.
+    /// Removes a map from its request. Returns its source, the tries before, and true if it was announced again.
     fn land(&mut self, id: u64, map: AttemptId) -> Option<(WorkerId, u32, bool)> {
         let flight = self.in_flight.get_mut(&id)?;
         let tries = flight.maps.remove(&map)?;
@@ -14,7 +14,7 @@ impl FetchPlan {
         Some((flight.from, tries, again))
     }
 
-    /// One map of a request has arrived, with so many bytes.
+    /// Records that one map of a request has arrived, with this many bytes.
     pub fn arrived(&mut self, id: u64, map: AttemptId, bytes: u64) {
         self.short_since = None;
         if let Some(flight) = self.in_flight.get_mut(&id) {
@@ -29,7 +29,7 @@ impl FetchPlan {
         }
     }
 
-    /// One map of a request has not arrived.
+    /// Records that one map of a request has failed.
     pub fn failed(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
         let Some((from, before, _)) = self.land(id, map) else { return Retry::NotWanted };
         let tries = before + 1;
@@ -41,7 +41,7 @@ impl FetchPlan {
         Retry::Later
     }
 
-    /// One map of a request has not arrived, because its source could not be reached or broke off.
+    /// Records that one map of a request has failed because its source could not be reached or closed the connection.
     pub(crate) fn unreachable(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
         let cut = self.count_failure(id);
         match self.failed(id, map, now) {
@@ -52,7 +52,7 @@ impl FetchPlan {
         }
     }
 
-    /// A request has failed with its source, which counts once. Says since when the way there is cut, if it may be.
+    /// Counts a failed request once. Returns the time since when the route may be cut, if so.
     fn count_failure(&mut self, id: u64) -> Option<Time> {
         let flight = self.in_flight.get_mut(&id)?;
         let first = !std::mem::replace(&mut flight.broke, true);
@@ -67,7 +67,7 @@ impl FetchPlan {
         (self.limits.route_failures_max <= route.failures).then_some(route.since)
     }
 
-    /// Takes back the pause of a map that has just failed.
+    /// Removes the pause of a map that has just failed.
     fn give_up(&mut self, id: u64, map: AttemptId) -> Retry {
         if let Some(flight) = self.in_flight.get(&id)
             && let Some(source) = self.sources.get_mut(&flight.from)
@@ -77,16 +77,17 @@ impl FetchPlan {
         Retry::GiveUp
     }
 
-    /// One map of a request was given back, because more urgent jobs left nothing to it: it is asked for again after
-    /// the shortest pause, and no try is counted.
+    /// Records that one map of a request was preempted by more urgent jobs: it is requested again after the shortest
+    /// pause, and no try is counted.
     pub(crate) fn preempted(&mut self, id: u64, map: AttemptId, now: Time) {
         if let Some((from, tries, _)) = self.land(id, map) {
             self.pause(from, map, now + self.limits.pause, tries);
         }
     }
 
-    /// One map of a request was not asked for, because this worker lacked the means, such as a descriptor: others give
-    /// some back all the time, so it is asked for again, and a try counts only when the shortage lasts.
+    /// Records that one map of a request was not requested, because this worker lacked a local resource such as a
+    /// descriptor. Resources are released all the time, so it is requested again, and a try counts only if the shortage
+    /// lasts.
     pub(crate) fn lacked_means(&mut self, id: u64, map: AttemptId, now: Time) -> Retry {
         let since = *self.short_since.get_or_insert(now);
         if self.limits.shortage_max <= now.since(since) {
@@ -104,7 +105,7 @@ impl FetchPlan {
         }
     }
 
-    /// A request has ended; every map of it must have arrived or failed before.
+    /// Ends a request; every map of it must have arrived or failed before.
     pub fn ended(&mut self, id: u64) {
         let Some(flight) = self.in_flight.remove(&id) else { return };
         assert!(flight.maps.is_empty(), "request {id} ended with {} maps unaccounted for", flight.maps.len());

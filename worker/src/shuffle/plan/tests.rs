@@ -1,4 +1,4 @@
-//! What a plan asks for, when, and how often.
+//! Tests of the requests of a plan: which, when, and how often.
 
 use super::*;
 use crate::protocol::LaneShare;
@@ -64,7 +64,7 @@ fn plan_gives_up_after_the_last_try_and_pauses_twice_as_long_each_time() {
     assert_eq!(plan.wake_at(now), None);
 }
 
-/// Sends a request, after a pause if it must be, which fails with its source after `took`; what became of its maps.
+/// Sends a request, after a pause if needed, which fails with its source after `took`. Returns the results of its maps.
 fn breaks(plan: &mut FetchPlan, now: &mut Time, took: Span) -> Vec<Retry> {
     let fetch = plan.next(*now).or_else(|| {
         *now = plan.wake_at(*now)?;
@@ -151,7 +151,7 @@ fn plan_counts_no_try_while_a_shortage_is_short() {
     };
     assert_eq!(end, Time::ZERO + shortage_max + pause, "two tries count at its end");
     assert_eq!(asked, shortage_max.0 / pause.0 + 1);
-    // What has come meanwhile shows that the shortage is over.
+    // An output that has arrived since shows that the shortage is over.
     plan.announce(map(1, 1), WorkerId(1), &endpoint());
     let fetch = plan.next(now).unwrap();
     plan.arrived(fetch.id, map(1, 1), 1);
@@ -211,12 +211,12 @@ fn order(grants: &[(u32, LaneShare)]) -> LaneOrder {
     LaneOrder { grants, ..LaneOrder::default() }
 }
 
-/// Sends all requests that may go now.
+/// Sends all requests that are allowed now.
 fn send_all(plan: &mut FetchPlan) -> Vec<Fetch> {
     std::iter::from_fn(|| plan.next(Time::ZERO)).collect()
 }
 
-/// Ends a request of which all has come, each map with so many bytes.
+/// Ends a complete request, each map with this many bytes.
 fn end(plan: &mut FetchPlan, fetch: &Fetch, bytes: u64) {
     fetch.maps.iter().for_each(|map| plan.arrived(fetch.id, *map, bytes));
     plan.ended(fetch.id);
@@ -235,7 +235,7 @@ fn plan_sends_for_an_urgent_job_although_others_have_taken_all_requests() {
     }
     let urgent = send_all(&mut plan);
     assert_eq!(urgent.iter().map(|fetch| fetch.job.0).collect::<Vec<_>>(), [2, 2], "{urgent:?}");
-    // What a less urgent job has in flight counts against one that is no more urgent than it.
+    // Requests of a less urgent job count against a job that is no more urgent.
     plan.order(&order(&[(1, LaneShare::All), (2, LaneShare::All)]));
     end(&mut plan, &urgent[0], 1);
     assert_eq!(send_all(&mut plan), []);
@@ -251,7 +251,7 @@ fn plan_sends_to_other_sources_while_one_stands_still() {
     }
     let first = send_all(&mut plan);
     assert_eq!(first.iter().map(|fetch| fetch.job.0).collect::<Vec<_>>(), [1, 1, 2, 2]);
-    // Nothing comes from the first source any more; the second job goes on all the same.
+    // The first source is stalled; the second job continues.
     let mut flying: Vec<Fetch> = first.into_iter().filter(|fetch| fetch.job == JobId(2)).collect();
     for _ in 2..20 {
         end(&mut plan, &flying.remove(0), 1);
@@ -371,7 +371,7 @@ enum Step {
         job: u32,
     },
     Send,
-    /// Some request ends; each of its maps fails by this chance out of ten.
+    /// Some request ends; each of its maps fails with this probability in tenths.
     End {
         which: prop::sample::Index,
         fails: u32,
@@ -395,7 +395,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A plan, and beside it what is owed: announced, and neither arrived, given up nor retracted.
+/// Plan with the set of owed outputs: announced, and neither arrived, given up nor retracted.
 struct Watched {
     plan: FetchPlan,
     limits: FetchLimits,
@@ -405,7 +405,7 @@ struct Watched {
     owed: BTreeSet<(AttemptId, WorkerId)>,
 }
 
-/// The share with this number: strict, with requests counted, in tiers of weights and of lines.
+/// Returns the share with this number: strict, with requests counted, in tiers of weights and of lines.
 fn share(number: u32) -> LaneShare {
     match number {
         0 | 1 => LaneShare::All,
@@ -416,7 +416,7 @@ fn share(number: u32) -> LaneShare {
 }
 
 impl Watched {
-    /// How urgent each job is, told naively; a job that is not in it is not served.
+    /// Computes the tier of each job directly; a job that is not in it is not served.
     fn tiers(&self) -> BTreeMap<u32, usize> {
         let order = &self.order;
         let (mut tiers, mut tier) = (BTreeMap::new(), 0);
@@ -439,7 +439,7 @@ impl Watched {
         tiers
     }
 
-    /// The jobs and sources for which a request could be sent now, told naively.
+    /// Computes directly the jobs and sources for which a request could be sent now.
     fn possible(&self) -> Vec<(u32, WorkerId)> {
         let tiers = self.tiers();
         let tier_of = |job: JobId| tiers.get(&job.0).copied().unwrap_or(usize::MAX);
@@ -497,7 +497,7 @@ impl Watched {
         let fetch = self.flying.swap_remove(at);
         for (turn, map) in (0..).zip(&fetch.maps) {
             if turn % 10 < fails {
-                // Whether they broke off or were damaged: either may be given up.
+                // Either kind of failure, a closed connection or damage, may be given up.
                 let retry = match turn % 2 {
                     0 => self.plan.unreachable(fetch.id, *map, self.now),
                     _ => self.plan.failed(fetch.id, *map, self.now),
@@ -562,7 +562,7 @@ proptest! {
         for step in &steps {
             watched.take(step);
         }
-        // From here on everything arrives, and everybody is served.
+        // From here on everything arrives, and every job is served.
         watched.take(&Step::Order { grants: Vec::new(), only: false });
         while !watched.owed.is_empty() || !watched.flying.is_empty() {
             while watched.send() {}

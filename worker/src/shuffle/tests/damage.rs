@@ -1,6 +1,6 @@
-//! Segments that come damaged: by the way, which is gone again, or by the disk of their holder, who says so.
+//! Tests of damaged segments: by the route, which recovers, or by the disk of their holder, which reports it.
 //!
-//! A holder on a socket of its own, its outputs in files; between it and the home a proxy that flips bits.
+//! The holder has its own socket and its outputs in files; between it and the home a proxy flips bits.
 
 use super::{Open, attempt, key};
 use crate::answer;
@@ -21,10 +21,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What every pair holds, by which the proxy knows them.
+/// Value of every pair, by which the proxy recognises them.
 const VALUE: &[u8] = b"the value of a pair";
 
-/// An output with one pair, in a file of its own.
+/// Builds an output with one pair, in its own file.
 fn output(map: u32, spill: &SpillDirs) -> MapOutput {
     let setting = WriteSetting {
         job: JobId(1),
@@ -40,12 +40,12 @@ fn output(map: u32, spill: &SpillDirs) -> MapOutput {
     writer.finish().unwrap()
 }
 
-/// A holder of two outputs, and a home that lacks both, behind a proxy that flips a bit so many times.
+/// Holder of two outputs, and a home that lacks both, behind a proxy that flips a bit this many times.
 struct Pair {
     holder: Store,
     home: Fetcher,
     plan: FetchPlan,
-    /// Flips that the proxy still has to make.
+    /// Number of flips that the proxy still has to make.
     flips: Arc<AtomicU32>,
     _spill: tempfile::TempDir,
 }
@@ -74,7 +74,7 @@ impl Pair {
                 }
             }
         };
-        // Under the port of the proxy, too.
+        // Also under the port of the proxy.
         let host_names = vec!["127.0.0.1".to_owned()];
         let config = Arc::new(ServerConfig { host_names, ..ServerConfig::new(Transport::Plain) });
         tokio::spawn(serve(listener, config, Arc::new(Open), handler, std::future::pending()));
@@ -101,7 +101,7 @@ impl Pair {
     }
 }
 
-/// Hands bytes to and fro, and flips a bit in the value of a pair, as often as it is told.
+/// Copies bytes in both directions, and flips a bit in the value of a pair, this many times.
 fn proxy(to: SocketAddr, flips: Arc<AtomicU32>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,7 +1,7 @@
-//! A worker that lies to whoever fetches from it: a raw socket that answers what it likes.
+//! Tests with a worker that sends invalid responses: a raw socket with scripted responses.
 //!
-//! Each lie ends its request, with a failure that the plan tries again or reports, and takes no more memory or time
-//! than the truth would. Deliberately not here: broken segments, which the tests of `segment` know.
+//! Each invalid response ends its request, with a failure that the plan retries or reports, and takes no more memory or
+//! time than a valid one would. Damaged segments are covered by the tests of `segment`.
 
 use super::super::{FetchHead, OutputHead, fetch_head_bytes_max, fetch_head_memory_max};
 use super::{attempt, key};
@@ -19,10 +19,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Longest time that a fetch from a liar may take. Far more than needed, so that a busy machine fails nothing.
+/// Maximum time of a fetch from such a worker. Far more than needed, so that a busy machine fails no test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A worker that answers each request by this script; gives up a connection when the script is through.
+/// Starts a worker that responds to each request by this script, and closes the connection when the script ends.
 fn liar(script: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + 'static) -> Endpoint {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
@@ -35,14 +35,14 @@ fn liar(script: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + 'static)
                 stream.write_all(&proof).unwrap();
                 asked(&mut stream);
             }
-            // Whoever fetches may hang up, which is the point.
+            // The fetching side may close the connection, which is the expected result.
             let _ = script(&mut stream);
         }
     });
     endpoint
 }
 
-/// The head of a request; its body is short and comes along, or stays unread.
+/// Returns the head of a request; its body is short and arrives with it, or stays unread.
 fn asked(stream: &mut TcpStream) -> String {
     let mut asked = Vec::new();
     while !asked.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -55,7 +55,7 @@ fn asked(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&asked).into_owned()
 }
 
-/// The head of an answer without an end, and of a right head of the shuffle.
+/// Returns the head of a response without an end, with a valid head of the shuffle.
 fn answer(head: &FetchHead) -> Vec<u8> {
     let mut encoded = Vec::new();
     codec::encode(head, &mut encoded);
@@ -73,7 +73,7 @@ fn output(lengths: Vec<u64>) -> OutputHead {
     OutputHead { lengths, in_file: None }
 }
 
-/// A home of partition 0 of job 1 with `maps` maps, which all are announced by the liar.
+/// Home of partition 0 of job 1 with `maps` maps, all of which the worker announces.
 struct Home {
     fetcher: Fetcher,
     plan: FetchPlan,
@@ -100,7 +100,7 @@ impl Home {
         Self { fetcher, plan, _spill: folder }
     }
 
-    /// Fetches once, as a worker's control loop does. Every map of the request is accounted for, or the plan panics.
+    /// Fetches once, as a worker's control loop does. Every map of the request must have a result, or the plan panics.
     async fn fetch(&mut self) -> Vec<FetchOutcome> {
         let fetch = self.plan.next(Time(0)).unwrap();
         let outcomes = tokio::time::timeout(PATIENCE, self.fetcher.fetch(&fetch, &key())).await.unwrap();
@@ -119,7 +119,7 @@ fn maps_of(outcomes: &[FetchOutcome]) -> Vec<AttemptId> {
     outcomes.iter().map(|outcome| outcome.map).collect()
 }
 
-/// Whether the request failed because the head of its answer does not fit it.
+/// True if the request failed because the head of its response does not match it.
 fn is_refused(outcome: &FetchOutcome) -> bool {
     let Some(FetchError::Request { source }) = &outcome.error else { return false };
     matches!(**source, RequestError::Head { .. })
@@ -168,13 +168,13 @@ fn head_may_take_the_memory_of_a_right_one_and_no_more() {
         outputs: vec![Some(output(vec![u64::MAX; partitions])); maps],
         damaged: Vec::new()
     })));
-    // A byte each, and the place of an output in memory.
+    // One byte each, and the size of an output in memory.
     let nothing = encoded(&FetchHead {
         outputs: vec![None; fetch_head_bytes_max(maps, partitions) - 10],
         damaged: Vec::new(),
     });
     assert!(nothing.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&nothing));
-    // A byte each, and eight in memory.
+    // One byte each, and eight in memory.
     let ones = encoded(&FetchHead { outputs: vec![Some(output(vec![1; 600_000]))], damaged: Vec::new() });
     assert!(ones.len() <= fetch_head_bytes_max(maps, partitions) && !decodes(&ones));
 }
