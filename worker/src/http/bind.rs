@@ -1,7 +1,7 @@
-//! Who may listen where: the rules that keep a listener on loopback unless a person has asked for more.
+//! Rules for listeners: they stay on loopback unless a person has explicitly allowed more.
 //!
-//! Each rule a request breaks is an error of its own that names the flag which lifts it, so that a
-//! person decides with the risk in front of them. It reads no flags and no configuration itself.
+//! Each violated rule is an error that names the flag which lifts it, so that the person who decides sees the risk. The
+//! module reads no flags and no configuration.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,7 +14,7 @@ use super::ListenAddress;
 use super::endpoint::Plaintext;
 use super::tls::Identity;
 
-/// How the bytes of a listener travel.
+/// Transport of a listener.
 #[derive(Clone, Debug)]
 pub enum Transport {
     /// Unencrypted HTTP.
@@ -23,39 +23,40 @@ pub enum Transport {
     Tls(Identity),
 }
 
-/// What the person who starts a listener has explicitly allowed; nothing by default.
+/// Explicit permissions of the person who starts a listener; none by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Permissions {
     /// `--insecure-plaintext`: secrets and data cross the network readable.
     pub insecure_plaintext: bool,
     /// `--listen-everywhere`: every network interface, present and future.
     pub listen_everywhere: bool,
-    /// `--allow-root`: whoever holds the secret runs code as root.
+    /// `--allow-root`: anyone with the secret runs code as root.
     pub allow_root: bool,
 }
 
 impl Permissions {
-    /// To whom a client of the same person speaks without TLS.
+    /// Returns the peers to which a client of the same person may connect without TLS.
     #[must_use]
     pub fn plaintext(&self) -> Plaintext {
         if self.insecure_plaintext { Plaintext::Everywhere } else { Plaintext::OnLoopback }
     }
 }
 
-/// A wish to listen.
+/// Request to listen.
 #[derive(Clone, Debug)]
 pub struct Bind {
-    /// Where; port 0 lets the system choose.
+    /// Address; port 0 lets the system choose.
     pub address: SocketAddr,
-    /// If that port is in use, those behind it up to this one are tried; the same, or less, means no other.
+    /// Last port of a range: if a port is in use, the next ones up to this are tried. A value up to the port itself
+    /// means no range.
     pub last_port: u16,
     /// Encrypted or not.
     pub transport: Transport,
-    /// What was explicitly allowed.
+    /// Explicit permissions.
     pub permissions: Permissions,
 }
 
-/// Why a listener was refused or could not be opened.
+/// Error of opening a listener.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
@@ -65,7 +66,7 @@ pub enum BindError {
         "refused to listen on {address} without TLS: the secret and all data would cross the network readable; use TLS, or allow it with --insecure-plaintext"
     )]
     Plaintext {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
     },
     /// All interfaces at once.
@@ -73,7 +74,7 @@ pub enum BindError {
         "refused to listen on {address}, which is every network this machine is in; name one address, or allow it with --listen-everywhere"
     )]
     Everywhere {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
     },
     /// Root beyond this machine.
@@ -81,29 +82,29 @@ pub enum BindError {
         "refused to listen on {address} as root: jobs from the network would run as root; use another user, or allow it with --allow-root"
     )]
     Root {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
     },
-    /// Another process listens there.
+    /// Another process listens on this address.
     #[error("cannot listen on {address}: another process listens there; end it, or name another port")]
     InUse {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
     },
-    /// Other processes listen on all ports that may be taken.
+    /// Other processes listen on all ports of the range.
     #[error(
         "cannot listen on {address} or any port up to {last_port}: other processes listen on all of them; name more ports"
     )]
     AllInUse {
-        /// The first of them.
+        /// First address of the range.
         address: SocketAddr,
-        /// The last of them.
+        /// Last port of the range.
         last_port: u16,
     },
-    /// Any other failure of the system.
+    /// Any other error of the system.
     #[error("cannot listen on {address}")]
     Listen {
-        /// The address asked for.
+        /// Requested address.
         address: SocketAddr,
         #[source]
         source: io::Error,
@@ -111,7 +112,7 @@ pub enum BindError {
 }
 
 impl Bind {
-    /// A plain listener on a loopback port chosen by the system, which needs no permission.
+    /// Creates a plain listener on a loopback port chosen by the system, which needs no permission.
     #[must_use]
     pub fn loopback() -> Self {
         Bind {
@@ -122,10 +123,10 @@ impl Bind {
         }
     }
 
-    /// Whether the rules allow this listener for a process that is or is not root.
+    /// Checks that the rules allow this listener for a process that is or is not root.
     ///
     /// # Errors
-    /// The first rule broken, in the order everywhere, plaintext, root.
+    /// The first violated rule, in the order everywhere, plaintext, root.
     pub fn validate(&self, is_root: bool) -> Result<(), BindError> {
         let Bind { address, permissions, .. } = *self;
         let ip = address.ip().to_canonical();
@@ -147,7 +148,7 @@ impl Bind {
     /// Validates and opens the listener.
     ///
     /// # Errors
-    /// As [`Bind::validate`], or if the system refuses; [`BindError::InUse`] for a port in use.
+    /// As [`Bind::validate`], or an error of the system; [`BindError::InUse`] for a port in use.
     pub async fn listen(&self) -> Result<TcpListener, BindError> {
         self.validate(rustix::process::geteuid().is_root())?;
         let first = self.address.port();
@@ -166,7 +167,7 @@ impl Bind {
         }
     }
 
-    /// A wish to listen on one of these ports.
+    /// Creates a request to listen on one of these ports.
     #[must_use]
     pub fn within(listen: ListenAddress, transport: Transport, permissions: Permissions) -> Self {
         let (first, last_port) = (*listen.ports().start(), *listen.ports().end());
@@ -175,8 +176,8 @@ impl Bind {
 }
 
 impl Endpoint {
-    /// The address that this machine has on the way to this one, found without waiting for a server to be there: a datagram
-    /// socket only looks the route up.
+    /// Returns the address of this machine on the route to this one. It needs no server to be available: a datagram
+    /// socket only looks up the route.
     pub async fn own_address(&self) -> Option<IpAddr> {
         for target in tokio::net::lookup_host((self.host.as_str(), self.port)).await.ok()? {
             let any: IpAddr = match target.ip() {

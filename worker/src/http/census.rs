@@ -1,12 +1,12 @@
-//! Who is connected to a server: those that have shown a secret, and strangers.
+//! Connections of a server: those that have shown a secret, and unauthenticated ones.
 //!
-//! Strangers are held to a number in all, so that they never take the descriptors that work needs. When one more comes,
-//! one has to go, of the network that has most of them: the oldest of those that have said nothing whole, and if there
-//! are none, the oldest of those that were greeted. Whoever knows the secret says its hello in a few milliseconds and
-//! then shows it, so many that wait for nothing keep nobody out.
+//! The number of unauthenticated connections is limited, so that they never take the descriptors needed for work. When
+//! one more arrives at the limit, one is closed, of the network with most of them: the oldest of those without a
+//! complete hello or, if there are none, the oldest of those that were greeted. A peer that knows the secret sends its
+//! hello within a few milliseconds and then shows the secret. Many idle connections therefore keep no such peer out.
 //!
-//! Invariant: a connection is counted until its socket closes, upgrades included, and is either known or a stranger, or
-//! was sent away.
+//! Invariant: a connection is counted until its socket closes, including upgrades. It is either known or
+//! unauthenticated, or was sent away.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Connections that are being closed may be open beyond what is allowed: so many.
+/// Number of closing connections that may be open beyond the limit.
 const CLOSING_MAX: usize = 16;
 
-/// The addresses that count as one: what a single machine can have as many of as it likes.
+/// Returns the network that addresses are grouped by: the addresses that a single machine can freely choose from.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -39,14 +39,14 @@ pub(super) struct Census {
 struct ConnectionCounts {
     open: usize,
     known: usize,
-    /// Connections so far, which number them.
+    /// Number of connections so far, from which their numbers are assigned.
     admitted: u64,
     strangers: BTreeMap<u64, Stranger>,
-    /// Never empty ones.
+    /// Unauthenticated connections by network; no entry is empty.
     networks: HashMap<IpAddr, BTreeSet<Turn>>,
 }
 
-/// Who goes first of a network: those that were not greeted, by age.
+/// Order of closing in a network: connections that were not greeted first, then by age.
 type Turn = (bool, u64);
 
 struct Stranger {
@@ -56,7 +56,7 @@ struct Stranger {
 }
 
 impl ConnectionCounts {
-    /// The peer has shown a secret. Answers whether it had not before.
+    /// Records that the peer has shown a secret. Returns its notifier if it had not before.
     fn leave(&mut self, number: u64) -> Option<Arc<Notify>> {
         let Stranger { network, greeted, leaves } = self.strangers.remove(&number)?;
         if let Some(turns) = self.networks.get_mut(&network) {
@@ -68,7 +68,7 @@ impl ConnectionCounts {
         Some(leaves)
     }
 
-    /// The peer has said a whole hello.
+    /// Records that the peer has sent a complete hello.
     fn greet(&mut self, number: u64) {
         if let Some(stranger) = self.strangers.get_mut(&number)
             && !stranger.greeted
@@ -80,7 +80,7 @@ impl ConnectionCounts {
         }
     }
 
-    /// Sends away a stranger of the network that has most of them.
+    /// Closes an unauthenticated connection of the network with most of them.
     fn send_away(&mut self) {
         let first = |turns: &BTreeSet<Turn>| turns.first().map(|&first| (turns.len(), Reverse(first)));
         let Some((_, Reverse((_, number)))) = self.networks.values().filter_map(first).max() else { return };
@@ -99,7 +99,7 @@ impl Census {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more connection; `None` if those that were sent away have not gone yet.
+    /// Adds a connection; `None` if too many closing ones are still open.
     pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admission> {
         let mut counts = self.counts();
         if self.known_max.saturating_add(self.strangers_max).saturating_add(CLOSING_MAX) <= counts.open {
@@ -117,13 +117,13 @@ impl Census {
         Some(Admission { census: Arc::clone(self), number, leaves, known: AtomicBool::new(false) })
     }
 
-    /// Something is short: a stranger has to go, if there is one.
+    /// Closes an unauthenticated connection, if there is one, because a resource is short.
     pub(super) fn make_room(&self) {
         self.counts().send_away();
     }
 }
 
-/// One counted connection; uncounted when dropped.
+/// One counted connection; it is removed when dropped.
 pub(super) struct Admission {
     census: Arc<Census>,
     number: u64,
@@ -132,12 +132,12 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// The connection has said a whole hello, which shows nothing but costs more than to wait.
+    /// Records that the connection has sent a complete hello, which proves nothing but costs more than waiting.
     pub(super) fn greet(&self) {
         self.census.counts().greet(self.number);
     }
 
-    /// The connection has shown a secret. Answers whether there is room for it among those that have.
+    /// Records that the connection has shown a secret. Returns true if there is room for it among the known ones.
     pub(super) fn show_secret(&self) -> bool {
         if self.is_known() {
             return true;
@@ -155,7 +155,7 @@ impl Admission {
         self.known.load(Ordering::Relaxed)
     }
 
-    /// Ends when the connection has to make room for others.
+    /// Completes when the connection has to be closed for others.
     pub(super) async fn sent_away(&self) {
         self.leaves.notified().await;
     }

@@ -1,7 +1,7 @@
-//! Where a server listens and how it is recognised: endpoints and join lines.
+//! Addresses of servers and how they are identified: endpoints and join lines.
 //!
-//! An [`Endpoint`] can be shown to anyone; a [`JoinLine`] carries the secret and is shown only
-//! through [`JoinLine::to_text`]. It does not resolve names: that happens at each connect.
+//! An [`Endpoint`] is public. A [`JoinLine`] contains the secret and is only shown through [`JoinLine::to_text`]. Names
+//! are resolved at each connect, not here.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,26 +13,26 @@ use zeroize::Zeroizing;
 use super::tls::Pin;
 use super::token::Token;
 
-/// Longest host name, as in DNS, in bytes.
+/// Maximum length of a host name, as in DNS, in bytes.
 const HOST_BYTES_MAX: usize = 253;
-/// What a join line starts with: the name and version of its form.
+/// Prefix of a join line: the name and version of its format.
 const JOIN_PREFIX: &str = "gm1:";
 
-/// A server's address, and its key if it speaks TLS.
+/// Address of a server, and its key if it speaks TLS.
 ///
-/// Shown and parsed as `host:port`, an IPv6 address in brackets; the pin is not part of that form.
+/// Displayed and parsed as `host:port`, with an IPv6 address in brackets; the pin is not part of that format.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Endpoint {
     /// Host name or address literal; an IPv6 address without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// The key the server must show over TLS; `None` means plain HTTP.
+    /// Key that the server must show over TLS; `None` means plain HTTP.
     pub pin: Option<Pin>,
 }
 
 impl Endpoint {
-    /// The endpoint of a listener's address.
+    /// Creates the endpoint of a listener's address.
     #[must_use]
     pub fn of_address(address: SocketAddr, pin: Option<Pin>) -> Self {
         Endpoint { host: address.ip().to_canonical().to_string(), port: address.port(), pin }
@@ -69,17 +69,17 @@ impl FromStr for Endpoint {
     }
 }
 
-/// Why a text is not an endpoint or a join line.
+/// Error of parsing an endpoint or a join line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
     /// It is not `host:port`.
     #[error("could not read {text:?} as HOST:PORT")]
     Form {
-        /// What was given, escaped.
+        /// Given text, escaped.
         text: String,
     },
-    /// It is not a join line; the text is left out because it may hold a secret.
+    /// It is not a join line; the text is omitted because it may contain a secret.
     #[error("could not read the join line: it has the form gm1:HOST:PORT#TOKEN or gm1:HOST:PORT#TOKEN.PIN")]
     JoinLine,
 }
@@ -94,20 +94,20 @@ pub enum Plaintext {
     Everywhere,
 }
 
-/// Everything a worker needs to join a master, in one line: `gm1:HOST:PORT#TOKEN[.PIN]`.
+/// All data that a worker needs to join a master, in one line: `gm1:HOST:PORT#TOKEN[.PIN]`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinLine {
-    /// The master, with its key if it speaks TLS.
+    /// Endpoint of the master, with its key if it speaks TLS.
     pub endpoint: Endpoint,
-    /// What opens its routes.
+    /// Access token of its routes.
     pub token: Token,
-    /// Whether a master beyond this machine may be spoken to without a key in the line. Not part of the text: it is for
-    /// the person who uses the line to say.
+    /// Permission to connect to a master on another machine without a key in the line. Not part of the text: the user
+    /// of the line decides.
     pub plaintext: Plaintext,
 }
 
 impl JoinLine {
-    /// The line with the secret in it: for the terminal of the person who started the master.
+    /// Returns the line with the secret in it: for the terminal of the person who started the master.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         let JoinLine { endpoint, token, .. } = self;

@@ -1,4 +1,4 @@
-//! Where to listen, as people write it: an address, and perhaps the ports that a firewall lets through.
+//! Address to listen on as text, optionally with the ports that a firewall allows.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,17 +6,17 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// An address, and ports of which a listener takes the first that is free: `192.0.2.1`, `192.0.2.1:7100`,
-/// `192.0.2.1:7100-7119`, `[::1]:7100-7119`. Without ports the system chooses one.
+/// Address with an optional range of ports, of which a listener takes the first free one: `192.0.2.1`,
+/// `192.0.2.1:7100`, `192.0.2.1:7100-7119`, `[::1]:7100-7119`. Without ports the system chooses one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListenAddress {
     /// The address.
     pub ip: IpAddr,
-    /// The first and the last port; the same if there is one.
+    /// First and last port; equal for a single port.
     pub ports: Option<(u16, u16)>,
 }
 
-/// A text that is no address to listen on.
+/// Error of parsing a listen address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{text}` is no address to listen on: {reason}; write 192.0.2.1, 192.0.2.1:7100 or 192.0.2.1:7100-7119"
@@ -27,26 +27,27 @@ pub struct ListenAddressError {
 }
 
 impl ListenAddress {
-    /// An address with a port that the system chooses.
+    /// Creates an address with a port that the system chooses.
     #[must_use]
     pub fn any_port(ip: IpAddr) -> Self {
         Self { ip, ports: None }
     }
 
-    /// The ports to be tried, in that order; 0 lets the system choose.
+    /// Returns the ports to try, in order; 0 lets the system choose.
     #[must_use]
     pub fn ports(&self) -> RangeInclusive<u16> {
         self.ports.map_or(0..=0, |(first, last)| first..=last)
     }
 
-    /// How many listeners find a port here at the same time; `None` if the system chooses.
+    /// Returns the number of listeners that can have a port at the same time; `None` if the system chooses.
     #[must_use]
     pub fn room(&self) -> Option<u32> {
         self.ports.map(|(first, last)| u32::from(last - first) + 1)
     }
 }
 
-/// The address of a host by its name or number, brackets allowed. Of several it is the first of IPv4, else the first.
+/// Returns the address of a host by its name or number, brackets allowed. Of several it is the first of IPv4, else the
+/// first.
 #[must_use]
 pub fn resolve(host: &str) -> Option<IpAddr> {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

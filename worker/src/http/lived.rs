@@ -1,15 +1,14 @@
-//! Time that this process has really lived through: what passes while it is stopped, or its machine sleeps, counts
-//! as one short step at most.
+//! Active time of this process: time while it is stopped, or its machine sleeps, counts as at most one short step.
 //!
-//! A peer must not be given up for a silence that was our own: what it has sent in the meantime is still unread. Not
-//! here: whose patience it is.
+//! A peer must not be given up for a silence of this process: what it sent in the meantime is still unread. Callers
+//! define the timeouts.
 
 use std::time::Duration;
 
-/// Time that can pass unseen in one piece and still counts.
+/// Maximum length of one unobserved interval that counts.
 pub(super) const STEP: Duration = Duration::from_millis(250);
 
-/// Ends when the process has lived through this span.
+/// Completes after this span of active time.
 pub(super) async fn lived(span: Duration) {
     let mut left = span;
     while !left.is_zero() {
@@ -17,7 +16,7 @@ pub(super) async fn lived(span: Duration) {
     }
 }
 
-/// Lives through one step of what is left; gives its length, however long it took.
+/// Waits for one step of the remaining time. Returns its nominal length, however long it took.
 pub(super) async fn step(left: Duration) -> Duration {
     let step = left.min(STEP);
     tokio::time::sleep(step).await;

@@ -1,17 +1,15 @@
-//! Everything Gristmill does with HTTP: one server, one client, one gate, and their limits.
+//! HTTP layer of Gristmill: one server, one client, one gate, and their limits.
 //!
-//! hyper is built here and nowhere else, so that no listener can exist without its timers, its
-//! size limits and the gate, and no request can leave without its time limits. A server is
-//! [`serve`] over a listener from [`Bind::listen`]; in front of its handler stands the gate, which
-//! asks [`RouteAuth`] what a path needs and refuses everything else. A client is a
-//! [`Connection`], or a [`Pool`] of them where requests to the same peers repeat.
+//! hyper is only used here, so that no listener can exist without its timers, its size limits and the gate, and no
+//! request can be sent without its time limits. A server is [`serve`] over a listener from [`Bind::listen`]. The gate
+//! before its handler asks [`RouteAuth`] for the access of a path and rejects everything else. A client is a
+//! [`Connection`], or a [`Pool`] of them for repeated requests to the same peers.
 //!
-//! It is not: routing, messages, or retry policy. What a path means, what a body holds and whether
-//! a failed request is tried again belong to the callers; they get errors they can tell apart.
+//! Routing, messages and retries are up to the callers, which get errors that they can distinguish.
 //!
-//! Invariant: a secret leaves this module only in a private file or a binary frame, or through a
-//! function that is named for it (`to_text`, `as_bytes`). To a server it is never sent: both ends
-//! prove that they know it, the server first (`proof`).
+//! Invariant: a secret leaves this module only in a private file or a binary frame, or through a function named for it
+//! (`to_text`, `as_bytes`). It is never sent to a server: both ends prove that they know it, the server first
+//! (`proof`).
 
 mod bind;
 mod body;

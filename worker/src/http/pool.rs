@@ -1,8 +1,7 @@
-//! Connections kept for the next request to the same peer.
+//! Pool of connections for further requests to the same peer.
 //!
-//! A connection comes back by itself once the answer's body has been read to its end; an answer
-//! dropped before takes its connection with it. The pool bounds what lies idle, not what is in use:
-//! how many requests run at once is the caller's plan.
+//! A connection returns to the pool once the response's body has been read to its end; a response dropped earlier
+//! closes it. The pool limits idle connections, not those in use: the caller decides how many requests run at once.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -44,22 +43,22 @@ impl fmt::Debug for IdleConnections {
 }
 
 impl Pool {
-    /// An empty pool whose connections have these time limits, and go to these peers without TLS.
+    /// Creates an empty pool whose connections have these time limits, and connect to these peers without TLS.
     #[must_use]
     pub fn new(timeouts: Timeouts, plaintext: Plaintext) -> Self {
         Pool { timeouts, plaintext, idle: Arc::default() }
     }
 
-    /// An empty pool of the same settings.
+    /// Creates an empty pool with the same settings.
     #[must_use]
     pub fn renewed(&self) -> Self {
         Self::new(self.timeouts, self.plaintext)
     }
 
-    /// Sends a request and returns its answer if the status is a success.
+    /// Sends a request and returns its response if the status is a success.
     ///
     /// # Errors
-    /// As [`Pool::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
+    /// As [`Pool::send`]; `Unauthorized` for 401 and `Status` for any other status than 2xx.
     pub async fn request(
         &self,
         endpoint: &Endpoint,
@@ -74,12 +73,12 @@ impl Pool {
         expect_success(response, &peer, method, path).await
     }
 
-    /// Sends a request, whose URI is a path, on an idle connection or a new one, and returns its
-    /// answer whatever the status.
+    /// Sends a request, whose URI is a path, on an idle connection or a new one, and returns its response with any
+    /// status.
     ///
-    /// A request that a connection did not take, because the peer had closed it, goes out on another: an idle one may
-    /// have been closed meanwhile, and one that has shown no secret makes room where many unauthenticated peers
-    /// connect. Not for ever, and a request of which a byte may have left is never repeated.
+    /// If the peer had closed the connection before the request was sent, it is sent on another one: an idle connection
+    /// may have been closed since, and one without a shown secret is closed when many unauthenticated peers connect.
+    /// The number of tries is limited, and a request of which a byte may have been sent is never repeated.
     ///
     /// # Errors
     /// As [`Connection::open`] and [`Connection::send`].
@@ -105,7 +104,7 @@ impl Pool {
             };
             match connection.greet(key, request.method(), request.uri().path()).await {
                 Ok(()) => {}
-                // Nothing of the request itself has left.
+                // No byte of the request itself was sent.
                 Err(failure)
                     if matches!(failure.error, HttpError::Closed { .. }) && tries.again(is_new).await =>
                 {
@@ -134,7 +133,7 @@ impl Pool {
         })))
     }
 
-    /// The most recently used idle connection that still works.
+    /// Returns the most recently used idle connection that still works.
     async fn take(&self, endpoint: &Endpoint) -> Option<Connection> {
         loop {
             let mut connection = self.idle.pop(endpoint)?;
@@ -144,18 +143,18 @@ impl Pool {
         }
     }
 
-    /// How many connections lie idle.
+    /// Number of idle connections.
     #[must_use]
     pub fn idle_count(&self) -> usize {
         self.idle.lock().values().map(Vec::len).sum()
     }
 }
 
-/// How often a request has met a connection that was closed before it had left.
+/// Number of connections that were closed before the request was sent.
 struct Tries {
     started: Instant,
     limit: Duration,
-    /// Of connections that were new.
+    /// Number of those that were new.
     closed: u32,
     pause: Duration,
 }
@@ -165,7 +164,8 @@ impl Tries {
         Self { started: Instant::now(), limit, closed: 0, pause: CLOSED_EARLY_PAUSE }
     }
 
-    /// Answers whether to try once more. After a new connection not at once: where many connect, they come in waves.
+    /// Returns true to try once more. After a new connection it first pauses: where many peers connect, they come in
+    /// waves.
     async fn again(&mut self, is_new: bool) -> bool {
         self.closed += u32::from(is_new);
         let goes_on = self.closed <= CLOSED_EARLY_MAX && self.started.elapsed() < self.limit;
@@ -194,7 +194,7 @@ impl IdleConnections {
 
     fn push(&self, endpoint: Endpoint, connection: Connection) {
         let mut all = self.lock();
-        // Every return clears what has died anywhere, so that peers long gone leave nothing behind.
+        // Every return removes all dead connections, so that lost peers leave nothing behind.
         all.retain(|_, connections| {
             connections.retain(|idle| !idle.connection.is_spent() && idle.since.elapsed() < POOL_IDLE_TIME);
             !connections.is_empty()

@@ -1,8 +1,8 @@
-//! Small files that only their owner may read: the cluster's secret, a server's key, and what a master keeps with them.
+//! Small files that only their owner may read: the cluster's secret, a server's key, and other private files of a
+//! master.
 //!
-//! Created whole or not at all, so that processes which start together agree on one content, and replaced likewise.
-//! Read only if they are regular files of this user that nobody else may read, and never through a link. It is not a
-//! general file store: a content has few kilobytes.
+//! Created and replaced atomically, so that processes which start together agree on one content. Read only if they are
+//! regular files of this user that no other user may read, and never through a link. Contents have few kilobytes.
 
 use crate::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-/// Largest secret or key file, in bytes.
+/// Maximum size of a secret or key file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 16 * 1024;
-/// Bits of a mode that let others in.
+/// Mode bits that give access to other users.
 const OTHERS: u32 = 0o077;
 
-/// Why a private file could not be used.
+/// Error of a private file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
@@ -25,34 +25,34 @@ pub enum PrivateFileError {
     /// An operation of the file system failed.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// Attempted operation.
         action: &'static str,
-        /// On which file or directory.
+        /// File or directory of the operation.
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The file or its directory belongs to somebody else.
+    /// The file or its directory belongs to another user.
     #[error("refused {}: it belongs to user {owner}, not to user {user} who runs this", path.display())]
     Foreign {
         /// The file or directory.
         path: PathBuf,
-        /// User number of its owner.
+        /// User id of its owner.
         owner: u32,
-        /// User number of this process.
+        /// User id of this process.
         user: u32,
     },
-    /// Others may read or write the file or its directory.
+    /// Other users may read or write the file or its directory.
     #[error("refused {}: its mode is {mode:04o}, which lets others in; it must be {wanted:04o}", path.display())]
     Permissive {
         /// The file or directory.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
-        /// What they must be.
+        /// Required permission bits.
         wanted: u32,
     },
-    /// The file is larger than any we write, or is not text.
+    /// The file is larger than any private file, or is not text.
     #[error("refused {}: it is not a key or secret file", path.display())]
     Content {
         /// The file.
@@ -65,7 +65,7 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Priv
     move |source| PrivateFileError::Io { action, path, source }
 }
 
-/// The content of `path`; if there is no such file, what `make` returns, stored there first.
+/// Returns the content of `path`. If the file does not exist, the result of `make` is stored there first.
 pub(super) fn read_or_create<E: From<PrivateFileError>>(
     path: &Path,
     make: impl FnOnce() -> Result<Zeroizing<String>, E>,
@@ -97,10 +97,10 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes a directory for private files, unless it is there.
+/// Creates a directory for private files, unless it exists.
 ///
 /// # Errors
-/// A directory that others may use, or that is not ours.
+/// A directory that other users may use, or that belongs to another user.
 pub fn make_private_directory(directory: &Path) -> Result<(), PrivateFileError> {
     if !directory.exists() {
         DirBuilder::new()
@@ -125,11 +125,11 @@ fn check_private(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()
     Ok(())
 }
 
-/// The content of a private file of at most so many bytes; `None` if there is none of that name.
+/// Returns the content of a private file of at most this many bytes; `None` if the file does not exist.
 ///
 /// # Errors
-/// A file that others may read, that is not ours, too long, no text, or no regular file: a link is not followed, and a
-/// pipe is not waited for.
+/// A file that other users may read, that belongs to another user, is too long, not text, or not a regular file: a link
+/// is not followed, and a pipe is not waited for.
 pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     use rustix::fs::OFlags;
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -138,7 +138,7 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<Stri
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("open", path)(error)),
     };
-    // The open file is examined, not the name, which could mean another file by now.
+    // The open file is checked, not the name, which could refer to another file by now.
     let metadata = file.metadata().map_err(io_error("examine", path))?;
     check_private(path, &metadata, 0o600)?;
     if !metadata.is_file() || bytes_max < metadata.len() {
@@ -154,7 +154,7 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<Stri
     }
 }
 
-/// Writes a private file anew, on disk before this returns, whole or not at all.
+/// Replaces a private file atomically; it is on disk when this returns.
 ///
 /// # Errors
 /// An error of the file system.

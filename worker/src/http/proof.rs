@@ -1,12 +1,11 @@
-//! How both ends of a connection show that they know a secret without sending it: the server first, then the client
-//! with each request.
+//! Mutual proof of a secret without sending it: the server proves first, then the client with each request.
 //!
-//! A client opens with `POST /hello` and a random number, its own *nonce*. The server answers with a nonce of its own
-//! and a proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which
-//! the server was reached, or its key inside TLS. Only a server that knows the secret can make it, nobody can use it
-//! again, and one that forwards to another port or server gets a proof for that other one. A value that only these two
-//! know is the key of the connection's *session*; every request carries a MAC under it over its number, method and
-//! target. Between machines all of this runs inside TLS with a pinned key; beyond that nothing here hides or protects
+//! A client opens with `POST /hello` and a random number, its *nonce*. The server responds with its own nonce and a
+//! proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which the
+//! server was reached, or its key inside TLS. Only a server that knows the secret can create the proof, and it cannot
+//! be reused: a server that forwards to another port or server gets a proof for that other one. A value known only to
+//! these two is the key of the connection's *session*. Every request carries a MAC under it over its number, method and
+//! target. Between machines all of this runs inside TLS with a pinned key; the proof itself neither hides nor protects
 //! bodies.
 //!
 //! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]).
@@ -22,22 +21,22 @@ use super::secret::Secret;
 use super::tls::Pin;
 use super::token::{Key, NAME_BYTES_MAX};
 
-/// Where a client says hello.
+/// Path of a client's hello.
 pub(super) const HELLO_PATH: &str = "/hello";
-/// Where a web page asks for the same proof without a session: a browser does not say which connection it uses.
+/// Path where a web page requests the same proof without a session: a browser does not reveal which connection it uses.
 pub(super) const PROVE_PATH: &str = "/prove";
-/// The client's nonce, the name of its key, and the method and path of the route whose secret is to be proven.
+/// Client's nonce, the name of its key, and the method and path of the route whose secret is to be proven.
 pub(super) const HELLO: HeaderName = HeaderName::from_static("gristmill-hello");
-/// The server's nonce, its proof, and where it was reached.
+/// Server's nonce, its proof, and the address at which it was reached.
 pub(super) const PROOF: HeaderName = HeaderName::from_static("gristmill-proof");
-/// Stands in a hello for the name of a key that has none.
+/// Placeholder in a hello for a key without a name.
 const NO_NAME: &str = "-";
-/// The scheme of the Authorization header of requests in a session.
+/// Scheme of the Authorization header of requests in a session.
 const SCHEME: &str = "Gristmill";
-/// The version of all this; part of what is signed.
+/// Version of the protocol; part of what is signed.
 const VERSION: &str = "gristmill hello 1";
 
-/// Where a server was reached, as both ends see it: nothing between them forwards to another port unseen.
+/// Address of a server as both ends see it: it detects forwarding to another port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reached {
     /// Unencrypted, at this address.
@@ -49,18 +48,18 @@ pub(super) enum Reached {
 impl Reached {
     fn to_text(&self) -> String {
         match self {
-            // An IPv6 address has a scope that means something on one side only.
+            // The scope of an IPv6 address is only meaningful on one side.
             Reached::At(address) => SocketAddr::new(address.ip().to_canonical(), address.port()).to_string(),
             Reached::Tls(pin) => format!("tls {pin}"),
         }
     }
 }
 
-/// What both ends derive from a hello.
+/// State that both ends derive from a hello.
 struct Session {
-    /// The secret of the route for which it was opened: it opens no other.
+    /// Secret of the route for which it was opened: it is valid for no other.
     secret: Secret,
-    /// The name of that secret, if it has one.
+    /// Name of that secret, if it has one.
     name: String,
     key: Secret,
     /// Number of the next request.
@@ -82,36 +81,36 @@ impl Session {
     }
 }
 
-/// A client's sessions on one connection.
+/// Sessions of a client on one connection.
 #[derive(Default)]
 pub(super) struct ClientSessions(Vec<Session>);
 
-/// A hello that has been sent.
+/// Hello that has been sent.
 pub(super) struct Asked {
     secret: Secret,
     nonce: String,
 }
 
-/// What became of a hello.
+/// Result of a hello.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Proven {
     /// The server knows the secret.
     Yes,
-    /// It does, but was reached at another address than ours: something forwards to it.
+    /// It knows the secret, but was reached at another address: an intermediary forwards to it.
     Elsewhere,
-    /// It does not, or is no such server.
+    /// It does not know the secret, or is not such a server.
     No,
 }
 
 impl Asked {
-    /// A question for the route of this method and path, and the header that asks it.
+    /// Creates a hello for the route of this method and path, and its header.
     pub(super) fn new(
         key: &dyn Key,
         method: &Method,
         path: &str,
     ) -> Result<(Self, HeaderValue), super::SecretError> {
         let nonce = Secret::generate()?.to_text().to_string();
-        // A path that cannot stand in a header cannot stand in a request either, which says so.
+        // A path that is invalid in a header is also invalid in a request, which then fails.
         let name = if key.name().is_empty() { NO_NAME } else { key.name() };
         let value = HeaderValue::try_from(format!("{nonce} {name} {method} {path}"));
         let value = value.unwrap_or_else(|_| HeaderValue::from_static("unreadable"));
@@ -120,18 +119,18 @@ impl Asked {
 }
 
 impl ClientSessions {
-    /// Whether there is one for this secret.
+    /// True if there is a session for this secret.
     pub(super) fn has(&self, secret: &Secret) -> bool {
         self.0.iter().any(|session| session.secret == *secret)
     }
 
-    /// Whether the server takes no further hello on this connection.
+    /// True if the server accepts no further hello on this connection.
     pub(super) fn is_full(&self) -> bool {
         SESSIONS_PER_CONNECTION_MAX <= self.0.len()
     }
 
-    /// Judges the answer to a hello, and opens the session if it holds. `forwarded` says whether a server that was
-    /// reached elsewhere will do.
+    /// Checks the response to a hello, and opens the session if it is valid. `forwarded` accepts a server that was
+    /// reached at another address.
     pub(super) fn check(
         &mut self,
         asked: &Asked,
@@ -145,7 +144,7 @@ impl ClientSessions {
             return Proven::No;
         };
         let session = Session::new(&asked.secret, "", &asked.nonce, nonce, place);
-        // A server that echoes our own nonce would be given its own proof to repeat.
+        // A server that echoes the client's nonce would receive its own proof to repeat.
         if nonce == asked.nonce || !session.proof().matches(proof) {
             return Proven::No;
         }
@@ -161,7 +160,7 @@ impl ClientSessions {
         Proven::Yes
     }
 
-    /// The Authorization header of the next request in the session of this secret; `None` without one.
+    /// Returns the Authorization header of the next request in the session of this secret; `None` without a session.
     pub(super) fn sign(&mut self, secret: &Secret, method: &Method, target: &str) -> Option<HeaderValue> {
         let index = self.0.iter().position(|session| session.secret == *secret)?;
         let session = &mut self.0[index];
@@ -171,13 +170,13 @@ impl ClientSessions {
     }
 }
 
-/// A server's sessions on one connection.
+/// Sessions of a server on one connection.
 #[derive(Default)]
 pub(super) struct ServerSessions(Mutex<Vec<Session>>);
 
 impl ServerSessions {
-    /// Answers a hello with the secret of the route it names, or one that nobody knows where there is no such route:
-    /// the two look alike. `None` if the hello cannot be read, there is no randomness, or there are too many.
+    /// Responds to a hello with the secret of the route it names, or with a random secret if the route does not exist,
+    /// so that both look alike. `None` if the hello is invalid, there is no randomness, or there are too many.
     pub(super) fn greet(
         &self,
         headers: &HeaderMap,
@@ -193,7 +192,7 @@ impl ServerSessions {
             return None;
         }
         let method = method.parse::<Method>().ok()?;
-        // Only its form matters; two servers must not be played against each other with a nonce of any text.
+        // Only its form matters; two servers must not be played against each other with a nonce of arbitrary text.
         client.parse::<Secret>().ok()?;
         let secret = match secret_of(&method, path, name) {
             Some(secret) => secret,
@@ -210,16 +209,16 @@ impl ServerSessions {
         HeaderValue::try_from(text).ok()
     }
 
-    /// The name of the secret of the session in which a request's header was signed; `None` if it is of another scheme
-    /// or names no session.
+    /// Returns the name of the secret of the session in which a request's header was signed; `None` if it has another
+    /// scheme or names no session.
     pub(super) fn key_of(&self, headers: &HeaderMap) -> Option<String> {
         let (index, _) = signed(headers)?;
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(index).map(|session| session.name.clone())
     }
 
-    /// Whether a request's header shows, in one of these sessions, that its sender knows the secret of its route.
-    /// `None` if the header is of another scheme.
+    /// True if a request's header proves, in one of these sessions, that its sender knows the secret of its route.
+    /// `None` if the header has another scheme.
     pub(super) fn shows(
         &self,
         headers: &HeaderMap,
@@ -238,15 +237,15 @@ impl ServerSessions {
     }
 }
 
-/// The session and the signature in a request's header, if it is of our scheme.
+/// Returns the session and the signature of a request's header, if it has this scheme.
 fn signed(headers: &HeaderMap) -> Option<(usize, &str)> {
     let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (index, signature) = text.strip_prefix(SCHEME)?.strip_prefix(' ')?.split_once(' ')?;
     Some((index.parse().ok()?, signature))
 }
 
-/// For peers in tests that know the secret and lie about all else: the answer to a request's head if it is a hello,
-/// with the proof of a server that was reached at this address.
+/// For test peers that know the secret but are otherwise invalid: returns the response to a request's head if it is a
+/// hello, with the proof of a server that was reached at this address.
 #[cfg(test)]
 pub(crate) fn answer_to_hello(head: &str, reached: SocketAddr, secret: &Secret) -> Option<Vec<u8>> {
     let hello = head.lines().find_map(|line| {

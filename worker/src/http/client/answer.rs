@@ -1,4 +1,4 @@
-//! The body of an answer, read at no less than a least rate.
+//! Body of a response, read with a minimum rate.
 
 use super::error::{HttpError, Phase};
 use crate::http::limits::ERROR_BODY_BYTES_MAX;
@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use std::time::Duration;
 
-/// The body of an answer. Dropped before its end, it closes its connection.
+/// Body of a response. If it is dropped before its end, its connection is closed.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) body: Incoming,
@@ -44,22 +44,22 @@ impl Answer {
         }
     }
 
-    /// The number of bytes still to come, where the peer announced it.
+    /// Returns the number of remaining bytes, if the peer announced it.
     #[must_use]
     pub fn bytes_left(&self) -> Option<u64> {
         hyper::body::Body::size_hint(&self.body).exact()
     }
 
-    /// The next piece of the body; `None` at its proper end.
+    /// Returns the next piece of the body; `None` at its proper end.
     ///
     /// # Errors
-    /// `Truncated` if the connection ended before the body did, `Timeout` if nothing came for too long.
+    /// `Truncated` if the connection ended before the body did, `Timeout` if nothing arrived for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(self.too_slow()) };
             match frame {
                 None => {
-                    // A body of unknown length is at its end only now.
+                    // The end of a body of unknown length is only known here.
                     if let Some(home) = self.home.take() {
                         (home.0)();
                     }
@@ -67,7 +67,7 @@ impl Answer {
                 }
                 Some(Err(source)) => return Err(HttpError::Truncated { peer: self.peer.clone(), source }),
                 Some(Ok(frame)) => {
-                    // Anything but data is a trailer, and we send none.
+                    // Frames other than data are trailers, which are never sent here.
                     if let Ok(data) = frame.into_data() {
                         if self.rate.count(data.len() as u64).is_err() {
                             return Err(self.too_slow());
@@ -84,7 +84,7 @@ impl Answer {
         HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Body, limit: self.stall }
     }
 
-    /// The rest of the body, if it has at most `bytes_max` bytes.
+    /// Returns the rest of the body, if it has at most `bytes_max` bytes.
     ///
     /// # Errors
     /// As [`Answer::chunk`], and `TooLarge`.
@@ -121,7 +121,7 @@ pub(in crate::http) async fn expect_success(
     if status == StatusCode::FORBIDDEN {
         return Err(HttpError::Forbidden { peer, method, path });
     }
-    // The status says what went wrong; its body only explains, so a failure to read it does not matter.
+    // The status is the error; the body only explains it, so an error of reading the body is ignored.
     let body = response.body_mut().collect(ERROR_BODY_BYTES_MAX).await.unwrap_or_default();
     let message = String::from_utf8_lossy(&body).trim_end().escape_debug().to_string();
     if status == StatusCode::SERVICE_UNAVAILABLE {

@@ -1,4 +1,4 @@
-//! One request and the head of its answer: the greeting before it, what every request carries, and the wait.
+//! One request and the head of its response: the greeting before it, common headers, and the wait.
 
 use super::Connection;
 use super::answer::expect_success;
@@ -17,7 +17,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 impl Connection {
-    /// Has the server prove that it knows a secret, unless it has.
+    /// Makes the server prove that it knows a secret, unless it already has.
     pub(in crate::http) async fn greet(
         &mut self,
         key: Option<&dyn Key>,
@@ -46,7 +46,7 @@ impl Connection {
                 };
             }
             Proven::Elsewhere => HttpError::Forwarded { peer: self.peer.clone() },
-            // Too many requests or connections: it did not look at the hello.
+            // Too many requests or connections: the server did not process the hello.
             Proven::No if status.is_server_error() || status == StatusCode::MISDIRECTED_REQUEST => {
                 let response = response.map(|body| self.answer(body));
                 match expect_success(response, &self.peer, method.clone(), path).await {
@@ -67,8 +67,8 @@ impl Connection {
         Err(failed(error))
     }
 
-    /// Waits until the peer has answered a greeting, whatever it says. A connection alone shows nothing: its system takes
-    /// connections for a process that is stopped. No secret is needed, and none is shown.
+    /// Waits until the peer has responded to a greeting, with any result. A connection alone proves nothing: the system
+    /// accepts connections for a stopped process. No secret is needed, and none is shown.
     ///
     /// # Errors
     /// `Timeout`, `Closed` or `NotHttp`.
@@ -78,8 +78,8 @@ impl Connection {
         self.exchange(request).await.map(drop).map_err(|failure| failure.error)
     }
 
-    /// Adds what every request of ours carries. Only a server that has been greeted for the secret is sent what shows
-    /// that we know it too.
+    /// Adds the headers of every request. The proof that this client knows the secret is only sent to a server that has
+    /// been greeted for it.
     pub(in crate::http) fn prepare(
         &mut self,
         key: Option<&dyn Key>,
@@ -97,7 +97,7 @@ impl Connection {
         Ok(request)
     }
 
-    /// Sends a prepared request and waits for the head of its answer.
+    /// Sends a prepared request and waits for the head of its response.
     pub(in crate::http) async fn exchange(
         &mut self,
         request: Request<Body>,
@@ -116,7 +116,7 @@ impl Connection {
                     Box::new(ExchangeFailure { error: exchange_error(&self.peer, failure.into_error()), unsent })
                 }),
                 step = step(left) => {
-                    // A large request may take longer than any answer; only silence counts.
+                    // A large request may take longer than any response; only silence counts.
                     let before = std::mem::replace(&mut seen, progress.pieces());
                     left = if before == seen { left.saturating_sub(step) } else { limit };
                     if left.is_zero() {
@@ -129,7 +129,7 @@ impl Connection {
     }
 }
 
-/// A failed exchange; `unsent` is the request if no byte of it can have reached the peer.
+/// Failed exchange; `unsent` is the request if no byte of it can have reached the peer.
 pub(in crate::http) struct ExchangeFailure {
     pub(in crate::http) error: HttpError,
     pub(in crate::http) unsent: Option<Request<Body>>,

@@ -1,8 +1,8 @@
-//! The client: one connection to one peer, plain or TLS with a pinned key, and its time limits.
+//! Client: one connection to one peer, plain or TLS with a pinned key, and its time limits.
 //!
-//! Every failure has a type, so that a caller can tell a peer that cannot be reached from one that
-//! refuses the secret and from a body that broke off. It never retries and follows no redirects:
-//! both are decisions of the caller. [`super::Pool`] keeps connections for further requests.
+//! Every failure has a type, so that a caller can distinguish an unreachable peer from a rejected secret and from a
+//! truncated body. The client never retries and follows no redirects: both are decisions of the caller. [`super::Pool`]
+//! keeps connections for further requests.
 
 mod answer;
 mod error;
@@ -38,28 +38,28 @@ pub(super) use error::ends_early;
 pub use error::{HttpError, Phase};
 pub(super) use exchange::new_request;
 
-/// How long a client waits, in time that its own process has lived through.
+/// Time limits of a client, in active time of its own process.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For the connection, name lookup and TLS included.
+    /// Limit for the connection, including name lookup and TLS.
     pub connect: Duration,
-    /// For the head of the answer, counted from when the last piece of the request was taken.
+    /// Limit for the head of the response, counted from the last piece of the request that was sent.
     pub head: Duration,
-    /// For the next piece of the answer's body.
+    /// Limit for the next piece of the response's body.
     pub stall: Duration,
-    /// Whether over that time a body must also come at the rate [`RATE_BYTES_MIN`](super::limits::RATE_BYTES_MIN). One
-    /// that sends something now and then need not.
+    /// True if a body must also arrive at [`RATE_BYTES_MIN`](super::limits::RATE_BYTES_MIN) over that time. False for a
+    /// body that sends something only from time to time.
     pub steady: bool,
 }
 
 impl Default for Timeouts {
-    /// 5 s to connect, 30 s for a head, 30 s between pieces, which come steadily.
+    /// Returns 5 s to connect, 30 s for a head, 30 s between pieces, with a minimum rate.
     fn default() -> Self {
         Timeouts { connect: CONNECT_TIME, head: RESPONSE_TIME, stall: STALL_TIME, steady: true }
     }
 }
 
-/// One HTTP/1.1 connection; requests go one after the other.
+/// One HTTP/1.1 connection; requests are sent one after the other.
 pub struct Connection {
     peer: String,
     timeouts: Timeouts,
@@ -76,7 +76,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects; over TLS if the endpoint has a pin, and then to the holder of that key only.
+    /// Connects. If the endpoint has a pin, the connection uses TLS, and only accepts the holder of that key.
     ///
     /// # Errors
     /// `Connect`, `Plaintext`, `Tls`, `PinMismatch` or `Timeout`.
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Goes on over a connection that stands.
+    /// Continues over an open connection.
     async fn over(
         stream: TcpStream,
         endpoint: &Endpoint,
@@ -121,7 +121,7 @@ impl Connection {
         };
         let tls = |source: io::Error| match source.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(error) if is_pin_mismatch(error) => HttpError::PinMismatch { peer: peer.clone() },
-            // The connection was closed, as an overloaded server does; this tells nothing about keys.
+            // The connection was closed, as an overloaded server does; this does not depend on keys.
             None if ends_early(&source) => HttpError::Connect { peer: peer.clone(), source },
             _ => HttpError::Tls { peer: peer.clone(), source },
         };
@@ -150,7 +150,7 @@ impl Connection {
             Err(source) => return Err(HttpError::Closed { peer, source }),
         };
         let driven = peer.clone();
-        // Ends by itself once the sender and the last answer's body are gone.
+        // Ends once the sender and the last response's body are dropped.
         tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 debug!(peer = driven, %error, "connection ended early");
@@ -159,10 +159,10 @@ impl Connection {
         Ok(Connection { peer, timeouts, sender, reached, plaintext, sessions: ClientSessions::default() })
     }
 
-    /// Sends a request and returns its answer if the status is a success.
+    /// Sends a request and returns its response if the status is a success.
     ///
     /// # Errors
-    /// As [`Connection::send`]; `Unauthorized` for 401 and `Status` for any other status but 2xx.
+    /// As [`Connection::send`]; `Unauthorized` for 401 and `Status` for any other status than 2xx.
     pub async fn request(
         &mut self,
         key: Option<&dyn Key>,
@@ -175,11 +175,11 @@ impl Connection {
         expect_success(response, &self.peer, method, path).await
     }
 
-    /// Sends a request, whose URI is a path, and returns its answer whatever the status. If it needs a secret, the
-    /// server must have proven first, once for each secret, that it knows it.
+    /// Sends a request, whose URI is a path, and returns its response with any status. If it needs a secret, the server
+    /// must first have proven that it knows it, once for each secret.
     ///
-    /// Adds the Host and Authorization headers. The answer's body must be read to its end before
-    /// the next request; an unread one closes the connection.
+    /// Adds the Host and Authorization headers. The response's body must be read to its end before the next request; an
+    /// unread one closes the connection.
     ///
     /// # Errors
     /// `Unauthorized` if the server does not know the secret, `Forwarded`, `Timeout`, `Closed`, `NotHttp` or `Request`.
@@ -197,7 +197,7 @@ impl Connection {
     /// Turns the connection into a stream of another protocol.
     ///
     /// # Errors
-    /// As [`Connection::request`], and `NotUpgraded` if the peer answers with a success instead.
+    /// As [`Connection::request`], and `NotUpgraded` if the peer responds with a success instead.
     pub async fn upgrade(
         mut self,
         key: Option<&dyn Key>,
@@ -226,7 +226,7 @@ impl Connection {
         matches!(timeout(self.timeouts.connect, self.sender.ready()).await, Ok(Ok(())))
     }
 
-    /// Whether it will do for another request, whatever its secret.
+    /// True if it cannot be used for another request with any secret.
     pub(super) fn is_spent(&self) -> bool {
         self.sender.is_closed() || self.sessions.is_full()
     }

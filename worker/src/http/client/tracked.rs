@@ -1,4 +1,4 @@
-//! A request body that shows whether it is still being taken, so that a large one is not taken for a silent peer.
+//! Request body that reports its progress, so that a large one is not mistaken for a silent peer.
 
 use crate::http::body::Body;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-/// Pieces of a request that have been taken.
+/// Number of pieces of a request that have been sent.
 #[derive(Clone, Default)]
 pub(super) struct UploadProgress(Arc<AtomicU64>);
 
@@ -23,7 +23,7 @@ impl UploadProgress {
     }
 }
 
-/// A request body that notes when a piece of it is taken.
+/// Request body that counts its sent pieces.
 pub(super) struct Tracked {
     pub(super) inner: Body,
     pub(super) progress: UploadProgress,

@@ -1,11 +1,11 @@
-//! Host and port as a request names them, and whether it comes from a page of somebody else.
+//! Host and port of a request, and detection of requests from foreign web pages.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, ORIGIN};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A host and port as in the Host header, in one spelling: lower case, no brackets, no final dot.
+/// Host and port as in the Host header, normalised: lower case, no brackets, no final dot.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Authority {
     pub(super) name: String,
@@ -39,9 +39,9 @@ impl Authority {
     }
 }
 
-/// Whether a browser says that another site's page caused this request.
+/// True if a browser reports that another site's page caused this request.
 ///
-/// Another port of the same machine counts as foreign, as it does for browsers' own origins.
+/// Another port of the same machine counts as foreign, as for browsers' own origins.
 pub(super) fn is_from_foreign_page(headers: &HeaderMap, host: &Authority) -> bool {
     let ours = |origin: &str| {
         let (authority, default_port) = match origin.split_once("://") {

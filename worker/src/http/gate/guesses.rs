@@ -1,4 +1,4 @@
-//! Limits how often one peer may guess a secret.
+//! Limits how often a peer may guess a secret.
 
 use crate::http::limits::{GUESS_WINDOW, GUESSING_PEERS_MAX};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ pub(super) struct Guesses {
 }
 
 impl Guesses {
-    /// Records one wrong secret and answers whether it is beyond the limit.
+    /// Records a wrong secret. Returns true if the limit is exceeded.
     pub(super) fn too_many(&self, peer: IpAddr, now: Instant) -> bool {
         // A panic elsewhere cannot have left a count half written.
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,11 @@
-//! The gate in front of every request, whatever its method and path.
+//! Gate that checks every request, for any method and path.
 //!
-//! In this order: is the request meant for us (421), does it come from a foreign web page (403),
-//! and does it carry the secret its route needs (401)? A path that has no route looks exactly like
-//! one whose secret is missing. The gate decides about the head alone and does no I/O; it is not a
-//! router and not an access list.
+//! The checks are, in this order: is the request for this server (421), does it come from a foreign web page (403), and
+//! does it carry the secret of its route (401)? A path without a route gets the same response as one whose secret is
+//! missing. The gate decides by the head alone and does no I/O; it is neither a router nor an access list.
 //!
-//! The Host check is what stops a web page from reaching a loopback server under a name that its
-//! owner points at 127.0.0.1: an address literal and `localhost` cannot be pointed elsewhere, and
-//! any other name must have been declared.
+//! The Host check stops a web page from reaching a loopback server under a name that its owner resolves to 127.0.0.1:
+//! an address literal and `localhost` cannot be resolved elsewhere, and any other name must have been declared.
 
 mod authority;
 mod guesses;
@@ -24,51 +22,51 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
 
-/// What a path and method need.
+/// Access required for a path and method.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Nothing: the answer holds no data and changes nothing.
+    /// Nothing: the response contains no data and the request changes nothing.
     Open,
-    /// This secret: shown to be known in a session of the connection (`proof`), as all of our own programs do,
-    /// or as a bearer token, for what people write.
+    /// This secret: proven in a session of the connection (`proof`), as by all Gristmill programs, or sent as a bearer
+    /// token, for programs of users.
     Secret(Secret),
-    /// This secret, which is known, does not open this route.
+    /// This secret is known, but has no permission for this route.
     Forbidden(Secret),
-    /// There is no such route, or no such key; nobody passes.
+    /// The route or the key does not exist; all requests are rejected.
     Closed,
 }
 
-/// Says what each route needs. Must answer [`Access::Closed`] for what it does not know.
+/// Defines the access of each route. Must return [`Access::Closed`] for unknown ones.
 pub trait RouteAuth: Send + Sync + 'static {
-    /// What a method and a path need, from a peer that claims the key of this name; the path is as sent,
+    /// Returns the access of a method and a path, for a peer that claims the key of this name; the path is as sent,
     /// undecoded, without the query.
     fn access(&self, method: &Method, path: &str, key: &str) -> Access;
 }
 
-/// The gate's answer.
+/// Result of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateVerdict {
-    /// It is a hello: the route that it names is to be looked up with [`Gate::secret_of`].
+    /// The request is a hello: the route that it names is to be looked up with [`Gate::secret_of`].
     Greet,
     /// The handler may see the request.
     Pass {
-        /// Whether it showed a secret; false for an open route.
+        /// True if it showed a secret; false for an open route.
         authenticated: bool,
     },
     /// The request ends here with this status and an empty body.
     Refuse(StatusCode),
 }
 
-/// Between which two addresses a request travelled.
+/// Addresses of both ends of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    /// Who sent it.
+    /// Address of the sender.
     pub(super) peer: SocketAddr,
-    /// Our own side of the connection: the address that was connected to.
+    /// Local address to which the peer connected.
     pub(super) local: SocketAddr,
 }
 
-/// Judges requests; one per server.
+/// Checks requests; one per server.
 pub(super) struct Gate {
     auth: Arc<dyn RouteAuth>,
     /// Declared host names, lower case.
@@ -78,8 +76,8 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate for a server that is also known by `host_names`; a declared name may come with any
-    /// port, since it stands for a proxy or a forwarded port.
+    /// Creates a gate for a server that is also known by `host_names`. A declared name may have any port, since it may
+    /// belong to a proxy or a forwarded port.
     pub(super) fn new(
         auth: Arc<dyn RouteAuth>,
         host_names: &[String],
@@ -95,7 +93,7 @@ impl Gate {
         }
     }
 
-    /// The secret of a route that a hello names, if there is such a route.
+    /// Returns the secret of a route that a hello names, if the route exists.
     pub(super) fn secret_of(&self, method: &Method, path: &str, key: &str) -> Option<Secret> {
         match self.auth.access(method, path, key) {
             Access::Secret(secret) | Access::Forbidden(secret) => Some(secret),
@@ -103,7 +101,7 @@ impl Gate {
         }
     }
 
-    /// The name of the key that a request is shown with.
+    /// Returns the name of the key of a request.
     pub(super) fn key_of(&self, headers: &HeaderMap, sessions: &ServerSessions) -> Option<String> {
         match bearer(headers) {
             Bearer::Token(token) => token.split_once(':').map(|(key, _)| key.to_owned()),
@@ -111,7 +109,7 @@ impl Gate {
         }
     }
 
-    /// Whether a request may pass, at time `now`, on a connection with these sessions.
+    /// Checks a request at time `now`, on a connection with these sessions.
     pub(super) fn judge<B>(
         &self,
         request: &Request<B>,
@@ -156,15 +154,15 @@ impl Gate {
                 (false, _) => {}
             }
         }
-        // The right secret passes whatever happened before: on loopback all processes share one
-        // address, and one of them guessing must not lock out the others.
+        // The right secret passes regardless of earlier failures: on loopback all processes share one address, and
+        // guesses of one must not lock out the others.
         match self.guesses.too_many(network(arrival.peer.ip()), now) {
             true => GateVerdict::Refuse(StatusCode::TOO_MANY_REQUESTS),
             false => GateVerdict::Refuse(StatusCode::UNAUTHORIZED),
         }
     }
 
-    /// The host a request is for, if it names exactly one and that is us.
+    /// Returns the host of a request, if it names exactly one and that is this server.
     fn host_of<B>(&self, request: &Request<B>, local: SocketAddr) -> Option<Authority> {
         let mut values = request.headers().get_all(HOST).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -173,7 +171,7 @@ impl Gate {
         (agrees && self.is_ours(&host, local)).then_some(host)
     }
 
-    /// A request target with a host in it must name the same one as the Host header.
+    /// A request target with a host must name the same one as the Host header.
     fn target_agrees(&self, method: &Method, uri: &Uri, host: &Authority) -> bool {
         let Some(authority) = uri.authority() else { return uri.scheme().is_none() };
         let default_port = match uri.scheme_str() {
@@ -194,11 +192,11 @@ impl Gate {
     }
 }
 
-/// How a request shows that it knows a secret.
+/// How a request proves that it knows a secret.
 enum ShownCredential<'a> {
     /// As a bearer token.
     Token(&'a str),
-    /// By what it has signed.
+    /// By a signature in a session.
     InSession,
 }
 

@@ -1,6 +1,6 @@
-//! Two workers and the connections between them: whose bytes come first on a network that is paced.
+//! Tests of two workers and the connections between them: the order of bytes on a paced network.
 //!
-//! What is counted is what has come of one job when another one has all, so that a slow machine changes nothing.
+//! The tests count the bytes of one job when another one is complete, so that a slow machine has no effect.
 
 mod damage;
 mod lies;
@@ -44,7 +44,7 @@ fn attempt(job: u32, map: u32) -> AttemptId {
     TaskId::map(JobId(job), map).attempt(0)
 }
 
-/// A job's number, its maps, and about how many bytes each has for the only partition.
+/// Number of a job, its maps, and the approximate bytes of each for the only partition.
 #[derive(Clone, Copy)]
 struct Load {
     job: u32,
@@ -69,13 +69,13 @@ fn output(load: Load, map: u32, spill: &SpillDirs) -> MapOutput {
     writer.finish().unwrap()
 }
 
-/// What has come of one map.
+/// Result of one map.
 struct Came {
     job: u32,
     bytes: u64,
 }
 
-/// A worker that gathers, driven like a worker's control loop, and another one that has all outputs.
+/// Worker that gathers, driven like a worker's control loop, and another one that has all outputs.
 struct Pair {
     plan: FetchPlan,
     pace: InPace,
@@ -85,7 +85,7 @@ struct Pair {
     in_flight: usize,
     sender: UnboundedSender<(Fetch, Vec<FetchOutcome>)>,
     results: UnboundedReceiver<(Fetch, Vec<FetchOutcome>)>,
-    /// In the order of coming.
+    /// Results in the order of arrival.
     came: Vec<Came>,
     _spill: tempfile::TempDir,
 }
@@ -154,7 +154,7 @@ impl Pair {
         Time(self.began.elapsed().as_nanos() as u64)
     }
 
-    /// Fetches until so many maps of this job have come.
+    /// Fetches until this many maps of this job have arrived.
     async fn until(&mut self, job: u32, maps: usize) {
         while self.came.iter().filter(|came| came.job == job).count() < maps {
             while let Some(fetch) = self.plan.next(self.now()) {
@@ -180,7 +180,7 @@ impl Pair {
         }
     }
 
-    /// Bytes by job of what came after the first so many maps.
+    /// Returns the bytes by job that arrived after this many maps.
     fn bytes_after(&self, first: usize) -> BTreeMap<u32, u64> {
         let mut bytes = BTreeMap::new();
         for came in &self.came[first..] {
@@ -202,7 +202,7 @@ async fn urgent_job_has_all_its_bytes_before_a_job_that_began_earlier_goes_on() 
     let before = pair.came.len();
     pair.until(2, 64).await;
     let bytes = pair.bytes_after(before);
-    // The two requests that were under way, of a twentieth of a second each, part of which had come before.
+    // The two requests that were in flight, of a twentieth of a second each, part of which had arrived before.
     let beside = bytes.get(&1).copied().unwrap_or(0);
     assert!(beside <= 2 * 20_000_000 / 20, "{bytes:?}: more than was under way when the urgent job came");
     pair.until(1, 160).await;
@@ -217,7 +217,7 @@ async fn large_segments_under_way_do_not_come_before_an_urgent_job() {
     pair.order(&[(2, LaneShare::All), (3, LaneShare::All), (1, LaneShare::All)]);
     pair.announce(late);
     pair.announce(first);
-    // The large ones are under way now, and have taken all requests that they may.
+    // The large ones are in flight now, and use all requests that they may.
     pair.until(3, 1).await;
     pair.announce(urgent);
     pair.until(2, 64).await;
@@ -234,7 +234,7 @@ async fn bytes_flow_by_weight_while_both_jobs_have_something_to_fetch() {
     let (heavy, light) =
         (Load { job: 1, maps: 160, bytes: 40 << 10 }, Load { job: 2, maps: 60, bytes: 110 << 10 });
     let mut pair = Pair::start(20, &[heavy, light]).await;
-    // Only what has come whole is counted, so little may be under way.
+    // Only complete maps are counted, so little may be in flight.
     pair.plan = FetchPlan::new(FetchLimits { request_bytes_max: 100_000, ..FetchLimits::default() });
     pair.order(&[(1, LaneShare::Weight(2.0)), (2, LaneShare::Weight(1.0))]);
     pair.announce(heavy);
