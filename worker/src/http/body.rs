@@ -1,6 +1,6 @@
-//! Bodies of requests and answers: the one type they all have, how they are made and read.
+//! Bodies of requests and responses: their common type, construction and reading.
 //!
-//! It is not a codec: bodies are bytes here, except that [`json`] saves the callers a line.
+//! Bodies are bytes here; [`json`] is a helper for callers.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,33 +19,33 @@ use tokio::time::timeout;
 use super::limits::{BODY_TIME, RATE_BYTES_MIN};
 use super::rate::LeastRate;
 
-/// The body of every request sent and every answer given.
+/// Body of every request and response.
 pub type Body = BoxBody<Bytes, io::Error>;
 
 fn never(error: Infallible) -> io::Error {
     match error {}
 }
 
-/// A body of these bytes.
+/// Creates a body of these bytes.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(never).boxed()
 }
 
-/// A body of nothing.
+/// Creates an empty body.
 #[must_use]
 pub fn empty() -> Body {
     Empty::new().map_err(never).boxed()
 }
 
-/// A body of this value as JSON; the content type is the caller's to set.
+/// Creates a body of this value as JSON; the caller sets the content type.
 ///
 /// # Errors
-/// If the value cannot be written as JSON, for instance a map whose keys are not strings.
+/// If the value cannot be serialized as JSON, for instance a map whose keys are not strings.
 pub fn json<T: serde::Serialize>(value: &T) -> Result<Body, serde_json::Error> {
     Ok(full(serde_json::to_vec(value)?))
 }
 
-/// A body of several slices one after the other, of known length, without copying them together.
+/// Creates a body of several consecutive slices, of known length, without copying them together.
 #[must_use]
 pub fn pieces(pieces: Vec<Bytes>) -> Body {
     let left = pieces.iter().map(|piece| piece.len() as u64).sum();
@@ -85,17 +85,17 @@ enum BodyPart {
     End,
 }
 
-/// A body whose bytes are produced while it is sent; at most `parts_max` of them wait.
+/// Creates a body whose bytes are produced while it is sent; at most `parts_max` of them wait.
 #[must_use]
 pub fn stream(parts_max: usize) -> (BodySender, Body) {
     let (sender, receiver) = mpsc::channel(parts_max);
     (BodySender { sender }, Streamed { receiver, ended: false }.boxed())
 }
 
-/// The producing end of a streamed body.
+/// Producing end of a streamed body.
 ///
-/// Dropped without [`BodySender::finish`], it breaks the body off, so that the receiver sees a
-/// truncated body and never takes half of one for the whole.
+/// If it is dropped without [`BodySender::finish`], the body ends early, so that the receiver sees a truncated body and
+/// not a complete one.
 #[derive(Debug)]
 pub struct BodySender {
     sender: mpsc::Sender<BodyPart>,
@@ -114,7 +114,7 @@ impl BodySender {
     /// Adds bytes; waits while too many are unsent. Empty bytes are skipped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection has gone.
+    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
     pub async fn send(&self, bytes: Bytes) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -122,10 +122,10 @@ impl BodySender {
         self.sender.send(BodyPart::Data(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// As [`BodySender::send`], from a thread that is not the runtime's.
+    /// Adds bytes as [`BodySender::send`], from a thread outside the runtime.
     ///
     /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection has gone.
+    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
     ///
     /// # Panics
     /// On a thread of an asynchronous runtime, which it would block.
@@ -136,18 +136,18 @@ impl BodySender {
         self.sender.blocking_send(BodyPart::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Ends the body whole.
+    /// Completes the body.
     ///
     /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection has gone.
+    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
     pub async fn finish(self) -> io::Result<()> {
         self.sender.send(BodyPart::End).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// As [`BodySender::finish`], from a thread that is not the runtime's.
+    /// Completes the body as [`BodySender::finish`], from a thread outside the runtime.
     ///
     /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection has gone.
+    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
     ///
     /// # Panics
     /// On a thread of an asynchronous runtime, which it would block.
@@ -190,7 +190,7 @@ impl hyper::body::Body for Streamed {
     }
 }
 
-/// A body that is read piece by piece, as long as it comes at [`RATE_BYTES_MIN`] at least.
+/// Body that is read piece by piece, and must arrive at least at [`RATE_BYTES_MIN`].
 #[derive(Debug)]
 pub struct Steady<B> {
     body: B,
@@ -202,12 +202,12 @@ where
     B: hyper::body::Body<Data = Bytes> + Unpin,
     B::Error: std::error::Error + 'static,
 {
-    /// A body of which `window` is the longest silence, and the time over which its rate is taken.
+    /// Wraps a body. `window` is the longest allowed silence, and the time over which its rate is measured.
     pub fn new(body: B, window: Duration) -> Self {
         Self { body, rate: LeastRate::new(window, true) }
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
     /// `Slow` and `Broken`.
@@ -215,7 +215,7 @@ where
         loop {
             let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(BodyError::Slow) };
             let Some(frame) = frame else { return Ok(None) };
-            // Anything but data is a trailer, and we send none.
+            // Frames other than data are trailers, which are never sent here.
             let Ok(data) = frame.map_err(|source| BodyError::Broken { source })?.into_data() else {
                 continue;
             };
@@ -224,7 +224,7 @@ where
     }
 }
 
-/// Why a body could not be read whole.
+/// Error of reading a body.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
@@ -238,10 +238,10 @@ pub enum BodyError<E: std::error::Error + 'static> {
     /// It took too long to arrive.
     #[error("could not read the body within {} s", BODY_TIME.as_secs())]
     Timeout,
-    /// It came too slowly, or not at all.
+    /// It arrived too slowly, or not at all.
     #[error("a body came at less than {RATE_BYTES_MIN} bytes in a second")]
     Slow,
-    /// It broke off.
+    /// It ended early.
     #[error("could not read the body")]
     Broken {
         #[source]
@@ -249,10 +249,10 @@ pub enum BodyError<E: std::error::Error + 'static> {
     },
 }
 
-/// Reads a whole small body: at most `bytes_max` bytes within [`BODY_TIME`].
+/// Reads a small body as a whole: at most `bytes_max` bytes within [`BODY_TIME`].
 ///
 /// # Errors
-/// If it is longer, slower or breaks off. A body that declares its length is refused unread.
+/// If it is longer, slower or ends early. A body whose declared length is too large is rejected unread.
 pub async fn read_limited<B>(body: B, bytes_max: usize) -> Result<Bytes, BodyError<B::Error>>
 where
     B: hyper::body::Body<Data = Bytes> + Unpin,
@@ -276,7 +276,7 @@ where
         if bytes_max - first.len() - rest.len() < data.len() {
             return Err(BodyError::TooLarge { bytes_max });
         }
-        // Most bodies are one frame, which is handed on as it is.
+        // Most bodies are one frame, which is passed on without a copy.
         if first.is_empty() { first = data } else { rest.extend_from_slice(&data) }
     }
     if rest.is_empty() {

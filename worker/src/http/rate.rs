@@ -1,7 +1,7 @@
-//! The least rate at which bytes have to come or go, so that a peer cannot hold a request up a byte at a time.
+//! Minimum rate at which bytes have to be received or sent, so that a peer cannot delay a request byte by byte.
 //!
-//! Only time in which a peer was waited for counts, and of time in which this process stood still one short step at
-//! most (see [`super::lived`]). Not here: complete silence, which has the same limit and is noticed at once.
+//! Only time spent waiting for a peer counts. Time while this process was stopped counts as at most one short step (see
+//! [`super::lived`]). Complete silence has the same limit and is detected at once, elsewhere.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 use super::limits::RATE_BYTES_MIN;
 use super::lived::{STEP, step};
 
-/// Watches one stream of bytes, window by window.
+/// Rate of one stream of bytes, window by window.
 #[derive(Debug)]
 pub(super) struct LeastRate {
     window: Duration,
-    /// Whether bytes must come at that rate; else only silence counts.
+    /// True if bytes must arrive at that rate; else only silence counts.
     steady: bool,
-    /// Time in this window in which the peer was waited for, and bytes that came or went.
+    /// Time in this window spent waiting for the peer, and bytes received or sent.
     waited: Duration,
     bytes: u64,
 }
 
-/// The peer was silent, or slower than [`RATE_BYTES_MIN`], for a whole window.
+/// Error: the peer was silent, or slower than [`RATE_BYTES_MIN`], for a whole window.
 #[derive(Debug)]
 pub(super) struct TooSlow;
 
@@ -31,18 +31,18 @@ impl LeastRate {
         Self { window, steady, waited: Duration::ZERO, bytes: 0 }
     }
 
-    /// Bytes that have to come in a window.
+    /// Returns the minimum bytes of a window.
     fn enough(&self) -> u64 {
         (RATE_BYTES_MIN as f64 * self.window.as_secs_f64()) as u64
     }
 
-    /// How long the next bytes may take: to the end of the window, where too few have come in it so far.
+    /// Returns the time that the next bytes may take: to the end of the window, if too few have arrived in it so far.
     fn patience(&self) -> Duration {
         let slow = self.steady && self.bytes < self.enough();
         if slow { self.window.saturating_sub(self.waited) } else { self.window }
     }
 
-    /// What `next` gives, if it comes in time. The bytes in it are to be counted with [`LeastRate::count`].
+    /// Returns the result of `next`, if it completes in time. Its bytes are to be counted with [`LeastRate::count`].
     pub(super) async fn wait<T>(&mut self, next: impl Future<Output = T>) -> Result<T, TooSlow> {
         tokio::pin!(next);
         let begun = Instant::now();
@@ -60,12 +60,12 @@ impl LeastRate {
         Err(TooSlow)
     }
 
-    /// Counts time in which the peer was waited for.
+    /// Counts time spent waiting for the peer.
     pub(super) fn waited(&mut self, time: Duration) {
         self.waited += time;
     }
 
-    /// Counts bytes; at the end of a window there must have been enough.
+    /// Counts bytes; fails at the end of a window with too few.
     pub(super) fn count(&mut self, bytes: u64) -> Result<(), TooSlow> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.waited < self.window {
@@ -85,13 +85,13 @@ mod tests {
     async fn rate_counts_only_time_in_which_the_peer_was_waited_for() {
         let second = Duration::from_secs(1);
         let mut rate = LeastRate::new(10 * second, true);
-        // Slow because of us: what comes is there at once.
+        // This process is slow: data is available at once.
         for _ in 0..100 {
             tokio::time::sleep(5 * second).await;
             rate.wait(std::future::ready(())).await.unwrap();
             rate.count(1).unwrap();
         }
-        // Slow because of the peer.
+        // The peer is slow.
         let mut came = 0;
         let slow = loop {
             rate.wait(tokio::time::sleep(5 * second)).await.unwrap();

@@ -1,9 +1,8 @@
-//! TLS 1.3 between machines: a server's own key, and clients that know its fingerprint.
+//! TLS 1.3 between machines: servers with their own key, and clients that know its fingerprint.
 //!
-//! There is no certificate authority and no host name check: a client compares the SHA-256 of the
-//! server's public key with the pin it was given, and verifies the handshake's signature by that
-//! key. Validity dates are not looked at, so clocks that disagree do no harm. It does not
-//! authenticate clients; they show a secret to the gate.
+//! There is no certificate authority and no host name check: a client compares the SHA-256 of the server's public key
+//! with the given pin, and verifies the handshake's signature by that key. Validity dates are ignored, so different
+//! clocks do no harm. Clients are not authenticated by TLS; they show a secret to the gate.
 
 use std::fmt;
 use std::path::Path;
@@ -71,37 +70,37 @@ impl<'de> Deserialize<'de> for Pin {
     }
 }
 
-/// Why a server's key could not be made or read.
+/// Error of creating or reading a server's key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum IdentityError {
-    /// Making the key or its certificate failed.
+    /// The key or its certificate could not be created.
     #[error("could not make a key for {names:?}")]
     Certificate {
-        /// The names it was to carry.
+        /// Names in the certificate.
         names: Vec<String>,
         #[source]
         source: rcgen::Error,
     },
-    /// The TLS library refused the key.
+    /// The TLS library rejected the key.
     #[error("could not set up TLS with our own key")]
     Setup {
         #[source]
         source: rustls::Error,
     },
-    /// The text is no pin.
+    /// The text is not a pin.
     #[error("could not read {text:?} as a pin: it has 43 characters of base64url")]
     Pin {
-        /// What was given, escaped.
+        /// Given text, escaped.
         text: String,
     },
-    /// The file that should hold the key cannot be used.
+    /// The file of the key cannot be used.
     #[error(transparent)]
     File(#[from] PrivateFileError),
 }
 
-/// A server's key with its self-signed certificate. Cheap to clone.
+/// Key of a server with its self-signed certificate. Cheap to clone.
 #[derive(Clone)]
 pub struct Identity {
     pin: Pin,
@@ -109,19 +108,19 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new key, and a certificate for these host names or addresses; clients check the key only.
+    /// Generates a key, and a certificate for these host names or addresses; clients only check the key.
     ///
     /// # Errors
-    /// If a name cannot stand in a certificate or no key can be made.
+    /// If a name is invalid in a certificate or no key can be generated.
     pub fn generate(names: &[String]) -> Result<Self, IdentityError> {
         Identity::from_key(&new_key(names)?, names)
     }
 
-    /// The key kept in a file, so that its pin survives a restart; a new one is made and stored if
-    /// there is no such file. The certificate is made anew each time: nobody checks it.
+    /// Loads the key from a file, so that its pin survives a restart; if the file does not exist, a new key is
+    /// generated and stored. The certificate is generated again each time, since clients ignore it.
     ///
     /// # Errors
-    /// As [`Identity::generate`], or if the file is not private, not ours or not a key.
+    /// As [`Identity::generate`], or if the file is not private, belongs to another user or is not a key.
     pub fn load_or_create(path: &Path, names: &[String]) -> Result<Self, IdentityError> {
         let pem = private_file::read_or_create(path, || {
             Ok::<_, IdentityError>(Zeroizing::new(new_key(names)?.serialize_pem()))
@@ -148,13 +147,13 @@ impl Identity {
         Ok(Identity { pin, server: Arc::new(server) })
     }
 
-    /// What clients must know to recognise this server.
+    /// Returns the pin by which clients identify this server.
     #[must_use]
     pub fn pin(&self) -> Pin {
         self.pin
     }
 
-    /// The TLS side of a listener with this key: version 1.3 only.
+    /// Returns the TLS settings of a listener with this key: version 1.3 only.
     pub(super) fn server_config(&self) -> Arc<rustls::ServerConfig> {
         Arc::clone(&self.server)
     }
@@ -175,14 +174,15 @@ fn certificate_error(names: &[String]) -> impl Fn(rcgen::Error) -> IdentityError
     move |source| IdentityError::Certificate { names: names.clone(), source }
 }
 
-/// Named explicitly everywhere: rustls panics if two providers are compiled in and none is chosen.
+/// Returns the provider. It is named explicitly everywhere: rustls panics if two providers are compiled in and none is
+/// chosen.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The TLS side of a client that accepts one key only.
+/// Returns the TLS settings of a client that accepts one key only.
 ///
-/// Sessions are never resumed: each connection sees the key proven again.
+/// Sessions are never resumed: the key is proven again on each connection.
 pub(super) fn client_config(pin: Pin) -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
     let provider = provider();
     let verifier = PinnedKey { pin, provider: Arc::clone(&provider) };
@@ -192,17 +192,17 @@ pub(super) fn client_config(pin: Pin) -> Result<Arc<rustls::ClientConfig>, rustl
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
-    // The name is the same for every server and means nothing, so it is not sent either.
+    // The name is the same for every server and unused, so it is not sent either.
     config.enable_sni = false;
     Ok(Arc::new(config))
 }
 
-/// The name rustls asks for; the pin is what counts.
+/// Returns the name that rustls requires; only the pin counts.
 pub(super) fn server_name() -> ServerName<'static> {
     ServerName::try_from("gristmill").expect("a plain word is a valid name")
 }
 
-/// Whether this handshake failed because the server showed another key than the pinned one.
+/// True if this handshake failed because the server showed another key than the pinned one.
 pub(super) fn is_pin_mismatch(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
 }

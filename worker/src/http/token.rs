@@ -1,8 +1,7 @@
-//! Tokens: secrets with a name, made from one secret, so that each opens only what its name allows.
+//! Tokens: named secrets derived from one secret, each with the permissions of its name.
 //!
-//! A token is written `NAME:KEY`; its key is derived from the cluster's secret and the name, so a server need keep
-//! none of them to know them all. What a name may do is the server's business ([`super::RouteAuth`]); here a name is
-//! only text.
+//! A token is written `NAME:KEY`. Its key is derived from the cluster's secret and the name, so a server need not store
+//! tokens to know them. The server defines the permissions of a name ([`super::RouteAuth`]); here a name is only text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +10,15 @@ use zeroize::Zeroizing;
 
 use super::secret::{Secret, SecretError};
 
-/// Longest name of a token, bytes.
+/// Maximum length of a token's name, bytes.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
-/// What opens a route: a secret, and the name under which the server finds it.
+/// Access key of a route: a secret, and the name under which the server finds it.
 pub trait Key: Sync {
-    /// The name; empty where the route itself has but one secret, such as that of a job.
+    /// Returns the name; empty if the route has only one secret, such as that of a job.
     fn name(&self) -> &str;
 
-    /// The secret.
+    /// Returns the secret.
     fn secret(&self) -> &Secret;
 }
 
@@ -33,7 +32,7 @@ impl Key for Secret {
     }
 }
 
-/// A secret with a name.
+/// Named secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     name: String,
@@ -41,16 +40,16 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token of this name under a cluster's secret.
+    /// Creates the token of this name under a cluster's secret.
     ///
     /// # Errors
-    /// [`TokenError`] for a name that no token can have.
+    /// [`TokenError`] for an invalid name.
     pub fn of(secret: &Secret, name: &str) -> Result<Self, TokenError> {
         check_name(name)?;
         Ok(Token { name: name.to_owned(), secret: secret.derive(&format!("token {name}")) })
     }
 
-    /// `NAME:KEY`: for a join line or an authenticated peer; never for a log.
+    /// Returns `NAME:KEY`: for a join line or an authenticated peer; never for a log.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{}:{}", self.name, *self.secret.to_text()))
@@ -83,29 +82,29 @@ impl FromStr for Token {
     }
 }
 
-/// Whether a word can be a token's name: lower-case letters, digits, hyphens and `@`.
+/// Checks a token's name: lower-case letters, digits, hyphens and `@`.
 fn check_name(name: &str) -> Result<(), TokenError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-@".contains(&byte);
     let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(plain);
     if fits { Ok(()) } else { Err(TokenError::Name { name: name.escape_debug().to_string() }) }
 }
 
-/// Why a text is no token.
+/// Error of parsing a token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// It is not `NAME:KEY`; the text is left out because it may hold a secret.
+    /// It is not `NAME:KEY`; the text is omitted because it may contain a secret.
     #[error("could not read a token: it has the form NAME:KEY")]
     Form,
-    /// The name has other characters than lower-case letters, digits, hyphens and `@`, or too many.
+    /// The name has other characters than lower-case letters, digits, hyphens and `@`, or is too long.
     #[error(
         "no token can be called {name:?}: names have up to {NAME_BYTES_MAX} lower-case letters, digits and hyphens"
     )]
     Name {
-        /// The name, escaped.
+        /// Name, escaped.
         name: String,
     },
-    /// The key is no secret.
+    /// The key is not a secret.
     #[error(transparent)]
     Secret(#[from] SecretError),
 }

@@ -1,7 +1,6 @@
-//! From HTTP to a stream of our own: the answer 101 and what remains of the connection after it.
+//! Upgrade from HTTP to another stream: the response 101 and the rest of the connection.
 //!
-//! The client's side is [`super::Connection::upgrade`]. What flows afterwards, and its limits, are
-//! the business of whoever upgraded.
+//! The client's side is [`super::Connection::upgrade`]. The caller defines the bytes of the stream and their limits.
 
 use std::io;
 
@@ -13,19 +12,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::body::{Body, empty};
 
-/// Reads and writes bytes.
+/// Byte stream for reading and writing.
 pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
 
-/// An upgraded connection, plain or TLS.
+/// Upgraded connection, plain or TLS.
 pub type Duplex = Box<dyn ReadWrite>;
 
 pub(super) fn duplex(upgraded: Upgraded) -> Duplex {
     Box::new(TokioIo::new(upgraded))
 }
 
-/// Whether a head asks for, or agrees to, an upgrade to `protocol`.
+/// True if a head requests, or agrees to, an upgrade to `protocol`.
 pub(super) fn names_protocol(headers: &HeaderMap, protocol: &str) -> bool {
     let lists = |name, wanted: &str| {
         headers
@@ -38,10 +37,10 @@ pub(super) fn names_protocol(headers: &HeaderMap, protocol: &str) -> bool {
     lists(CONNECTION, "upgrade") && lists(UPGRADE, protocol)
 }
 
-/// Agrees to a request for an upgrade to `protocol`: the answer to return, and a future that gives
-/// the stream once that answer has been sent. `None` if the request does not ask for it.
+/// Accepts a request for an upgrade to `protocol`. Returns the response, and a future for the stream after that
+/// response has been sent; `None` if the request does not ask for the upgrade.
 ///
-/// Dropping the future closes the connection after the answer.
+/// Dropping the future closes the connection after the response.
 pub fn accept_upgrade<B>(
     request: &mut Request<B>,
     protocol: &'static str,

@@ -1,9 +1,9 @@
-//! A server's connection under watch: time limits for heads, silence and stalled writes.
+//! Time limits of a server's connection: for heads, silence and stalled writes.
 //!
-//! hyper has one timer for a head, and starts it when it begins to wait for one. That would close
-//! a kept-alive connection after the few seconds a head may take. [`HeadTimer`] gives hyper a sleep
-//! that knows the difference: until the first byte of a later request it lasts as long as silence
-//! may, from then on as long as a head may. It is not a general timer: hyper uses it for heads only.
+//! hyper has one timer for a head, and starts it when it begins to wait for one. That would close a kept-alive
+//! connection after the few seconds that a head may take. [`HeadTimer`] gives hyper a sleep with two limits: until the
+//! first byte of a later request it lasts as long as silence may, from then on as long as a head may. It is only for
+//! heads.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::rate::LeastRate;
 
-/// Bytes a connection has received so far; written by its stream, read by its timer.
+/// Bytes that a connection has received so far; written by its stream, read by its timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard(Arc<AtomicU64>);
 
@@ -28,13 +28,13 @@ impl Heard {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    // Relaxed is enough: both sides are polled by the same task, one after the other.
+    // Relaxed is sufficient: both sides are polled by the same task, one after the other.
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The timer of one server connection.
+/// Timer of one server connection.
 pub(super) struct HeadTimer {
     pub(super) heard: Heard,
     pub(super) head: Duration,
@@ -44,7 +44,7 @@ pub(super) struct HeadTimer {
 impl Timer for HeadTimer {
     fn sleep(&self, _duration: Duration) -> Pin<Box<dyn Sleep>> {
         let heard = self.heard.get();
-        // Nobody needs silence before the first request: the peer connected in order to send it.
+        // Silence before the first request is not needed: the peer connected in order to send it.
         let limit = if heard == 0 { self.head } else { self.idle };
         Box::pin(HeadSleep {
             heard: self.heard.clone(),
@@ -87,15 +87,14 @@ impl Future for HeadSleep {
     }
 }
 
-/// A stream that counts what it receives and fails when its peer stops taking what is sent, or takes it too slowly.
+/// Stream that counts received bytes and fails when its peer stops receiving, or receives too slowly.
 ///
-/// `held` lives as long as the stream does, also after an upgrade: a server keeps there what
-/// counts the connection.
+/// `held` lives as long as the stream, also after an upgrade: it keeps the connection counted.
 pub(super) struct Watched<S, H> {
     stream: S,
     heard: Heard,
     stall_limit: Duration,
-    /// Runs while a write waits, with when it began.
+    /// Timer of a waiting write, with the time of its start.
     stall: Option<(Instant, Pin<Box<tokio::time::Sleep>>)>,
     rate: LeastRate,
     _held: H,

@@ -1,33 +1,33 @@
-//! Frames as bytes of a connection: a length and that many encoded bytes.
+//! Frames as bytes of a connection: a length, followed by that many encoded bytes.
 
 use super::{FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX, WorkerFrame};
 use crate::codec;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Memory that the lists of any other frame may take, for each byte that a frame may have.
+/// Memory that the lists of any other frame may take, per byte of the maximum frame.
 const FRAME_MEMORY_FACTOR: usize = 4;
 
-/// A connection that does not speak as it should.
+/// Error of a connection.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum FrameError {
-    /// The connection broke.
+    /// The connection was closed or failed.
     #[error("the control connection broke")]
     Io {
         #[source]
         source: std::io::Error,
     },
-    /// A length beyond the limit.
+    /// A length exceeds the limit.
     #[error("a frame of {length} bytes is over the limit of {limit}")]
     TooLong {
-        /// As claimed.
+        /// Claimed length.
         length: u64,
-        /// As allowed.
+        /// Allowed length.
         limit: u64,
     },
-    /// Bytes that are no frame of this version.
+    /// The bytes are not a frame of this version.
     #[error("a frame of {length} bytes could not be read")]
     Decode {
         length: usize,
@@ -65,47 +65,47 @@ fn push_within<T: Serialize>(frame: &T, limit: usize, buffer: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// Bytes that a [`FrameReader`] asks its connection for at once.
+/// Bytes that a [`FrameReader`] requests from its connection at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// A buffer that a long frame made longer than this is not kept.
+/// Maximum size of a buffer that is kept after a long frame.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// Frames of one connection: reads as much as has come and hands it out frame by frame.
+/// Frames of one connection: reads the available bytes and returns them frame by frame.
 #[derive(Debug)]
 pub struct FrameReader<R> {
     reader: R,
-    /// Bytes that have come, from `taken` on not handed out yet.
+    /// Received bytes, not returned yet from `taken` on.
     buffer: Vec<u8>,
     taken: usize,
     limit: usize,
-    /// Memory that the lists of a frame may take, bytes.
+    /// Maximum memory of the lists of a frame, bytes.
     memory_max: usize,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
-    /// A reader of frames of up to `limit` bytes.
+    /// Creates a reader of frames of up to `limit` bytes.
     pub fn new(reader: R, limit: usize) -> Self {
         let memory_max = limit.saturating_mul(FRAME_MEMORY_FACTOR);
         Self { reader, buffer: Vec::new(), taken: 0, limit, memory_max }
     }
 
-    /// Longer frames are allowed from now on.
+    /// Changes the maximum length of frames.
     pub fn set_limit(&mut self, limit: usize) {
         self.set_limits(limit, limit.saturating_mul(FRAME_MEMORY_FACTOR));
     }
 
-    /// As [`FrameReader::set_limit`], and the lists of a frame may take this memory.
+    /// Changes the maximum length as [`FrameReader::set_limit`], and the memory of a frame's lists.
     pub fn set_limits(&mut self, limit: usize, memory_max: usize) {
         self.limit = limit;
         self.memory_max = memory_max;
     }
 
-    /// The next frame; `None` when the other side has closed between frames. Nothing is lost when this is
-    /// dropped before it is ready.
+    /// Returns the next frame; `None` when the peer has closed the connection between frames. Dropping the future
+    /// before it completes loses nothing.
     ///
     /// # Errors
-    /// A broken connection, a frame over the limit, bytes that do not decode.
+    /// A failed connection, a frame over the limit, bytes that do not decode.
     pub async fn next<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         loop {
             if let Some(frame) = self.ready()? {
@@ -116,7 +116,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             if self.buffer.is_empty() && BUFFER_KEPT_BYTES < self.buffer.capacity() {
                 self.buffer = Vec::new();
             }
-            // The buffer grows with what arrives, so a lying length costs its sender the bytes.
+            // The buffer grows with received bytes, so a false length costs its sender those bytes.
             self.buffer.reserve(READ_BYTES);
             let got = self.reader.read_buf(&mut self.buffer).await;
             if got.map_err(|source| FrameError::Io { source })? == 0 {
@@ -125,7 +125,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The next frame if all of it has come.
+    /// Returns the next frame if it is complete.
     ///
     /// # Errors
     /// A frame over the limit, bytes that do not decode.
@@ -146,7 +146,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 /// Writes one frame and flushes.
 ///
 /// # Errors
-/// A broken connection, or a frame that is too long.
+/// A failed connection, or a frame that is too long.
 pub async fn write_frame<T, W>(writer: &mut W, frame: &T) -> Result<(), FrameError>
 where
     T: Serialize,

@@ -1,16 +1,16 @@
-//! How a worker introduces itself, and what by.
+//! Introduction of a worker, and its contents.
 
 use crate::http::{Endpoint, Secret};
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
-/// What a worker can run at once.
+/// Number of attempts that a worker can run at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotCounts {
-    /// Maps and reduces draw on the same slots.
+    /// Maps and reduces share the same slots.
     Unified(u32),
-    /// Each kind has slots of its own.
+    /// Each kind has its own slots.
     Pools {
         /// Slots for maps.
         map: u32,
@@ -20,7 +20,7 @@ pub enum SlotCounts {
 }
 
 impl SlotCounts {
-    /// Attempts that can run at once.
+    /// Returns the attempts that can run at once.
     #[must_use]
     pub fn total(self) -> u32 {
         match self {
@@ -30,46 +30,46 @@ impl SlotCounts {
     }
 }
 
-/// A worker introduces itself.
+/// Introduction of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
+    /// Version, [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
     pub protocol: u32,
-    /// [`crate::build_id`] of the executable: user functions are compiled in, so it must be the master's own.
+    /// Id of the executable by [`crate::build_id`]: user functions are compiled in, so it must be that of the master.
     pub build: String,
     /// Attempts that can run at once.
     pub slots: SlotCounts,
-    /// How fast its slots are made to be, 1 for as fast as they can.
+    /// Speed to which its slots are limited; 1 is unlimited.
     pub speed: f64,
-    /// What its shuffle is held to in each direction, bytes in a second; `None`: nothing.
+    /// Limit of its shuffle in each direction, bytes per second; `None` is no limit.
     pub nic_bytes_per_second: Option<u64>,
-    /// Where its shuffle server listens. An empty host means: the address this connection comes from.
+    /// Endpoint of its shuffle server. An empty host means the address of this connection's peer.
     pub shuffle: Endpoint,
     /// Name of its machine; workers with the same name share a disk.
     pub host: String,
     /// Process id on that machine.
     pub pid: u32,
-    /// Derived ([`ended_proof`]) from the key that authorises the report that this process has ended.
+    /// Value derived ([`ended_proof`]) from the key that authorises the report that this process has ended.
     pub ended_proof: Secret,
     /// Memory budget in bytes.
     pub memory_bytes: u64,
-    /// Its clock now, nanoseconds since its own start.
+    /// Current time of its clock, nanoseconds since its own start.
     pub worker_ns: u64,
-    /// What it was to the master whose connection it has lost; `None` for a process that has just begun.
+    /// Its state with the master whose connection it has lost; `None` for a process that has just started.
     pub rejoin: Option<Rejoin>,
 }
 
-/// What a worker was before it lost its master.
+/// State of a worker before it lost its master.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rejoin {
-    /// The number that it was given.
+    /// Number that it was given.
     pub worker: WorkerId,
-    /// The latest generation of the master that it has worked for: an earlier one is not obeyed any more.
+    /// Latest generation of the master that it has worked for: commands of an earlier one are no longer obeyed.
     pub generation: u64,
 }
 
-/// All that a worker, and so its user code, knows of the key that authorises the report of its end: the key cannot be
-/// computed from it.
+/// Returns all that a worker, and so its user code, knows of the key that authorises the report of its end: the key
+/// cannot be computed from it.
 #[must_use]
 pub fn ended_proof(key: &Secret) -> Secret {
     key.derive("a worker process has ended")

@@ -1,12 +1,12 @@
-//! What a worker has that comes back to its master: the master compares it with what it believes, and says the rest anew.
+//! State of a worker that reconnects to its master, which compares it with its own state and sends what is missing.
 
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use serde::{Deserialize, Serialize};
 
-/// What a worker has. Map outputs are not listed: it keeps all that it has reported and was not told to forget.
+/// State of a worker. Map outputs are not listed: it keeps all that it has reported and was not ordered to drop.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Holding {
-    /// Jobs that it was told about.
+    /// Jobs that it knows.
     pub jobs: Vec<JobId>,
     /// Attempts that have not ended.
     pub attempts: Vec<HeldAttempt>,
@@ -14,24 +14,24 @@ pub struct Holding {
     pub homes: Vec<HeldHome>,
 }
 
-/// An attempt that has not ended.
+/// Attempt that has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HeldAttempt {
-    /// It.
+    /// Id of the attempt.
     pub attempt: AttemptId,
-    /// It has left its slot and waits to go on.
+    /// True if it has left its slot and waits to resume.
     pub suspended: bool,
-    /// It has built its part and waits for leave to hand it in.
+    /// True if it has built its part and waits for permission to commit it.
     pub awaits_permit: bool,
 }
 
-/// A partition that is gathered.
+/// Partition that is gathered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HeldHome {
-    /// Of this job.
+    /// Job of the partition.
     pub job: JobId,
-    /// Its number.
+    /// Number of the partition.
     pub partition: u32,
-    /// Maps of which it has told that their segment is there. More may have come in a fetch that is under way.
+    /// Number of maps whose segment it has reported. More may have arrived in a running fetch.
     pub segments: u32,
 }

@@ -1,4 +1,4 @@
-//! The description of a job that the master sends to its workers.
+//! Description of a job that the master sends to its workers.
 
 use super::ShippedProgram;
 use crate::folder::PlainName;
@@ -9,27 +9,27 @@ use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{decode_maps, decode_reduces};
 use serde::{Deserialize, Serialize};
 
-/// How large the records of a job's input may be, and how many of them bad.
+/// Maximum size of the records of a job's input, and maximum number of bad ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordLimits {
-    /// Longest record in bytes.
+    /// Maximum length of a record in bytes.
     pub record_bytes_max: u64,
-    /// Bytes that may come out of a compressed file for each that goes in.
+    /// Maximum ratio of decompressed to compressed bytes of a file.
     pub expansion_max: u32,
-    /// Bad records that may be left out of the job.
+    /// Maximum number of bad records that the job skips.
     pub bad_records_max: u64,
 }
 
-/// All a worker must know of a job.
+/// Description of a job for a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobOrder {
-    /// Its number.
+    /// Number of the job.
     pub job: JobId,
-    /// The program whose registry and functions it is of; `None`: the cluster's own.
+    /// Program of its registry and functions; `None` is the cluster's own program.
     pub program: Option<ShippedProgram>,
-    /// Its name in the registry.
+    /// Name of the job in the registry.
     pub name: String,
-    /// Its parameters as JSON.
+    /// Parameters as JSON.
     pub parameters: String,
     /// Number of maps.
     #[serde(deserialize_with = "decode_maps")]
@@ -37,26 +37,26 @@ pub struct JobOrder {
     /// Number of partitions; 0 for map-only.
     #[serde(deserialize_with = "decode_reduces")]
     pub partitions: u32,
-    /// Borders of the ranges of a totally ordered job, `partitions - 1` encoded keys; empty otherwise.
+    /// Boundaries of the ranges of a totally ordered job, `partitions - 1` encoded keys; empty otherwise.
     pub cuts: Vec<Vec<u8>>,
-    /// What opens this job's segments and files.
+    /// Key of this job's segments and files.
     pub key: Secret,
-    /// Output directory as the submitter names it.
+    /// Output directory as given by the submitter.
     pub output: FilePath,
-    /// Name of a file in `_temporary` there: whoever sees it shares the directory with the submitter.
+    /// Name of a file in `_temporary` there: a worker that sees it shares the directory with the submitter.
     pub output_probe: PlainName,
-    /// How parts lie in their files.
+    /// Format of the files of parts.
     pub part_format: PartFormat,
-    /// Side inputs, each with its files whole.
+    /// Side inputs, each with its whole files.
     pub side: Vec<Split>,
-    /// Where the attached submitter serves its files and takes parts; `None` if it does not.
+    /// Endpoint where the attached submitter serves its files and receives parts; `None` if it does not.
     pub submitter: Option<Endpoint>,
-    /// Where workers that files are named on serve them.
+    /// Endpoints of workers that are named in file paths.
     pub peers: Vec<(WorkerId, Endpoint)>,
     /// Limits of reading its input.
     pub limits: RecordLimits,
-    /// Whether parts are synced to disk before they count as published.
+    /// True if parts are synced to disk before they count as published.
     pub sync: bool,
-    /// No progress for this long means that user code hangs, milliseconds.
+    /// Time without progress after which user code counts as hanging, milliseconds.
     pub hang_ms: u64,
 }

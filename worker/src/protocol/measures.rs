@@ -1,19 +1,19 @@
-//! Numbers that user code measures besides its counters: sums of floats, and greatest values, by name.
+//! Measures of user code in addition to its counters: sums of floats, and maxima, by name.
 //!
-//! A sum is exact until it is read: it is kept as numbers of which none overlaps the next (Shewchuk, *Adaptive Precision
-//! Floating-Point Arithmetic*, 1997, GROW-EXPANSION), and rounded once. So it is the same whatever the order of adding, and
-//! a task that ran twice can be taken out again to the last bit. Not here: who counts what (`attempt`).
+//! A sum is exact until it is read: it is kept as non-overlapping numbers (Shewchuk, *Adaptive Precision Floating-Point
+//! Arithmetic*, 1997, GROW-EXPANSION), and rounded once. So it does not depend on the order of additions, and the sum
+//! of a task that ran twice can be subtracted exactly. `attempt` defines which values are measured.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Largest number that can be measured, either way from 0: a sum of as many as there are does not overflow.
+/// Maximum absolute value of a measure: the sum of the maximum number of measures does not overflow.
 pub const MEASURE_MAX: f64 = 1e280;
 
-/// Numbers that a settled sum needs at most: each has the 53 highest bits of what is left, of 2,098 places.
+/// Maximum number of terms of a settled sum: each has the 53 highest bits of the rest, of 2,098 places.
 const TERMS_MAX: usize = 41;
 
-/// The exact sum of floats.
+/// Exact sum of floats.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ExactSum(Vec<f64>);
 
@@ -37,13 +37,13 @@ impl ExactSum {
         self.0.push(carried);
     }
 
-    /// Adds another sum, or takes it away.
+    /// Adds another sum, or subtracts it.
     pub fn merge(&mut self, other: &Self, add: bool) {
         other.0.iter().for_each(|term| self.add(if add { *term } else { -*term }));
     }
 
-    /// Brings it into its shortest form, which is the same for the same sum: the nearest float, the one nearest to what is
-    /// left, and so on, the smallest first.
+    /// Normalises the sum to its shortest form, which is unique: the nearest float, the float nearest to the rest, and
+    /// so on, smallest first.
     pub fn settle(&mut self) {
         let mut terms = Vec::new();
         loop {
@@ -58,7 +58,7 @@ impl ExactSum {
         self.0 = terms;
     }
 
-    /// The float nearest to the sum, the even one of two.
+    /// Returns the float nearest to the sum, ties to even.
     #[must_use]
     pub fn value(&self) -> f64 {
         let mut terms = self.0.iter().rev().copied();
@@ -72,7 +72,7 @@ impl ExactSum {
                 break;
             }
         }
-        // Half way between two floats, what is below decides.
+        // Half way between two floats, the smaller terms decide.
         let below = terms.next().unwrap_or(0.0);
         if (low < 0.0 && below < 0.0) || (0.0 < low && 0.0 < below) {
             let twice = low * 2.0;
@@ -81,28 +81,28 @@ impl ExactSum {
                 return other;
             }
         }
-        // Not minus zero, which depends on the order.
+        // Never minus zero, which depends on the order.
         high + 0.0
     }
 
-    /// Whether it is one that settling could have made.
+    /// True if it is a possible result of settling.
     fn is_sound(&self) -> bool {
         self.0.len() <= TERMS_MAX
             && self.0.iter().all(|term| term.is_finite() && term.abs() <= MEASURE_MAX * 1e20)
     }
 }
 
-/// What an attempt has measured.
+/// Measures of an attempt.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
     /// Sums by name.
     pub sums: BTreeMap<String, ExactSum>,
-    /// Greatest values by name.
+    /// Maxima by name.
     pub maxima: BTreeMap<String, f64>,
 }
 
 impl Measures {
-    /// Names of one kind that are kept; what later ones measure is left out.
+    /// Maximum number of names of one kind; later ones are ignored.
     pub const NAMES_MAX: usize = 1000;
 
     /// Adds to the sum of this name.
@@ -115,7 +115,7 @@ impl Measures {
         }
     }
 
-    /// Keeps the greatest value of this name.
+    /// Updates the maximum of this name.
     pub fn maximum(&mut self, name: &str, number: f64) {
         let full = Self::NAMES_MAX <= self.maxima.len();
         match self.maxima.get_mut(name) {
@@ -125,8 +125,7 @@ impl Measures {
         }
     }
 
-    /// Adds what others measured, or takes its sums away; what was greatest stays, as the same task measures the same
-    /// again.
+    /// Adds other measures, or subtracts their sums; maxima stay, since the same task measures the same values again.
     pub fn merge(&mut self, other: &Self, add: bool) {
         for (name, sum) in &other.sums {
             let room = add && self.sums.len() < Self::NAMES_MAX;
@@ -141,26 +140,26 @@ impl Measures {
         }
     }
 
-    /// Brings the sums into their shortest form.
+    /// Normalises the sums to their shortest form.
     #[must_use]
     pub fn settled(mut self) -> Self {
         self.sums.values_mut().for_each(ExactSum::settle);
         self
     }
 
-    /// The sums as people read them.
+    /// Returns the rounded sums.
     #[must_use]
     pub fn values_of_sums(&self) -> BTreeMap<String, f64> {
         self.sums.iter().map(|(name, sum)| (name.clone(), sum.value())).collect()
     }
 
-    /// Whether nothing was measured.
+    /// True if nothing was measured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sums.is_empty() && self.maxima.is_empty()
     }
 
-    /// Bytes that it takes in a message, about.
+    /// Approximate number of bytes in a message.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let sums = self.sums.iter().map(|(name, sum)| name.len() + sum.0.len() * size_of::<f64>());
@@ -168,8 +167,8 @@ impl Measures {
         sums.chain(maxima).sum()
     }
 
-    /// What is left of measures of somebody who may say what he likes: names that `clean` makes of them, as many as there
-    /// may be, and numbers that can have been measured.
+    /// Returns the valid part of measures from an untrusted sender: names after `clean`, up to the maximum number, and
+    /// valid numbers.
     #[must_use]
     pub fn tidied(self, clean: impl Fn(String) -> String) -> Self {
         let sound = |number: &f64| number.is_finite() && number.abs() <= MEASURE_MAX;
@@ -193,7 +192,7 @@ mod tests {
         sum.value()
     }
 
-    /// The sum of multiples of 2^-60 below 2^60, by whole numbers.
+    /// Computes the sum of multiples of 2^-60 below 2^60 with integers.
     fn by_whole_numbers(numbers: &[i64]) -> f64 {
         numbers.iter().map(|number| i128::from(*number)).sum::<i128>() as f64 / 2f64.powi(60)
     }
@@ -205,7 +204,7 @@ mod tests {
             cut in 0..60_usize,
         ) {
             let exact = |number: &i64| *number as f64 / 2f64.powi(60);
-            // What a float does not hold is cut off first.
+            // Bits that a float cannot hold are cut off first.
             let numbers: Vec<i64> = numbers.iter().map(|number| *number as f64 as i64).filter(|n| *n != i64::MAX).collect();
             let expected = by_whole_numbers(&numbers);
             let floats: Vec<f64> = numbers.iter().map(exact).collect();

@@ -1,10 +1,10 @@
-//! The frames between master and worker: one long-lived connection, used in both directions.
+//! Frames between master and worker: one long-lived connection, used in both directions.
 //!
-//! A frame is a 4-byte little-endian length and that many bytes as `codec` makes them. The first frame of a connection
-//! is [`Hello`](WorkerFrame::Hello) from the worker, answered by `Welcome` or `Refused`. Of the scheduler's
-//! types only ids appear here; the master translates facts and orders at its own border.
+//! A frame is a 4-byte little-endian length, followed by that many bytes as encoded by `codec`. The first frame of a
+//! connection is [`Hello`](WorkerFrame::Hello) from the worker; the response is `Welcome` or `Refused`. Of the
+//! scheduler's types only ids are used here; the master translates events and commands.
 //!
-//! Not here: payload. Records travel between workers over HTTP and never touch this connection.
+//! Frames carry no payload: records are sent between workers over HTTP.
 
 mod framing;
 mod handover;
@@ -38,127 +38,127 @@ pub use report::{
 /// Version of the frames below. Both sides must have the same.
 pub const PROTOCOL_VERSION: u32 = 16;
 
-/// Longest frame in bytes, once both sides know each other.
+/// Maximum length of a frame in bytes, after the handshake.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// Slots of one worker, of one kind.
+/// Maximum slots of one worker, of one kind.
 pub const SLOTS_MAX: u32 = 1000;
 
-/// Longest frame of a worker in bytes: all partitions that a job can have, of one map, are less than half of it. A master
-/// may have one as it came and three that are decoded in memory, of each worker that lies.
+/// Maximum length of a worker's frame in bytes: all partitions that a job can have, of one map, are less than half of
+/// it. For each faulty worker a master may hold one frame as received and three decoded ones in memory.
 pub const WORKER_FRAME_BYTES_MAX: usize = 12 << 20;
 
-/// Memory that the lists of a worker's frame may take, bytes: no frame of a worker that is right has lists that are
-/// much larger than they are encoded, and several frames of one that lies are in a master's memory at once.
+/// Maximum memory of the lists of a worker's frame, bytes. Lists of valid frames are not much larger than their
+/// encoding, and several frames of a faulty worker are in a master's memory at once.
 pub const WORKER_FRAME_MEMORY_MAX: usize = WORKER_FRAME_BYTES_MAX;
 
-/// Longest first frame in bytes, before the worker has been accepted.
+/// Maximum length of the first frame in bytes, before the worker has been accepted.
 pub const HELLO_BYTES_MAX: usize = 4 << 10;
 
 /// Path of the control connection on the master.
 pub const CONNECT_PATH: &str = "/worker/connect";
 
-/// What the connection is upgraded to.
+/// Protocol to which the connection is upgraded.
 pub const CONTROL_PROTOCOL: &str = "gristmill-control";
 
-/// A frame from a worker.
+/// Frame from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkerFrame {
     /// First frame.
     Hello(Hello),
-    /// Sign of life, several times a second.
+    /// Heartbeat, several times a second.
     Heartbeat(Heartbeat),
-    /// Answer to `Ping`.
+    /// Response to `Ping`.
     Pong {
-        /// The master's clock as in the ping, nanoseconds.
+        /// Master's clock of the ping, nanoseconds.
         master_ns: u64,
-        /// The worker's clock when it answered, nanoseconds.
+        /// Worker's clock at the response, nanoseconds.
         worker_ns: u64,
     },
-    /// A map attempt ended well and its output is held by this worker.
+    /// A map attempt succeeded and its output is held by this worker.
     MapFinished {
         attempt: AttemptId,
-        /// What its output consists of.
+        /// Fingerprint of its output.
         print: OutputPrint,
-        /// What it did.
+        /// Report of the attempt.
         report: AttemptReport,
     },
-    /// A part was built, and lies ready to be published, by a reduce attempt (or a map attempt of a map-only job).
+    /// A reduce attempt (or a map attempt of a map-only job) has built its part, which is ready to be published.
     PartFinished {
         attempt: AttemptId,
         part: Part,
-        /// The file it was built in, as it stands now where the output is.
+        /// Stamp of the built file at the output.
         stamp: FileStamp,
-        /// What the attempt did.
+        /// Report of the attempt.
         report: AttemptReport,
     },
-    /// An attempt ended badly.
+    /// An attempt failed.
     AttemptFailed {
         attempt: AttemptId,
-        /// Whose fault.
+        /// Class of the failure.
         class: FailureClass,
-        /// What happened, one line, escaped for display.
+        /// Message, one line, escaped for display.
         message: String,
-        /// What it did until then.
+        /// Report until then.
         report: AttemptReport,
     },
-    /// A queued attempt is given back, as the master asked, before it began.
+    /// A queued attempt is returned as ordered, before it started.
     Returned { attempt: AttemptId },
-    /// A reduce attempt stopped at a border between groups of keys, as the master asked, and has left its slot.
+    /// A reduce attempt stopped at a boundary between groups of keys as ordered, and has left its slot.
     Suspended { attempt: AttemptId },
-    /// A reduce attempt cannot leave its slot, though the master asked: there is no room for what it holds.
+    /// A reduce attempt cannot leave its slot as ordered: there is no room for its state.
     NotSuspended { attempt: AttemptId },
-    /// A suspended reduce attempt has ended, and another can go on where it stood.
+    /// A suspended reduce attempt has ended, and another can continue from its state.
     HandedOver {
         attempt: AttemptId,
-        /// Where it stood.
+        /// State of the attempt.
         state: HandOver,
-        /// What it did until then.
+        /// Report until then.
         report: AttemptReport,
     },
     /// Segments have arrived at the home of their partitions, with one request.
     Fetched {
-        /// Map by map.
+        /// Results by map.
         outputs: Vec<FetchedOutput>,
-        /// Where from.
+        /// Source of the segments.
         from: WorkerId,
-        /// When the request began, worker's clock, nanoseconds.
+        /// Start of the request, worker's clock, nanoseconds.
         started_ns: u64,
-        /// When the last byte was in, worker's clock, nanoseconds.
+        /// Time of the last byte, worker's clock, nanoseconds.
         ended_ns: u64,
     },
-    /// Segments of one map output could not be had, after retries.
+    /// Segments of one map output could not be fetched, after retries.
     FetchFailed {
-        /// The map attempt whose output it was.
+        /// Map attempt of the output.
         map: AttemptId,
-        /// Where it was looked for.
+        /// Worker from which they were requested.
         from: WorkerId,
-        /// Whose fault.
+        /// Class of the failure.
         class: FailureClass,
-        /// What happened.
+        /// Error message.
         message: String,
     },
-    /// A finished attempt asks to publish its part.
+    /// A finished attempt requests to publish its part.
     CommitRequest { attempt: AttemptId },
-    /// What user code wrote to stdout or stderr.
+    /// Output of user code to stdout or stderr.
     Log {
-        /// The attempt that ran then; `None` if several did.
+        /// Attempt that ran then; `None` if several did.
         attempt: Option<AttemptId>,
-        /// As written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
+        /// Bytes as written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
         bytes: Vec<u8>,
     },
-    /// The worker would leave in good order: it stays until it is told to end.
+    /// The worker requests to be drained: it stays until it is ordered to end.
     Leave,
     /// The worker ends now.
     Goodbye,
-    /// What a worker has that has come back, after all that its master had not confirmed.
+    /// State of a worker that has reconnected, after all frames that its master had not confirmed.
     Holding(Holding),
 }
 
 impl WorkerFrame {
-    /// Whether it counts: such frames are numbered from 1 in the order of sending, and a worker keeps each until its
-    /// master has written it down. Signs of life and what user code prints are not.
+    /// True if the frame is numbered: such frames are numbered from 1 in the order of sending, and a worker keeps each
+    /// until its master has stored it. Heartbeats and task logs are not numbered.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         !matches!(
@@ -173,108 +173,108 @@ impl WorkerFrame {
     }
 }
 
-/// How a worker and its master find together again when the connection between them is gone.
+/// Data by which a worker and its master resume after their connection was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Session {
-    /// Rises with each master of a state folder; a worker obeys none of a lower one.
+    /// Number that increases with each master of a state directory; a worker obeys no lower one.
     pub generation: u64,
-    /// Another master may come in the place of this one: wait for it, and keep what it must know.
+    /// True if another master may replace this one: the worker then waits for it, and keeps the state that it needs.
     pub returns: bool,
-    /// The last numbered frame of this worker that is written down; 0 if none is.
+    /// Last numbered frame of this worker that is stored; 0 if none is.
     pub heard: u64,
 }
 
-/// A frame from the master.
+/// Frame from the master.
 #[derive(Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum MasterFrame {
-    /// The worker is in.
+    /// The worker is accepted.
     Welcome {
-        /// Its name from now on.
+        /// Id of the worker from now on.
         worker: WorkerId,
-        /// Heartbeats this many milliseconds apart, please.
+        /// Requested interval of heartbeats, milliseconds.
         heartbeat_ms: u32,
-        /// What opens this worker's listings and samples of files, to clients that may submit jobs.
+        /// Key of this worker's listings and samples of files, for clients that may submit jobs.
         list_key: Secret,
-        /// How the master takes up again what it was to this worker.
+        /// Data to resume the session.
         session: Session,
     },
-    /// The worker is not wanted, and why.
+    /// The worker is rejected, with the reason.
     Refused {
-        /// For a person.
+        /// Reason for a person.
         reason: String,
     },
-    /// Read your clock.
+    /// Request to return the worker's clock.
     Ping {
-        /// The master's clock, nanoseconds.
+        /// Master's clock, nanoseconds.
         master_ns: u64,
     },
-    /// All about a job; comes before anything else that names it.
+    /// Description of a job; sent before all other frames that name it.
     Job(Box<JobOrder>),
     /// Run a map attempt, after those launched before if no slot is free.
     LaunchMap {
         attempt: AttemptId,
-        /// What to read.
+        /// Input of the map.
         split: Split,
-        /// It has the process to itself, and half the memory for its pairs: memory ran out where it ran before.
+        /// True if it runs alone in its process, with half the memory for its pairs, because memory ran out where it
+        /// ran before.
         alone: bool,
     },
     /// Run a reduce attempt; its input is complete at this worker.
     LaunchReduce {
         attempt: AttemptId,
-        /// The maps whose output is empty, which were not announced: one bit each, 64 to a word, the lowest
-        /// first.
+        /// Maps with empty output, which were not announced: one bit each, 64 to a word, lowest first.
         empty: Vec<u64>,
-        /// Where an earlier attempt stood that was handed over; `None`: from the beginning.
+        /// State of an earlier attempt that was handed over; `None` starts from the beginning.
         resume: Option<Continuation>,
         /// As for a map.
         alone: bool,
     },
-    /// Stop a reduce attempt at the next border between groups of keys and leave its slot.
+    /// Suspend a reduce attempt at the next boundary between groups of keys, so that it leaves its slot.
     Suspend { attempt: AttemptId },
-    /// Let a suspended attempt go on, after those launched before if no slot is free.
+    /// Resume a suspended attempt, after those launched before if no slot is free.
     Resume { attempt: AttemptId },
-    /// Write down where a suspended attempt stands and end it.
+    /// Write the state of a suspended attempt and end it.
     HandOver { attempt: AttemptId },
-    /// Which jobs' segments to fetch first, from now on.
+    /// Priorities of jobs' segments from now on.
     Lanes(LaneOrder),
-    /// Give back an attempt that has not begun.
+    /// Return an attempt that has not started.
     Recall { attempt: AttemptId },
     /// Gather these partitions from now on.
     Home { job: JobId, partition: u32 },
     /// Map outputs can be fetched.
     Announce {
-        /// The attempts that made them.
+        /// Attempts that made them.
         maps: Vec<AttemptId>,
-        /// Who has them.
+        /// Worker that has them.
         from: WorkerId,
-        /// Where that worker serves it.
+        /// Endpoint where that worker serves them.
         endpoint: Endpoint,
     },
-    /// Do not fetch that map output any more.
+    /// Stop fetching that map output.
     Retract {
-        /// The attempt that made it.
+        /// Attempt that made it.
         map: AttemptId,
     },
-    /// Stop gathering a partition and drop what there is of it.
+    /// Stop gathering a partition and drop its segments.
     Unhome { job: JobId, partition: u32 },
-    /// Stop an attempt. If it has ended, what it left behind goes: another attempt of its task counts.
+    /// Stop an attempt. If it has ended, its files are removed: another attempt of its task counts.
     Kill { attempt: AttemptId },
-    /// Your part is the one that will be published.
+    /// The attempt's part will be published.
     CommitGranted {
         attempt: AttemptId,
-        /// What opens the submitter's route for this attempt's part.
+        /// Key of the submitter's route for this attempt's part.
         permit: Secret,
     },
-    /// Your part will not be published: another attempt's will.
+    /// The attempt's part will not be published: another attempt's will.
     CommitRefused { attempt: AttemptId },
-    /// The job is over: drop everything of it.
+    /// The job is over: drop all its data.
     Forget { job: JobId },
-    /// End your process.
+    /// End the process.
     Shutdown,
-    /// All numbered frames up to this one are written down: they need not be kept any more.
+    /// All numbered frames up to this one are stored, and need not be kept any longer.
     Heard {
-        /// The number of the last of them.
+        /// Number of the last of them.
         through: u64,
     },
 }

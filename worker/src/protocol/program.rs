@@ -1,4 +1,4 @@
-//! Programs that travel: what tells one from another.
+//! Shipped programs, identified by their checksums.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,23 +6,23 @@ use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
 
-/// Path on the master below which workers fetch programs by their checksums.
+/// Path prefix on the master from which workers fetch programs by their checksums.
 pub const PROGRAMS_PATH: &str = "/worker/programs/";
 
 /// Bytes of a program that are read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// The SHA-256 of a program's file, by which it is known everywhere. Shown and sent as 64 lower-case hexadecimal digits,
-/// so it is a name of a file that leads nowhere else.
+/// SHA-256 of a program's file, its identity everywhere. Displayed and sent as 64 lower-case hexadecimal digits, so it
+/// is a safe file name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ProgramSum([u8; 32]);
 
 impl ProgramSum {
-    /// That of what a reader gives to its end, with the number of bytes. Blocking.
+    /// Computes the sum of all bytes of a reader, with their number. Blocking.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// An error of reading.
     pub fn of_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
         let (mut summing, mut chunk, mut bytes) = (ProgramSumming::default(), vec![0; CHUNK_BYTES], 0);
         loop {
@@ -39,17 +39,17 @@ impl ProgramSum {
     }
 }
 
-/// A [`ProgramSum`] in the making, of bytes as they come.
+/// Incremental computation of a [`ProgramSum`].
 #[derive(Default)]
 pub struct ProgramSumming(Sha256);
 
 impl ProgramSumming {
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The sum of all bytes.
+    /// Returns the sum of all bytes.
     #[must_use]
     pub fn finish(self) -> ProgramSum {
         ProgramSum(self.0.finalize().into())
@@ -68,7 +68,7 @@ impl fmt::Debug for ProgramSum {
     }
 }
 
-/// Text that is no [`ProgramSum`].
+/// Error of parsing a [`ProgramSum`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a program's checksum is 64 lower-case hexadecimal digits")]
 pub struct NoProgramSum;
@@ -105,12 +105,12 @@ impl From<ProgramSum> for String {
     }
 }
 
-/// The program that a job was submitted with, where that is not the cluster's.
+/// Program with which a job was submitted, if it is not the cluster's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ShippedProgram {
-    /// Which one.
+    /// Checksum of the program.
     pub sum: ProgramSum,
-    /// Bytes of its file.
+    /// Size of its file in bytes.
     pub bytes: u64,
 }
 

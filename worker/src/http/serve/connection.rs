@@ -35,7 +35,7 @@ pub struct ShownKey(pub String);
 
 pub(super) struct HttpServer<H> {
     pub(super) limits: ServerLimits,
-    /// With the pin of its key.
+    /// TLS acceptor with the pin of its key.
     pub(super) acceptor: Option<(TlsAcceptor, Pin)>,
     pub(super) gate: Gate,
     pub(super) handler: H,
@@ -107,7 +107,7 @@ where
         tokio::pin!(connection);
         let result = tokio::select! {
             result = connection.as_mut() => result,
-            // The sending end sends nothing; it is dropped when the server stops.
+            // No value is ever sent; the sender is dropped when the server stops.
             _ = stopping.changed() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
@@ -118,7 +118,8 @@ where
         }
     }
 
-    /// Proves that we know the secret of the route that a hello names. Only a hello to its own path opens a session.
+    /// Proves that this server knows the secret of the route that a hello names. Only a hello to its own path opens a
+    /// session.
     fn greet(
         &self,
         request: &Request<Incoming>,
@@ -174,7 +175,7 @@ where
                     response
                 } else {
                     request.extensions_mut().insert(PeerAddress(arrival.peer));
-                    // On an open route nobody has looked whether it holds.
+                    // On an open route the proof has not been checked.
                     let named = authenticated.then(|| self.gate.key_of(request.headers(), sessions));
                     let key = ShownKey(named.flatten().unwrap_or_default());
                     request.extensions_mut().insert(key);
@@ -194,14 +195,14 @@ where
         let goes_on = matches!(response.status(), StatusCode::SWITCHING_PROTOCOLS)
             || response.headers().contains_key(PROOF);
         if !admission.is_known() && !goes_on {
-            // Strangers' places are few; an idle connection must not occupy one.
+            // Places of unauthenticated connections are few; an idle connection must not occupy one.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
 }
 
-/// Ends when a connection has been a stranger's for so long.
+/// Completes when a connection has been unauthenticated for this long.
 async fn overdue(stranger_time: Duration, admission: &Admission) {
     tokio::time::sleep(stranger_time).await;
     if admission.is_known() {
@@ -209,7 +210,7 @@ async fn overdue(stranger_time: Duration, admission: &Admission) {
     }
 }
 
-/// The answer to a request on a connection beyond the limit.
+/// Returns the response to a request on a connection beyond the limit.
 fn crowded(connections_max: usize) -> Body {
     let message = format!(
         "there is no room for another connection: {connections_max} are open, as many as this process has \
@@ -218,8 +219,8 @@ fn crowded(connections_max: usize) -> Body {
     json(&serde_json::json!({"code": "crowded", "message": message})).unwrap_or_else(|_| empty())
 }
 
-/// A refusal, after reading a little of the body: closing a socket with bytes unread resets it, and
-/// the peer could lose the answer.
+/// Returns an error response after reading a little of the body: closing a socket with unread bytes resets it, and the
+/// peer could lose the response.
 async fn refuse(request: Request<Incoming>, status: StatusCode) -> Response<Body> {
     let body = read_limited(request.into_body(), REFUSED_BODY_BYTES_MAX);
     if timeout(REFUSED_BODY_TIME, body).await.is_err() {

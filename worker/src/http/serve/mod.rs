@@ -1,12 +1,12 @@
-//! The server: accepts connections within limits, puts the gate in front, and answers.
+//! Server: accepts connections within limits, checks requests by the gate, and responds.
 //!
-//! The handler sees only requests that passed the gate. The listener, its address rules
-//! ([`super::Bind`]) and the moment to stop come from the caller. It is not a router.
+//! The handler receives only requests that passed the gate. The caller provides the listener, its address rules
+//! ([`super::Bind`]) and the time to stop. The server does no routing.
 //!
-//! Invariant: a connection is counted from its acceptance until its socket closes, upgrades
-//! included, so that the limits hold for everything that occupies a file descriptor. Connections that have shown no
-//! secret are few in all and make room for one another ([`Census`]); those that have are limited by the descriptors
-//! there are, and a request beyond that is answered so.
+//! Invariant: a connection is counted from its acceptance until its socket closes, including upgrades, so that the
+//! limits hold for everything that occupies a file descriptor. Connections without a shown secret are few in total and
+//! are closed for one another ([`Census`]). Those with one are limited by the available descriptors, and a request
+//! beyond that gets an error response.
 
 mod connection;
 
@@ -29,29 +29,29 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-/// How a server speaks and what it is called.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Plain or TLS.
     pub transport: Transport,
-    /// Host names under which clients reach it, besides address literals and `localhost`.
+    /// Host names under which clients reach it, in addition to address literals and `localhost`.
     pub host_names: Vec<String>,
-    /// Limits; the default unless a test needs small ones.
+    /// Limits; only tests change the default.
     pub limits: ServerLimits,
 }
 
 impl ServerConfig {
-    /// A server with no further names and the usual limits.
+    /// Creates settings without further names and with the default limits.
     #[must_use]
     pub fn new(transport: Transport) -> Self {
         ServerConfig { transport, host_names: Vec::new(), limits: ServerLimits::default() }
     }
 }
 
-/// Serves until `shutdown` resolves, then lets answers under way finish for a limited time.
+/// Serves until `shutdown` completes, then lets responses in progress finish for a limited time.
 ///
-/// The handler is called for requests that passed the gate; a panic in it costs its connection
-/// only. Upgraded streams belong to whoever upgraded them and are not waited for.
+/// The handler is called for requests that passed the gate; a panic in it only closes its connection. Upgraded streams
+/// are the responsibility of their creator, and the server does not wait for them.
 pub async fn serve<H, F>(
     listener: TcpListener,
     config: Arc<ServerConfig>,
@@ -109,13 +109,13 @@ fn report_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        // The panic hook has printed the message; here only that the server lives on.
+        // The panic hook has printed the message; this only reports that the server continues.
         warn!("a request handler panicked; its connection is closed");
     }
 }
 
-/// What to do after `accept` failed: nothing if the peer went away; if we lack resources a stranger has to go, and a
-/// pause.
+/// Handles a failed `accept`: nothing if the peer disconnected; if resources are exhausted, an unauthenticated
+/// connection is closed, followed by a pause.
 async fn survive(error: &io::Error, census: &Census) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {

@@ -1,4 +1,4 @@
-//! The client: what succeeds, and that each failure has its own type.
+//! Tests of the client: successful requests, and the type of each failure.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn tls_server_with_another_key_is_refused() {
     assert!(matches!(error, HttpError::PinMismatch { .. }), "{error:?}");
 }
 
-/// Whoever copies a server's certificate, which is public, still lacks its key.
+/// A copy of a server's certificate, which is public, lacks its key.
 #[derive(Debug)]
 struct Impostor(Arc<rustls::sign::CertifiedKey>);
 
@@ -185,7 +185,7 @@ async fn server_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn peer_that_takes_connections_and_says_nothing_is_given_up_and_told_from_one_out_of_reach() {
-    // Nobody accepts: the system takes connections, as it does for a process that is stopped.
+    // Without `accept`, the system accepts connections, as for a stopped process.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = |pin| Endpoint::of_address(listener.local_addr().unwrap(), pin);
     let short = Duration::from_millis(20);
@@ -323,8 +323,8 @@ async fn pool_goes_on_with_another_connection_when_one_has_been_used_with_many_s
     assert_eq!(ports.len(), 3);
 }
 
-/// A server that closes this many connections before a request has come on them, in turn before and after it has proven
-/// that it knows the secret, and then answers.
+/// Server that closes this many connections before it has received a request on them, alternately before and after
+/// proving that it knows the secret, and then responds.
 fn overloaded(closed: usize) -> (Endpoint, Arc<std::sync::atomic::AtomicUsize>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -396,7 +396,7 @@ async fn handshake_that_is_cut_is_tried_again_and_refuses_nobody() {
     });
     let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
     let refused = pool.request(&pinned, Some(&cluster_secret()), Method::GET, "/data", empty()).await;
-    // Of a connection, for which a worker waits, and not of TLS, after which it gives up.
+    // An error of a connection, for which a worker waits, and not of TLS, after which it gives up.
     assert!(matches!(refused, Err(HttpError::Connect { .. })), "{refused:?}");
     let came = came.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(came, limits::CLOSED_EARLY_MAX as usize + 1);

@@ -1,4 +1,4 @@
-//! The gate's verdicts, without sockets.
+//! Tests of the gate's results, without sockets.
 
 use std::time::Duration;
 

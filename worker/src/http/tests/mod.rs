@@ -19,12 +19,12 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-/// The secret of `/data` and of the whole cluster in these tests.
+/// Secret of `/data` and of the whole cluster in these tests.
 fn cluster_secret() -> Secret {
     Secret::from_bytes([7; 32])
 }
 
-/// The secret of `/job`.
+/// Secret of `/job`.
 fn job_secret() -> Secret {
     cluster_secret().derive("job 1")
 }
@@ -46,7 +46,7 @@ impl RouteAuth for TestAuth {
     }
 }
 
-/// A server under test; stops when dropped.
+/// Server under test; stops when dropped.
 struct Running {
     address: SocketAddr,
     endpoint: Endpoint,
@@ -80,7 +80,7 @@ impl Running {
     }
 }
 
-/// What the routes lead to: each path is one behaviour a client or a gate must cope with.
+/// Handler of the routes: each path is one behaviour that a client or a gate must handle.
 async fn handle(mut request: Request<Incoming>) -> Response<Body> {
     let peer = *request.extensions().get::<PeerAddress>().unwrap();
     match request.uri().path() {
@@ -101,7 +101,7 @@ async fn handle(mut request: Request<Incoming>) -> Response<Body> {
                 tokio::spawn(async move {
                     let (mut reader, mut writer) = tokio::io::split(upgraded.await.unwrap());
                     tokio::io::copy(&mut reader, &mut writer).await.unwrap();
-                    // Over TLS only a proper end tells the peer that nothing was cut off.
+                    // Over TLS only a proper end shows the peer that nothing is missing.
                     writer.shutdown().await.unwrap();
                 });
                 response
@@ -111,7 +111,7 @@ async fn handle(mut request: Request<Incoming>) -> Response<Body> {
     }
 }
 
-/// Sends these bytes and returns all that comes back until the server closes the connection.
+/// Sends these bytes and returns all bytes received until the server closes the connection.
 async fn raw(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -120,7 +120,7 @@ async fn raw(address: SocketAddr, request: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// The status in an answer's first line.
+/// Returns the status of a response's first line.
 fn status(answer: &str) -> u16 {
     answer
         .strip_prefix("HTTP/1.1 ")
@@ -129,7 +129,7 @@ fn status(answer: &str) -> u16 {
         .unwrap_or_else(|| panic!("not an answer: {answer:?}"))
 }
 
-/// The answer's body.
+/// Returns the body of a response.
 fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").unwrap().1
 }

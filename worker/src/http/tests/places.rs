@@ -1,4 +1,4 @@
-//! Where listeners may stand.
+//! Tests of the addresses on which listeners are allowed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The proof of a secret: what a client sends to a server that does not know it, and what can be used again.
+//! Tests of the proof of a secret: what a client sends to a server that does not know it, and what can be replayed.
 
 use std::sync::Mutex;
 
@@ -7,14 +7,14 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// What one listener that takes whatever comes has been sent.
+/// Listener that accepts all bytes, with what it received.
 struct Thief {
     endpoint: Endpoint,
     taken: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Thief {
-    /// Listens, and sends each connection this answer, or forwards it to another server and back.
+    /// Listens, and sends each connection this response, or forwards it to another server and back.
     async fn start(answer: &'static str, forward: Option<SocketAddr>) -> Thief {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
@@ -34,7 +34,7 @@ impl Thief {
                         match &mut behind {
                             None => stream.write_all(answer.as_bytes()).await.unwrap(),
                             Some(behind) => {
-                                // It passes as a client of the server that it forwards to.
+                                // It acts as a client of the server that it forwards to.
                                 let (own, other) = (port.to_string(), behind.peer_addr().unwrap().port());
                                 let text = String::from_utf8_lossy(&bytes[..count]);
                                 let text = text.replace(&format!(":{own}"), &format!(":{other}"));
@@ -98,7 +98,7 @@ async fn one_that_forwards_to_the_right_server_is_seen_and_refused() {
     let error = ask(&thief.endpoint, Plaintext::OnLoopback, "private").await.unwrap_err();
     assert!(matches!(error, HttpError::Forwarded { .. }), "{error:?}");
     assert!(!thief.taken().contains("private"), "{}", thief.taken());
-    // A tunnel that a person wants is allowed like any other plain text.
+    // A tunnel that is explicitly allowed is treated like other plain text.
     assert_eq!(ask(&thief.endpoint, Plaintext::Everywhere, "private").await.unwrap(), StatusCode::OK);
     assert!(thief.taken().contains("private") && !thief.taken().contains(&*cluster_secret().to_text()));
 }
@@ -123,7 +123,7 @@ async fn what_was_sent_in_one_session_opens_nothing_in_another() {
         let answers = raw(server.address, &text).await;
         answers.split("HTTP/1.1 ").skip(1).map(|answer| answer[..3].parse().unwrap()).collect()
     };
-    // Without a session, and in one whose number of the server's is another.
+    // Without a session, and in a session with another number on the server.
     assert_eq!(statuses(again(&[request])).await, [401]);
     assert_eq!(statuses(again(&[hello, request])).await, [200, 401]);
 }
@@ -178,7 +178,7 @@ async fn door_that_is_not_there_looks_like_one_with_another_secret() {
         let last = format!("GET /open HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         format!("POST /hello HTTP/1.1\r\nHost: {address}\r\n{one}\r\nContent-Length: 0\r\n\r\n{last}")
     };
-    // Nothing long is kept for a stranger.
+    // No long data is kept for an unauthenticated peer.
     let long = hello("/data").replace(" - GET ", &format!(" {} GET ", "a".repeat(65)));
     assert_eq!(status(&raw(server.address, &long).await), 400);
     let mut shapes = Vec::new();
@@ -217,7 +217,7 @@ async fn connection_has_few_sessions() {
     let mut hellos = 0;
     let error = loop {
         let secret = Secret::generate().unwrap();
-        // Each costs the server a session, although it proves nothing to us.
+        // Each costs the server a session, although it proves nothing to this client.
         match connection.request(Some(&secret), Method::GET, "/data", empty()).await {
             Err(HttpError::Unauthorized { .. }) if hellos <= limits::SESSIONS_PER_CONNECTION_MAX => {
                 hellos += 1;
@@ -225,7 +225,7 @@ async fn connection_has_few_sessions() {
             other => break other.unwrap_err(),
         }
     };
-    // The refusal of the one too many closes the connection.
+    // The error response to the last one closes the connection.
     assert!(matches!(error, HttpError::Closed { .. }), "{error:?}");
     assert_eq!(hellos, limits::SESSIONS_PER_CONNECTION_MAX + 1);
 }

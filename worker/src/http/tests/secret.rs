@@ -1,4 +1,4 @@
-//! Secrets, pins, join lines and the files that hold them.
+//! Tests of secrets, pins, join lines and their files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The text form by way of bits, slowly: the definition of base64url.
+/// Computes the text form from bits, slowly: the definition of base64url.
 fn base64_by_definition(bytes: &[u8]) -> String {
     let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
     let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']).collect();
@@ -57,7 +57,8 @@ proptest! {
 
 #[test]
 fn derived_secret_is_hmac_sha256_of_the_purpose() {
-    // Test case 1 of RFC 4231: HMAC pads a key of 20 bytes with zeros, so ours of 32 is the same.
+    // Test case 1 of RFC 4231: HMAC pads a key of 20 bytes with zeros, so 32 bytes with such zeros give the same
+    // result.
     let mut key = [0; 32];
     key[..20].fill(0x0b);
     let expected = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";

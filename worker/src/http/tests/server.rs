@@ -1,4 +1,4 @@
-//! The server as strangers, slow peers and oversized requests meet it.
+//! Tests of the server with unauthenticated and slow peers, and with oversized requests.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn with_limits(change: impl FnOnce(&mut ServerLimits)) -> Running {
     Running::start(config).await
 }
 
-/// A request that the server will close the connection after.
+/// Builds a request after which the server closes the connection.
 fn last_request(method: &str, path: &str, address: SocketAddr, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n")
 }
@@ -45,7 +45,7 @@ async fn every_method_and_path_answers_401_alike_without_the_right_secret() {
                 assert_eq!(status(&answer), 401, "{method} {path} {headers}");
                 assert_eq!(body(&answer), "", "{method} {path} {headers}");
                 let without_date = answer.lines().filter(|line| !line.starts_with("date:"));
-                // The answer to HEAD may leave out the length of a body that it never has.
+                // The response to HEAD may omit the length of the body that it never has.
                 let comparable: Vec<_> =
                     without_date.filter(|line| !line.starts_with("content-length:")).collect();
                 answers.insert(comparable.join("\n"));
@@ -99,7 +99,7 @@ async fn foreign_page_answers_403() {
 #[tokio::test]
 async fn eleventh_wrong_secret_answers_429() {
     let server = Running::plain().await;
-    // One write, so that all guesses fall into one second. Each is answered before the next is read.
+    // One write, so that all guesses are within one second. Each gets its response before the next is read.
     let mut connection = TcpStream::connect(server.address).await.unwrap();
     let right =
         format!("GET /data HTTP/1.1\r\nHost: {}\r\n{}\r\n", server.address, authorization(&cluster_secret()));
@@ -148,7 +148,7 @@ async fn oversized_head_answers_431() {
     let long = format!("X: {}\r\n", "x".repeat(17 * 1024));
     let many: String = (0..65).map(|number| format!("X-{number}: x\r\n")).collect();
     for headers in [long, many] {
-        // The server closes with bytes unread, which may reset the connection behind its answer.
+        // The server closes with unread bytes, which may reset the connection after its response.
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let request = last_request("GET", "/open", server.address, &headers);
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -166,7 +166,7 @@ async fn slow_head_is_cut() {
     assert_eq!(answer, "");
 }
 
-/// A connection whose clock stands still unless everybody waits, so that limits are met exactly.
+/// Runs a connection with a clock that only advances when all tasks wait, so that limits are reached exactly.
 async fn silence_until_cut(second_request: &'static [u8], head_s: u64, idle_s: u64) -> Duration {
     let (mut client, server) = tokio::io::duplex(4096);
     let heard = Heard::default();
@@ -297,7 +297,7 @@ async fn slow_connections_from_loopback_do_not_hold_up_who_knows_the_secret() {
             Connection::open(&server.endpoint, Timeouts::default(), Plaintext::OnLoopback).await.unwrap();
         connection.request(Some(&cluster_secret()), Method::GET, "/data", empty()).await.unwrap();
     };
-    // A head may take five seconds: nobody waits for those of others.
+    // A head may take five seconds: no request waits for those of others.
     timeout(Duration::from_secs(4), asking).await.unwrap();
 }
 
