@@ -8,8 +8,8 @@ use crate::text::csv_fields;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Where some columns stand in the rows of a table, found by their names in its header where the job is submitted
-/// ([`Submitter::columns`](super::Submitter::columns)). It travels with the job's parameters.
+/// Positions of some columns in the rows of a table, found by their names in its header where the job is submitted
+/// ([`Submitter::columns`](super::Submitter::columns)). It is sent with the job's parameters.
 ///
 /// ```
 /// # use gristmill_worker as gristmill;
@@ -52,13 +52,14 @@ use std::borrow::Cow;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns {
-    /// Places in a row, from 0, in the order in which the columns were asked for.
+    /// Indexes in a row, from 0, in the order of the requested columns.
     places: Vec<usize>,
     delimiter: u8,
 }
 
 impl Columns {
-    /// Finds the columns of these names in the headers of an input's files, which must have them in the same places.
+    /// Finds the columns of these names in the headers of an input's files, which must all have them at the same
+    /// positions.
     pub(super) fn find(input: &Input, headers: &[FirstRecord], names: &[&str]) -> Result<Self, PlanError> {
         let RecordFormat::Csv { delimiter, header: true } = input.format else {
             let reason = "it is not a table with a header, so its columns have no names".to_owned();
@@ -81,12 +82,12 @@ impl Columns {
         Ok(Self { places: places.unwrap_or_default(), delimiter })
     }
 
-    /// The fields of a row in these columns, without quotes, in the order in which the columns were asked for; bytes that
-    /// are not UTF-8 are replaced. `N` is the number of names that were asked for.
+    /// Returns the fields of a row in these columns, without quotes, in the order of the requested columns; bytes that
+    /// are not UTF-8 are replaced. `N` is the number of requested names.
     ///
     /// # Errors
-    /// A row that ends before one of them, as a [bad record](TaskError::bad_record); another number of columns than were
-    /// asked for.
+    /// A row that ends before one of them, as a [bad record](TaskError::bad_record); a number of columns other than
+    /// requested.
     pub fn of<'a, const N: usize>(&self, row: &Record<'a>) -> TaskResult<[Cow<'a, str>; N]> {
         if self.places.len() != N {
             let count = self.places.len();
@@ -119,7 +120,7 @@ fn text(field: Cow<'_, [u8]>) -> Cow<'_, str> {
     }
 }
 
-/// Where these names stand in a header, or why they do not.
+/// Returns the positions of these names in a header, or an error message.
 fn places_of(header: &[u8], delimiter: u8, names: &[&str]) -> Result<Vec<usize>, String> {
     let there: Vec<String> = csv_fields(header, delimiter).map(|name| text(name).into_owned()).collect();
     let place = |name: &&str| {

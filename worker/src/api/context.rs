@@ -1,7 +1,7 @@
-//! What a task may know about itself: its number, counters, side inputs, what it reads.
+//! Context of a task for user code: its number, counters, side inputs, input.
 //!
-//! What differs between two attempts at the same task ([`TaskContext::attempt`], [`TaskContext::folder`]) is for who
-//! starts something of its own beside the task, such as a process; output must not depend on it.
+//! Values that differ between two attempts of the same task ([`TaskContext::attempt`], [`TaskContext::folder`]) are
+//! meant for additional resources, such as a process; output must not depend on them.
 
 use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskError, TaskResult};
 use crate::input::{Block, Piece, Record};
@@ -11,28 +11,28 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Handed to `setup`. Counters made here are summed over all tasks that succeed, so a retry never counts twice.
-/// They end up in the summary, in `_SUCCESS` and in the client's report.
+/// Argument of `setup`. Counters created here are summed over all tasks that succeed, so a retry never counts twice.
+/// They are reported in the summary, in `_SUCCESS` and in the client's report.
 pub struct TaskContext {
     attempt: AttemptId,
     partitions: u32,
     counters: Counters,
     side: Arc<SideInputs>,
-    /// Who is informed when the task waits for something that is not its own code.
+    /// Progress that is notified when the task waits for something other than its own code.
     progress: Option<Arc<Progress>>,
     spill: Option<SpillDirs>,
     stretch: Option<InputStretch>,
     held_bytes_max: usize,
 }
 
-/// What a map reads first: a stretch of one file.
+/// First range of a map's input, in one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InputStretch {
-    /// The file as the user named it.
+    /// Path as given by the user.
     pub path: String,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub length: u64,
 }
 
@@ -42,13 +42,13 @@ impl From<&Piece> for InputStretch {
     }
 }
 
-/// Shows whoever watches an attempt that it goes on, for code that waits for something of its own, such as a process,
-/// and has a limit of its own for that.
+/// Reports to the observers of an attempt that it makes progress, for code that waits for something else, such as a
+/// process, and has its own time limit for that.
 #[derive(Clone, Debug, Default)]
 pub struct SignOfLife(Option<Arc<Progress>>);
 
 impl SignOfLife {
-    /// The attempt is well.
+    /// Reports progress.
     pub fn show(&self) {
         if let Some(progress) = &self.0 {
             progress.lives();
@@ -57,7 +57,7 @@ impl SignOfLife {
 }
 
 impl TaskContext {
-    /// For whoever runs tasks (and for tests of mappers).
+    /// Creates a context, for the engine (and for tests of mappers).
     #[must_use]
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
         let attempt = task.attempt(0);
@@ -65,7 +65,7 @@ impl TaskContext {
         Self { attempt, partitions, counters, side, progress, spill, stretch, held_bytes_max }
     }
 
-    /// Of an attempt that somebody watches.
+    /// Creates the context of an observed attempt.
     pub(crate) fn of(context: &AttemptContext<'_>, counters: &Counters) -> Self {
         let AttemptContext { attempt, side, settings, progress, .. } = context;
         let progress = Some(Arc::clone(progress));
@@ -82,63 +82,64 @@ impl TaskContext {
         }
     }
 
-    /// With what its map reads first.
+    /// Sets the first range of its map's input.
     pub(crate) fn reading(self, stretch: Option<InputStretch>) -> Self {
         Self { stretch, ..self }
     }
 
-    /// The task: its kind and index. The same for every attempt.
+    /// Returns the task: its kind and index. The same for every attempt.
     #[must_use]
     pub fn task(&self) -> TaskId {
         self.attempt.task
     }
 
-    /// The attempt at the task. Its number must not find its way into the output.
+    /// Returns the attempt. Its number must not affect the output.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt
     }
 
-    /// A folder that belongs to this worker alone and goes with it, for what the task needs on disk; `None` in tests of
-    /// single functions. Whoever makes something there removes it.
+    /// Returns a directory of this worker process, removed with it, for files of the task; `None` in tests of single
+    /// functions. The task removes its own files.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.spill.as_ref().map(SpillDirs::first)
     }
 
-    /// The first stretch of what a map reads; `None` for a reduce, and for a map without files.
+    /// Returns the first range of a map's input; `None` for a reduce, and for a map without files.
     #[must_use]
     pub fn stretch(&self) -> Option<&InputStretch> {
         self.stretch.as_ref()
     }
 
-    /// Bytes that a task may hold besides what is sorted and merged for it: with much more its worker is ended.
+    /// Returns the bytes that a task may hold in addition to what is sorted and merged for it. With much more its
+    /// worker is terminated.
     #[must_use]
     pub fn held_bytes_max(&self) -> usize {
         self.held_bytes_max
     }
 
-    /// By which the task shows that it goes on while it neither reads nor writes.
+    /// Returns the handle by which the task reports progress while it neither reads nor writes.
     #[must_use]
     pub fn life(&self) -> SignOfLife {
         SignOfLife(self.progress.clone())
     }
 
-    /// How many partitions the job has; 0 if map-only.
+    /// Returns the number of partitions of the job; 0 if map-only.
     #[must_use]
     pub fn partitions(&self) -> u32 {
         self.partitions
     }
 
-    /// The counter of this name; the same one for the same name. At most [`Counters::NAMES_MAX`] names.
+    /// Returns the counter of this name; the same one for the same name. At most [`Counters::NAMES_MAX`] names.
     #[must_use]
     pub fn counter(&self, name: &str) -> Counter {
         self.counters.get(name)
     }
 
-    /// What `build` makes of the plan's side input `index` (in the order of `JobPlan::side` calls): it gets one
-    /// block for each file, with all its records. Built once on each worker for each job and then shared by its
-    /// tasks.
+    /// Returns the value that `build` creates of the plan's side input `index` (in the order of `JobPlan::side` calls).
+    /// It receives one block for each file, with all its records. It is built once on each worker for each job and then
+    /// shared by its tasks.
     ///
     /// # Errors
     /// A side input that cannot be read, or the error of `build`.
@@ -150,18 +151,17 @@ impl TaskContext {
         self.side_refusing(index, |files, _| build(files))
     }
 
-    /// As [`TaskContext::side`]; `build` may leave a record out by what it is given for that, if the job may leave out
-    /// bad records.
+    /// As [`TaskContext::side`]. `build` may skip a record with its second argument, if the job may skip bad records.
     ///
     /// # Errors
-    /// As [`TaskContext::side`], and one bad record more than the job may leave out.
+    /// As [`TaskContext::side`], and one more bad record than the job may skip.
     pub fn side_refusing<T: Any + Send + Sync>(
         &self,
         index: usize,
         build: impl FnOnce(&[Block<'_>], &dyn Fn(Record<'_>, TaskError) -> TaskResult) -> TaskResult<T>,
     ) -> TaskResult<Arc<T>> {
         let (built, bad) = self.side.get_watched(index, self.progress.as_ref(), build)?;
-        // All tasks use it, and the first one reports what was left out, so that it counts once.
+        // All tasks use it, and the first one reports the skipped records, so that they count once.
         if let Some(progress) = self.progress.as_ref().filter(|_| self.attempt.task.index == 0) {
             progress.bad_records().leave_out_all(&bad.found())?;
         }

@@ -1,4 +1,4 @@
-//! Mappers and reducers that are one function: nothing to set up, nothing to keep.
+//! Mappers and reducers made of one function, without setup and state.
 
 use super::task::{MapOnly, Mapper, Reducer};
 use crate::attempt::TaskResult;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A mapper that calls a function for each record.
+/// Mapper that calls a function for each record.
 pub(crate) struct MapEach<K, V, F>(pub(crate) Arc<F>, pub(crate) PhantomData<fn() -> (K, V)>);
 
 impl<K, V, F> Mapper for MapEach<K, V, F>
@@ -29,10 +29,10 @@ where
     }
 }
 
-/// Types that a function takes and gives, of which nothing is kept.
+/// Marker of the argument and result types of a function.
 type Types<T, K, V> = PhantomData<fn() -> (T, K, V)>;
 
-/// A mapper that calls a function for the value on each line.
+/// Mapper that calls a function for the value on each line.
 pub(crate) struct MapJson<T, K, V, F>(pub(crate) Arc<F>, pub(crate) Types<T, K, V>);
 
 impl<T, K, V, F> Mapper for MapJson<T, K, V, F>
@@ -50,7 +50,7 @@ where
     }
 }
 
-/// The mapper of a job without a reduce that calls a function for each record.
+/// Mapper of a job without a reduce that calls a function for each record.
 pub(crate) struct MapOnlyEach<F>(pub(crate) Arc<F>);
 
 impl<F: Fn(Record<'_>, &mut Output) -> TaskResult> MapOnly for MapOnlyEach<F> {
@@ -59,7 +59,7 @@ impl<F: Fn(Record<'_>, &mut Output) -> TaskResult> MapOnly for MapOnlyEach<F> {
     }
 }
 
-/// A reducer that calls a function for each group.
+/// Reducer that calls a function for each group.
 pub(crate) struct ReduceEach<K, V, F>(pub(crate) Arc<F>, pub(crate) PhantomData<fn() -> (K, V)>);
 
 impl<K, V, F> Reducer for ReduceEach<K, V, F>
@@ -75,7 +75,7 @@ where
         (self.0)(key, values, out)
     }
 
-    /// Nothing is kept between keys.
+    /// No state is kept between keys.
     fn save(&self) -> Option<Vec<u8>> {
         Some(Vec::new())
     }

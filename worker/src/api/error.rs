@@ -1,35 +1,35 @@
 //! Errors of plans.
 
-/// A job that cannot be planned from its parameters or inputs. The first two are the user's mistake in the
-/// command (exit code 2), the third is the input's (exit code 4).
+/// Error of planning a job from its parameters or inputs. The first two are errors of the command (exit code 2), the
+/// third is an error of the input (exit code 4).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A parameter has a value that the job cannot use.
+    /// A parameter has a value that the job does not support.
     #[error("{parameter} cannot be {value}: {reason}")]
     Parameter {
-        /// The flag or field, as the user writes it.
+        /// Name of the flag or field, as the user writes it.
         parameter: String,
-        /// The value as given.
+        /// Given value.
         value: String,
-        /// Why not, and what would do.
+        /// Reason, and valid values.
         reason: String,
     },
-    /// Parameters that do not decode into the job's type.
+    /// The parameters do not decode into the job's type.
     #[error("the parameters of job {job} do not fit its type")]
     Decode {
-        /// The job's name.
+        /// Name of the job.
         job: String,
-        /// Where and why.
+        /// Error of decoding.
         #[source]
         source: serde_json::Error,
     },
-    /// An input that the plan has to look into (a header, a size) is not as needed.
+    /// An input that the plan has to inspect (a header, a size) is not as needed.
     #[error("cannot use input {path}: {reason}")]
     Input {
-        /// The input's path.
+        /// Path of the input.
         path: String,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }

@@ -1,8 +1,7 @@
-//! The job API: what a user implements. A [`Mapper`], perhaps a [`Combiner`], a [`Reducer`], put together
-//! by a [`Job`] into a [`JobPlan`].
+//! Job API, implemented by users: a [`Mapper`], optionally a [`Combiner`], a [`Reducer`], combined by a [`Job`] into a
+//! [`JobPlan`].
 //!
-//! Not here: how a task is executed (`map_task`, `reduce_task`), where its input lies (`input`) and
-//! where its output goes (`output`).
+//! Execution of tasks is in `map_task` and `reduce_task`, input in `input`, and output in `output`.
 
 mod columns;
 mod context;

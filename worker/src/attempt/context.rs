@@ -1,4 +1,4 @@
-//! What an attempt is given, besides what it is to work on.
+//! Environment of an attempt, apart from its input.
 
 use super::{Progress, SideInputs};
 use crate::budget::{Budget, KeptInFiles};
@@ -9,56 +9,56 @@ use crate::segment::{BLOCK_BYTES, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use std::sync::Arc;
 
-/// What every attempt is given.
+/// Environment of every attempt.
 #[derive(Clone)]
 pub struct AttemptContext<'a> {
-    /// Which one it is.
+    /// Id of the attempt.
     pub attempt: AttemptId,
-    /// The side inputs of its job.
+    /// Side inputs of its job.
     pub side: Arc<SideInputs>,
-    /// What it has in common with all tasks of its job on this worker.
+    /// Settings shared by all tasks of its job on this worker.
     pub settings: &'a TaskSettings,
-    /// Grants memory to what outlives the attempt, or is held while it is suspended.
+    /// Budget for memory that outlives the attempt, or is held while it is suspended.
     pub budget: &'a Budget,
-    /// How far it is, and what is wanted of it.
+    /// Progress of the attempt, and requests to it.
     pub progress: &'a Arc<Progress>,
 }
 
-/// What all tasks of a job on a worker have in common.
+/// Settings shared by all tasks of a job on a worker.
 #[derive(Clone, Debug)]
 pub struct TaskSettings {
-    /// Whose segments these are.
+    /// Job of the segments.
     pub job: JobId,
     /// Number of partitions; 0 if map-only.
     pub partitions: u32,
-    /// For a total order: the first key of each partition but the first, ascending; may be fewer than needed.
-    /// Empty otherwise.
+    /// For a total order: the first key of each partition except the first, ascending; may be fewer than needed. Empty
+    /// otherwise.
     pub cuts: Arc<Vec<Vec<u8>>>,
     /// Limits of reading input.
     pub limits: InputLimits,
-    /// Bytes a map collects before it spills.
+    /// Bytes that a map collects before it spills.
     pub collector_bytes: usize,
-    /// Bytes a reduce aggregates before it spills; also bounds the buffers of a merge.
+    /// Bytes that a reduce aggregates before it spills; also limits the buffers of a merge.
     pub merge_bytes: usize,
-    /// Files that are merged at once.
+    /// Maximum files merged at once.
     pub fan_in_max: usize,
-    /// Folders for runs and outputs that do not fit.
+    /// Directories for runs and outputs that do not fit into memory.
     pub spill: SpillDirs,
-    /// How their blocks are compressed.
+    /// Compression of their blocks.
     pub compression: SpillCompression,
-    /// Memory that tasks hand on.
+    /// Memory reused between tasks.
     pub recycler: Recycler,
-    /// Input that map outputs may rely on instead of copying it.
+    /// Input files that map outputs may refer to instead of copying pairs.
     pub kept_in_files: KeptInFiles,
-    /// Where attempts write down their pairs, if somebody wants to read them.
+    /// Recorder of the attempts' pairs, if they are requested.
     pub narration: Option<Narration>,
 }
 
 impl TaskSettings {
-    /// Files that are merged at once by default: with two buffers of a block each, 32 MiB.
+    /// Default maximum of files merged at once: with two buffers of a block each, 32 MiB.
     pub const FAN_IN_MAX: usize = 256;
 
-    /// Defaults: 64 MiB to collect, 64 MiB to merge, LZ4 on disk.
+    /// Creates default settings: 64 MiB to collect, 64 MiB to merge, LZ4 on disk.
     #[must_use]
     pub fn new(job: JobId, partitions: u32, spill: SpillDirs) -> Self {
         Self {
@@ -77,12 +77,12 @@ impl TaskSettings {
         }
     }
 
-    /// Where this attempt writes down its pairs, if it is to.
+    /// Returns the recorder of this attempt's pairs, if requested.
     pub(crate) fn narration_of(&self, attempt: AttemptId) -> Option<&Narration> {
         self.narration.as_ref().filter(|narration| narration.tells(attempt))
     }
 
-    /// The same for a task of which memory ran out before: it collects and merges in half of it.
+    /// Returns settings for a task that ran out of memory before: it collects and merges in half the memory.
     #[must_use]
     pub(crate) fn in_less_memory(&self) -> Self {
         const PART: usize = 2;
@@ -90,8 +90,8 @@ impl TaskSettings {
         Self { collector_bytes, merge_bytes, ..self.clone() }
     }
 
-    /// Files that may be merged at once within `merge_bytes`: each needs a block, stored and unpacked, which are longer
-    /// than usual where there are large pairs.
+    /// Returns the maximum files merged at once within `merge_bytes`: each needs a block, stored and unpacked, which is
+    /// longer than usual if there are large pairs.
     pub(crate) fn fan_in(&self) -> usize {
         self.fan_in_max.min(self.merge_bytes / (2 * BLOCK_BYTES)).max(2)
     }

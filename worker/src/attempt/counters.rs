@@ -1,4 +1,4 @@
-//! Numbers that user code counts or measures in an attempt, by name.
+//! Counters and measures of user code in an attempt, by name.
 
 use super::{TaskError, TaskResult, TaskStats};
 use crate::protocol::{MEASURE_MAX, Measures};
@@ -6,21 +6,21 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A number that user code adds to. Cheap: no lock, no atomic.
+/// Counter of user code. Cheap: no lock, no atomic.
 ///
-/// `Counter::default()` counts for nobody: it keeps the place in a mapper or reducer until `setup` puts the
-/// task's own there, as in `self.rows = task.counter("rows")`.
+/// `Counter::default()` is not connected to a task: it is a placeholder in a mapper or reducer until `setup` replaces
+/// it, as in `self.rows = task.counter("rows")`.
 #[derive(Clone, Debug, Default)]
 pub struct Counter(Rc<Cell<u64>>);
 
 impl Counter {
-    /// Adds `n`, stopping at the largest u64.
+    /// Adds `n`, saturating at the maximum of u64.
     pub fn add(&self, n: u64) {
         self.0.set(self.0.get().saturating_add(n));
     }
 }
 
-/// The counters of one attempt, by name, and what it measured besides.
+/// Counters of one attempt by name, and its other measures.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     counts: Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>,
@@ -28,12 +28,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Different names in one task; further ones are all counted under [`Counters::OVERFLOW`].
+    /// Maximum number of different names in one task; further ones are all counted under [`Counters::OVERFLOW`].
     pub const NAMES_MAX: usize = 1000;
-    /// Where counts go when a task has used too many names.
+    /// Name of the counter for tasks that have used too many names.
     pub const OVERFLOW: &'static str = "(more than 1,000 counter names)";
 
-    /// The counter of this name.
+    /// Returns the counter of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Counter {
         let mut all = self.counts.borrow_mut();
@@ -41,7 +41,7 @@ impl Counters {
         Counter(all.entry(name.to_owned()).or_default().clone())
     }
 
-    /// Sets all counters and measures as they were elsewhere: counters that are not named begin at 0.
+    /// Restores all counters and measures from another attempt: counters that are not named start at 0.
     pub(crate) fn restore(&self, values: &[(String, u64)], measures: &Measures) {
         self.measures.replace(measures.clone());
         let mut all = self.counts.borrow_mut();
@@ -53,7 +53,7 @@ impl Counters {
         }
     }
 
-    /// All values, in the order of names.
+    /// Returns all values, in the order of names.
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {
         self.counts.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
@@ -61,13 +61,13 @@ impl Counters {
 }
 
 impl Counters {
-    /// What was measured besides.
+    /// Returns the other measures.
     #[must_use]
     pub fn measures(&self) -> Measures {
         self.measures.borrow().clone().settled()
     }
 
-    /// All of it, of an attempt that has ended.
+    /// Returns all counters and measures of an ended attempt.
     pub(crate) fn stats(&self) -> TaskStats {
         TaskStats { counters: self.values(), measures: self.measures(), local_bytes: 0 }
     }
@@ -102,12 +102,12 @@ macro_rules! counting_methods {
 }
 pub(crate) use counting_methods;
 
-/// Counts and measures by name for who has no counter at hand; they are added to the attempt's when it ends.
+/// Counts and measures by name for code without counters; they are added to the attempt's when it ends.
 #[derive(Debug, Default)]
 pub(crate) struct NamedCounts(BTreeMap<String, u64>, Measures);
 
 impl NamedCounts {
-    /// Adds to the count of this name. Names are as many as those of [`Counters`].
+    /// Adds to the count of this name. The number of names is limited as for [`Counters`].
     pub(crate) fn add(&mut self, name: &str, n: u64) {
         if let Some(count) = self.0.get_mut(name) {
             *count = count.saturating_add(n);
@@ -124,13 +124,13 @@ impl NamedCounts {
         Ok(())
     }
 
-    /// Keeps the greatest number of this name.
+    /// Updates the maximum of this name.
     pub(crate) fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
         self.1.maximum(name, measured(name, number)?);
         Ok(())
     }
 
-    /// Hands all counts and measures over.
+    /// Moves all counts and measures to `counters`.
     pub(crate) fn move_to(&mut self, counters: &Counters) {
         counters.measures.borrow_mut().merge(&std::mem::take(&mut self.1), true);
         for (name, count) in std::mem::take(&mut self.0) {
@@ -139,7 +139,7 @@ impl NamedCounts {
     }
 }
 
-/// A number that can be measured.
+/// Checks that a number can be measured.
 fn measured(name: &str, number: f64) -> TaskResult<f64> {
     match number.abs() <= MEASURE_MAX {
         true => Ok(number),

@@ -1,25 +1,25 @@
-//! What an attempt that ended well leaves to whoever ran it.
+//! Results of successful attempts.
 
 use crate::input::{SplitBlocks, bad_records};
 use crate::narration::MapStory;
 use crate::protocol::{HandOver, Measures, NamedPart};
 use crate::segment::MapOutput;
 
-/// What is known of an attempt when it has ended well, besides its `Progress`.
+/// Statistics of a successful attempt in addition to its `Progress`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskStats {
     /// Counters of user code, by name.
     pub counters: Vec<(String, u64)>,
-    /// What user code measured besides.
+    /// Other measures of user code.
     pub measures: Measures,
-    /// Bytes of input that lie on this machine; the rest came from another process.
+    /// Input bytes on this machine; the rest was received from another process.
     pub local_bytes: u64,
 }
 
-/// Counts bytes behind the last member of gzip and bzip2 files: they are no data, but the user should know of them.
+/// Counts bytes after the last member of gzip and bzip2 files: they are not data, but the user should know of them.
 pub const LEFT_OUT_COUNTER: &str = "bytes behind compressed data, left out";
 
-/// Counts records that were left out because they are bad.
+/// Counts bad records that were skipped.
 pub const BAD_RECORDS_COUNTER: &str = "bad records, left out";
 
 impl TaskStats {
@@ -38,11 +38,11 @@ impl TaskStats {
 /// A finished map.
 #[derive(Debug)]
 pub struct MapDone {
-    /// Its segments.
+    /// Segments of the map.
     pub output: MapOutput,
-    /// What else is known.
+    /// Other statistics.
     pub stats: TaskStats,
-    /// Its pairs, if somebody wants to read them.
+    /// Pairs of the map, if requested.
     pub story: Option<Box<MapStory>>,
 }
 
@@ -55,17 +55,17 @@ pub struct PartDone {
     pub records: u64,
     /// CRC-32C of the part.
     pub crc32c: u32,
-    /// What it wrote to outputs beside the main one.
+    /// Files in named outputs.
     pub named: Vec<NamedPart>,
-    /// What else is known.
+    /// Other statistics.
     pub stats: TaskStats,
 }
 
-/// How a reduce attempt ended well.
+/// Successful end of a reduce attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReduceEnd {
     /// Its part is built.
     Part(PartDone),
-    /// It was suspended and has written down where it stands; what it wrote so far is in its output.
+    /// It was suspended and has written its state; its output so far is in its file.
     HandedOver(Box<HandOver>),
 }

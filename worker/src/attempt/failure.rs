@@ -1,4 +1,4 @@
-//! Why an attempt ended badly, and whose fault it is.
+//! Failures of attempts, and who is at fault.
 
 use super::{FailureKind, TaskError};
 use crate::codec::CodecError;
@@ -10,75 +10,75 @@ use crate::segment::{SegmentError, WriteError};
 use std::io;
 use std::path::PathBuf;
 
-/// Why an attempt ended badly.
+/// Failure of an attempt.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskFailure {
-    /// User code returned an error, or did what it must not.
+    /// User code returned an error or violated a rule.
     #[error("{message}")]
     User {
-        /// The error and its causes.
+        /// Error and its causes.
         message: String,
     },
-    /// Input that cannot be read or is not as planned. Whether it is the input's fault or the way to it,
-    /// [`InputError::is_input_fault`] tells.
+    /// Input cannot be read or is not as planned. [`InputError::is_input_fault`] tells if the input or the route to it
+    /// is at fault.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// User code says that its input is wrong in a way that no second try mends.
+    /// User code reported invalid input that a retry does not fix.
     #[error("{message}")]
     BadInput {
-        /// The error and its causes.
+        /// Error and its causes.
         message: String,
     },
-    /// Input that user code asked for could not be had, through no fault of its own.
+    /// Input requested by user code was unavailable, through no fault of its own.
     #[error("{message}")]
     Unavailable {
-        /// The error and its causes.
+        /// Error and its causes.
         message: String,
     },
-    /// This worker lacks what user code needs.
+    /// This worker lacks a resource that user code needs.
     #[error("{message}")]
     Lacking {
-        /// The error and its causes.
+        /// Error and its causes.
         message: String,
     },
-    /// A pair that a slot of this worker has no room for.
+    /// A pair is too large for a slot of this worker.
     #[error(transparent)]
     TooLarge(WriteError),
     /// The job's parameters are at fault.
     #[error("{message}")]
     Config {
-        /// The error and its causes.
+        /// Error and its causes.
         message: String,
     },
-    /// A spill folder of this worker refuses.
+    /// A spill directory of this worker failed.
     #[error("could not write to {path}")]
     Spill {
-        /// The file or folder.
+        /// File or directory of the error.
         path: PathBuf,
-        /// The error of the file system.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
     /// The part cannot be written.
     #[error("could not write {path}")]
     Output {
-        /// The part as it is built.
+        /// File in which the part is built.
         path: PathBuf,
-        /// The error of the file system.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A segment or run that is damaged or cannot be read, or lies in an input that has changed.
+    /// A segment or run is damaged or unreadable, or is in an input that has changed.
     #[error("could not merge the segment{}", of_map(*.map))]
     Corrupt {
-        /// Index of the map it came from, if that could be read; this attempt's own runs have one too.
+        /// Index of its map, if that could be read; this attempt's own runs have one too.
         map: Option<u32>,
-        /// What is wrong with it.
+        /// Error of the segment.
         #[source]
         source: SegmentError,
     },
-    /// The attempt is not wanted any more.
+    /// The attempt was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
@@ -87,36 +87,37 @@ fn of_map(map: Option<u32>) -> String {
     map.map_or_else(String::new, |map| format!(" of map {map}"))
 }
 
-/// Whose fault a failure is.
+/// Party at fault for a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// User code's: tried again up to the job's limit.
+    /// User code: retried up to the job's limit.
     User,
-    /// The input's: the job fails at once.
+    /// The input: the job fails at once.
     Input,
-    /// The way to the input: tried again, nobody charged.
+    /// The route to the input: retried without charge.
     Transport,
-    /// The credentials' with which this worker asks a store: the job fails at once.
+    /// The credentials of this worker for a store: the job fails at once.
     Credentials,
-    /// The parameters': the job fails at once.
+    /// The parameters: the job fails at once.
     Config,
-    /// This worker's.
+    /// This worker.
     Worker,
-    /// The output directory's.
+    /// The output directory.
     Output,
-    /// A map output's, which must be made again.
+    /// A map output, which must be made again.
     Corrupt,
-    /// Nobody's.
+    /// None: the attempt was cancelled.
     Cancelled,
 }
 
 impl TaskFailure {
-    /// Whose fault it is.
+    /// Returns the party at fault.
     #[must_use]
     pub fn class(&self) -> Fault {
         match self {
             Self::User { .. } => Fault::User,
-            // What this machine lacks, it lacks for whatever it opens: it has to do something else for a while.
+            // A resource that is exhausted here is exhausted for any file: the worker has to do something else for a
+            // while.
             Self::Input(InputError::Unavailable { .. }) => Fault::Worker,
             Self::Output { source, .. } if descriptors::are_used_up(source) => Fault::Worker,
             Self::Input(InputError::Store { source }) => match source.cause.fault() {
@@ -136,7 +137,7 @@ impl TaskFailure {
                 Fault::Input
             }
             Self::Corrupt { source: SegmentError::Changed { .. }, .. } => Fault::Worker,
-            // Whatever else keeps a file from being read, it is made again.
+            // For any other error of reading, the file is made again.
             Self::Corrupt { source: SegmentError::Read { source, .. }, .. }
                 if descriptors::are_used_up(source) =>
             {
@@ -148,7 +149,7 @@ impl TaskFailure {
     }
 }
 
-/// An input that cannot be read, such as a side input, is no fault of the code that asked for it.
+/// Unreadable input, such as a side input, is not the fault of the code that requested it.
 impl From<TaskError> for TaskFailure {
     fn from(error: TaskError) -> Self {
         let error = match error.into_input_error() {
@@ -166,14 +167,14 @@ impl From<TaskError> for TaskFailure {
     }
 }
 
-/// A value that refuses to be encoded or decoded is the fault of the code of its type.
+/// For a value that fails to encode or decode, the code of its type is at fault.
 impl From<CodecError> for TaskFailure {
     fn from(error: CodecError) -> Self {
         TaskError::from(error).into()
     }
 }
 
-/// So is a key.
+/// The same applies to a key.
 impl From<DecodeError> for TaskFailure {
     fn from(error: DecodeError) -> Self {
         TaskError::from(error).into()

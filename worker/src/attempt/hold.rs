@@ -1,30 +1,30 @@
-//! Where a suspended attempt waits: its thread parks with all that it has, and its slot goes to another thread.
+//! Wait of a suspended attempt: its thread parks with all its state, and its slot goes to another thread.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What surrounds an attempt that can be suspended.
+/// Environment of an attempt that can be suspended.
 pub trait Parking: Send + Sync {
-    /// The attempt stops here and leaves this slot, which another thread takes. Called on the attempt's thread.
-    /// Answers false if there is no such thread: then the attempt goes on.
+    /// Stops the attempt here and leaves this slot, which another thread takes. Called on the attempt's thread. Returns
+    /// false if there is no such thread: then the attempt continues.
     fn leave(&self, slot: u32) -> bool;
 
-    /// The attempt was asked to stop, and cannot: it keeps its slot.
+    /// Reports that the attempt was ordered to suspend and cannot: it keeps its slot.
     fn refuses(&self);
 
-    /// The attempt was asked to write down where it stands, and cannot: it stays where it is.
+    /// Reports that the attempt was ordered to hand over and cannot: it stays suspended.
     fn stays(&self);
 }
 
-/// What an attempt is to do after it was suspended.
+/// Next action of an attempt after its suspension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wake {
-    /// Go on; if it left its slot, it has another now.
+    /// Continue; if it left its slot, it has another now.
     GoesOn,
     /// End, without a slot.
     Cancelled,
-    /// Write down where it stands and end, without a slot.
+    /// Write its state and end, without a slot.
     Moves,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Wake {
 enum Stage {
     #[default]
     Runs,
-    /// To stop, since this moment.
+    /// Ordered to stop at this time.
     Asked(Instant),
     Parked,
     Moves,
@@ -42,12 +42,13 @@ enum Stage {
 #[derive(Debug, Default)]
 struct HoldState {
     stage: Stage,
-    /// The slot that the attempt's thread serves.
+    /// Slot that the attempt's thread serves.
     slot: Option<u32>,
     cancelled: bool,
 }
 
-/// One attempt's place to wait, shared between its thread, the control loop and the slot that lets it go on.
+/// Synchronisation of one attempt's suspension, shared between its thread, the control loop and the slot that resumes
+/// it.
 #[derive(Default)]
 pub(super) struct Hold {
     held: Mutex<HoldState>,
@@ -61,21 +62,21 @@ impl Hold {
     }
 
     fn held(&self) -> MutexGuard<'_, HoldState> {
-        // Every change is one assignment after another, none of which can panic.
+        // Every change consists of assignments, none of which can panic.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The attempt begins in this slot.
+    /// Starts the attempt in this slot.
     pub fn begin(&self, slot: u32) {
         self.held().slot = Some(slot);
     }
 
-    /// The slot of the attempt's thread; `None` if it was left for good.
+    /// Returns the slot of the attempt's thread; `None` if it left its slot permanently.
     pub fn slot(&self) -> Option<u32> {
         self.held().slot
     }
 
-    /// Asks the attempt to stop; `asking` runs before it can. Answers whether it is asked now.
+    /// Orders the attempt to stop; `asking` runs before it can. Returns true if it is ordered now.
     pub fn ask(&self, asking: impl FnOnce()) -> bool {
         let mut held = self.held();
         if held.stage == Stage::Runs && self.parking.is_some() {
@@ -86,7 +87,7 @@ impl Hold {
         matches!(held.stage, Stage::Asked(_))
     }
 
-    /// Takes the question back. Answers whether the attempt has not stopped.
+    /// Withdraws the order. Returns true if the attempt has not stopped.
     pub(crate) fn unask(&self, taking_back: impl FnOnce()) -> bool {
         let mut held = self.held();
         if matches!(held.stage, Stage::Asked(_)) {
@@ -96,7 +97,7 @@ impl Hold {
         held.stage == Stage::Runs
     }
 
-    /// The attempt cannot stop, though it may have been asked; `taking_back` runs if so, and whoever asked is informed.
+    /// Records that the attempt cannot stop, even if ordered to. Then `taking_back` runs, and the refusal is reported.
     pub fn refuse(&self, taking_back: impl FnOnce()) {
         {
             let mut held = self.held();
@@ -111,7 +112,7 @@ impl Hold {
         }
     }
 
-    /// How long ago it was asked to stop.
+    /// Returns the time since it was ordered to stop.
     pub(crate) fn asked_for(&self) -> Option<Duration> {
         match self.held().stage {
             Stage::Asked(since) => Some(since.elapsed()),
@@ -119,7 +120,7 @@ impl Hold {
         }
     }
 
-    /// Lets a parked attempt go on in this slot. Answers whether it was parked; otherwise the slot is not taken.
+    /// Resumes a parked attempt in this slot. Returns true if it was parked; otherwise the slot is not taken.
     pub fn resume(&self, slot: u32) -> bool {
         let mut held = self.held();
         let parked = held.stage == Stage::Parked && !held.cancelled;
@@ -131,7 +132,7 @@ impl Hold {
         parked
     }
 
-    /// Asks a parked attempt to write down where it stands. Answers whether it was parked.
+    /// Orders a parked attempt to write its state. Returns true if it was parked.
     pub fn hand_over(&self) -> bool {
         let mut held = self.held();
         let parked = held.stage == Stage::Parked && !held.cancelled;
@@ -142,13 +143,13 @@ impl Hold {
         parked
     }
 
-    /// Wakes the attempt wherever it waits: it is not wanted any more.
+    /// Wakes the attempt from any wait because it was cancelled.
     pub fn cancel(&self) {
         self.held().cancelled = true;
         self.changed.notify_all();
     }
 
-    /// Stops here if that was asked for, until something else is; `stopping` runs before. `None` if it did not stop.
+    /// Stops here if ordered to, until the next order; `stopping` runs before. `None` if it did not stop.
     pub fn park(&self, stopping: impl FnOnce()) -> Option<Wake> {
         let slot = {
             let mut held = self.held();
@@ -156,7 +157,7 @@ impl Hold {
                 return None;
             }
             stopping();
-            // Before anyone is informed: who resumes it must find it parked.
+            // Before the report: the attempt must be parked when it is resumed.
             held.stage = Stage::Parked;
             held.slot.take()
         };
@@ -177,7 +178,7 @@ impl Hold {
         Some(self.wait())
     }
 
-    /// Goes on waiting after [`Wake::Moves`], which could not be done.
+    /// Continues to wait after [`Wake::Moves`], which was not possible.
     pub(crate) fn stay(&self) -> Wake {
         self.held().stage = Stage::Parked;
         if let Some(parking) = &self.parking {
@@ -199,7 +200,7 @@ impl Hold {
         }
     }
 
-    /// Sleeps, less long if the attempt is cancelled or, with `unless_asked`, if it is to stop.
+    /// Sleeps; wakes early if the attempt is cancelled or, with `unless_asked`, ordered to stop.
     pub fn sleep(&self, time: Duration, unless_asked: bool) {
         let end = Instant::now() + time;
         let mut held = self.held();

@@ -1,8 +1,7 @@
-//! One attempt at a task, seen from all that takes part in it: what it is given, how far it is and what is wanted of
-//! it, why it fails, and what it leaves.
+//! Attempts of a task: their environment, progress, requests, failures and results.
 //!
-//! Below whatever does the work: reading and merging ask [`Progress`] whether the attempt goes on, and all answer with
-//! [`TaskFailure`]. [`task`](crate::task) runs one, start to finish.
+//! It is the layer below all work: reading and merging ask [`Progress`] if the attempt continues, and return
+//! [`TaskFailure`]. [`task`](crate::task) runs attempts from start to end.
 
 mod context;
 mod counters;

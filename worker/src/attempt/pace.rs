@@ -1,36 +1,36 @@
-//! How long a slot that plays a slower one must wait: pure, with time as an argument.
+//! Waiting time of a slot that simulates a slower one: pure, with time as an argument.
 
 use std::time::Duration;
 
-/// Work between two waits, so that progress looks even to whoever watches it.
+/// Work between two waits, short enough for smooth progress.
 const STRETCH: Duration = Duration::from_millis(5);
 
-/// Books of one attempt: what it worked, and what it has waited for that. Times are of any clock that only rises.
+/// Accounts of one attempt: its work, and its waiting for it. Times are of any monotonic clock.
 ///
-/// Invariant: the debt is `rest` times the work so far, less what was waited so far; below zero if a wait took longer
-/// than asked for.
+/// Invariant: the debt is `rest` times the work so far, minus the time waited so far; negative if a wait took longer
+/// than requested.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Waiting for each unit of work.
+    /// Waiting per unit of work.
     rest: f64,
-    /// Work up to this time has been counted.
+    /// Time up to which work has been counted.
     since: Duration,
     debt_seconds: f64,
 }
 
 impl Pacer {
-    /// For a slot of this speed, above 0 and below 1, in which work begins now.
+    /// Creates accounts for a slot of this speed, above 0 and below 1, in which work starts now.
     pub fn new(speed: f64, now: Duration) -> Self {
         Self { rest: 1.0 / speed - 1.0, since: now, debt_seconds: 0.0 }
     }
 
-    /// When it is worth looking again.
+    /// Returns the time of the next useful check.
     pub(crate) fn next_look(&self) -> Duration {
         self.since + STRETCH
     }
 
-    /// How long to wait now for all time since the last look, of which `worked` was work if that is known: then the rest
-    /// was waiting and costs nothing more.
+    /// Returns the time to wait now for the time since the last check, of which `worked` was work if known: the rest
+    /// was waiting and adds no debt.
     pub(crate) fn owes(&mut self, now: Duration, worked: Option<Duration>) -> Duration {
         let passed = now.saturating_sub(self.since);
         let worked = worked.map_or(passed, |worked| worked.min(passed));
@@ -39,13 +39,13 @@ impl Pacer {
         Duration::try_from_secs_f64(self.debt_seconds).unwrap_or_default()
     }
 
-    /// The time from the last look until now was waited.
+    /// Records that the time from the last check until now was waited.
     pub fn waited(&mut self, now: Duration) {
         self.debt_seconds -= now.saturating_sub(self.since).as_secs_f64();
         self.since = self.since.max(now);
     }
 
-    /// The time from the last look until now was neither worked nor waited for work.
+    /// Skips the time from the last check until now: it was neither work nor waiting for it.
     pub(crate) fn pass_over(&mut self, now: Duration) {
         self.since = self.since.max(now);
     }

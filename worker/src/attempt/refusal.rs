@@ -1,9 +1,9 @@
-//! A mapper refuses a record.
+//! Bad records reported by mappers.
 
 use super::{FailureKind, TaskError, TaskResult};
 use crate::input::{BadRecords, Record};
 
-/// Leaves a bad record out if that is allowed; hands any other error on.
+/// Skips a bad record if that is allowed; returns any other error.
 pub(crate) fn refuse_record(bad: &BadRecords, record: Record<'_>, error: TaskError) -> TaskResult {
     if error.kind != FailureKind::BadRecord {
         return Err(error);
@@ -16,7 +16,7 @@ pub(crate) fn refuse_record(bad: &BadRecords, record: Record<'_>, error: TaskErr
     })
 }
 
-/// What becomes of a mapper's answer to one record. `emitted` tells whether it has emitted something of it.
+/// Handles a mapper's result for one record. `emitted` is true if it has emitted something for it.
 pub(crate) fn heed(
     result: TaskResult,
     emitted: bool,

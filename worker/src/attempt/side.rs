@@ -1,6 +1,6 @@
 //! Side inputs: files that every task of a job may read as a whole, such as a lookup table.
 //!
-//! What a task builds of them is kept for the job's other tasks on this worker.
+//! The value that a task builds of them is kept for the job's other tasks on this worker.
 
 use super::refusal::refuse_record;
 use super::{FailureKind, Progress, TaskError, TaskResult};
@@ -13,10 +13,10 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes a side input may have after decompression: it is held in memory.
+/// Maximum bytes of a side input after decompression: it is held in memory.
 const SIDE_BYTES_MAX: usize = 1 << 30;
 
-/// The side inputs of one job on one worker.
+/// Side inputs of one job on one worker.
 pub struct SideInputs {
     inputs: Vec<SideInput>,
     access: Option<Arc<dyn FileAccess>>,
@@ -27,16 +27,16 @@ pub struct SideInputs {
 struct SideInput {
     files: Split,
     built: Mutex<Option<BuiltSide>>,
-    /// Its records, for a person; nothing until it was read.
+    /// Recorded records, for display; empty until it was read.
     told: OnceLock<KeptInputs>,
 }
 
-/// What was built of a side input, and the bad records that were left out.
+/// Value built of a side input, and the bad records that were skipped.
 type BuiltSide = (Arc<dyn Any + Send + Sync>, BadRecords);
 
 impl SideInputs {
-    /// Side inputs in the order of the plan, each with its whole files as
-    /// [`plan_side`](crate::input::plan::plan_side) lists them. Nothing is read yet.
+    /// Creates side inputs in the order of the plan, each with its whole files as listed by
+    /// [`plan_side`](crate::input::plan::plan_side). Nothing is read yet.
     #[must_use]
     pub fn new(files: Vec<Split>, access: Arc<dyn FileAccess>, limits: InputLimits) -> Self {
         let input = |files| SideInput { files, built: Mutex::new(None), told: OnceLock::new() };
@@ -44,29 +44,29 @@ impl SideInputs {
         Self { inputs, access: Some(access), limits, narrates: false }
     }
 
-    /// Keeps the records that are read, within bounds, for [`SideInputs::told`].
+    /// Records the records that are read, within limits, for [`SideInputs::told`].
     pub(crate) fn narrated(self, narrates: bool) -> Self {
         Self { narrates, ..self }
     }
 
-    /// What was read of those that tasks have asked for, if it is to be told.
+    /// Returns the records read of the side inputs that tasks have requested, if they are recorded.
     pub(crate) fn told(&self) -> Vec<KeptInputs> {
         self.inputs.iter().filter_map(|input| input.told.get().cloned()).collect()
     }
 
-    /// For jobs that have none.
+    /// Creates the side inputs of a job without any.
     #[must_use]
     pub fn none() -> Self {
         Self { inputs: Vec::new(), access: None, limits: InputLimits::default(), narrates: false }
     }
 
-    /// What `build` makes of the files of side input `index`, in input order: one block for each with all its
-    /// records, the header left out; files without records are left out. Built by the first caller; others wait.
-    /// If that fails, the next caller tries again.
+    /// Returns the value that `build` creates of the files of side input `index`, in input order: one block for each
+    /// with all its records, without the header; files without records are left out. Built by the first caller; others
+    /// wait. If it fails, the next caller tries again.
     ///
     /// # Errors
-    /// An index the plan does not have, a type that differs from the one built, input that cannot be read or
-    /// is larger than 1 GiB, or the error of `build`.
+    /// An index that the plan does not have, a type that differs from the one built, input that cannot be read or is
+    /// larger than 1 GiB, or the error of `build`.
     pub fn get<T: Any + Send + Sync>(
         &self,
         index: usize,
@@ -75,8 +75,8 @@ impl SideInputs {
         self.get_watched(index, None, |blocks, _| build(blocks)).map(|(built, _)| built)
     }
 
-    /// As [`SideInputs::get`], also with the bad records that were left out; whoever watches the attempt sees that it waits
-    /// for others and for files, and that only `build` is user code.
+    /// As [`SideInputs::get`], with the skipped bad records. Observers of the attempt see that it waits for others and
+    /// for files, and that only `build` is user code.
     pub(crate) fn get_watched<T: Any + Send + Sync>(
         &self,
         index: usize,
@@ -89,7 +89,7 @@ impl SideInputs {
                 "the plan has no side input {index}, but {count} of them"
             )));
         };
-        // A `build` that panicked has stored nothing: the place is as good as new.
+        // A `build` that panicked has stored nothing, so the state is valid.
         let engine = progress.map(|progress| progress.engine());
         let mut built = input.built.lock().unwrap_or_else(PoisonError::into_inner);
         let (whole, bad) = match &*built {
@@ -116,7 +116,7 @@ impl SideInputs {
     }
 }
 
-/// All files of a side input. Each ends with itself: what a file's last record lacks is not made up by the next.
+/// All files of a side input. Each file is separate: an incomplete last record is not continued in the next file.
 #[derive(Default)]
 struct SideContents {
     bytes: Vec<u8>,
@@ -126,9 +126,9 @@ struct SideContents {
 /// One file in them.
 struct SideFile {
     source: Source,
-    /// Where its first record lies in the file.
+    /// Offset of its first record in the file.
     offset: u64,
-    /// Where its records lie in the bytes of all files.
+    /// Range of its records in the bytes of all files.
     range: Range<usize>,
 }
 
@@ -189,7 +189,7 @@ fn told(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
     kept_inputs(side, narrator.records)
 }
 
-/// The stretches of files in a split, with these records.
+/// Returns the ranges of files in a split, with these records.
 pub(crate) fn kept_inputs(split: &Split, records: Told<RecordTold>) -> KeptInputs {
     let told = |piece: &Piece| {
         let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);

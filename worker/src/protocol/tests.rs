@@ -1,4 +1,4 @@
-//! Frames come out as they went in, however the connection cuts them.
+//! Tests that frames are decoded as encoded, however the connection splits them.
 
 use super::*;
 use gristmill_scheduler::ids::TaskId;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// A connection that gives as many bytes at a time as this list says, again and again.
+/// Connection that returns the numbers of bytes in this list at a time, cyclically.
 struct Chopped {
     bytes: Vec<u8>,
     at: usize,
@@ -42,7 +42,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// All frames, and how the connection ended.
+/// Returns all frames, and the end of the connection.
 async fn read_all(bytes: Vec<u8>, sizes: Vec<usize>, limit: usize) -> (Vec<String>, Result<(), FrameError>) {
     let mut reader = FrameReader::new(Chopped { bytes, at: 0, sizes, turn: 0 }, limit);
     let mut read = Vec::new();
@@ -67,7 +67,7 @@ proptest! {
         for frame in &frames {
             push_frame(frame, &mut bytes).unwrap();
         }
-        // A connection that breaks off inside a frame gives the frames before it.
+        // A connection that ends inside a frame returns the frames before it.
         let whole = bytes.len();
         bytes.truncate(whole - cut.min(whole));
         let expected = frames.len() - usize::from(bytes.len() < whole);

@@ -1,6 +1,6 @@
-//! How far an attempt is, and what is wanted of it: shared between its thread and whoever watches it.
+//! Progress of an attempt, and requests to it: shared between its thread and its observers.
 //!
-//! The attempt's thread looks at one byte with every pair; only if that says so does it look closer.
+//! The attempt's thread checks one byte with every pair, and does more only if that is set.
 
 mod pacing;
 mod suspending;
@@ -18,18 +18,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use suspending::SuspendedMemory;
 
-/// The attempt ends at its next look.
+/// The attempt ends at its next check.
 const CANCELLED: u8 = 1;
-/// The attempt is to stop where it can.
+/// The attempt has to stop where it can.
 const ASKED: u8 = 2;
 /// The attempt's slot is slower than the machine.
 const PACED: u8 = 4;
 
-/// How long an attempt that is to stop looks for a border between groups before it stops within one, where user code
-/// asks whether it is still wanted. Stopped at a border it can go on elsewhere, within a group only where it is.
+/// Time for which an attempt that has to stop waits for a boundary between groups, before it stops within one where
+/// user code checks for cancellation. Stopped at a boundary it can continue elsewhere, within a group only here.
 const BORDER_PATIENCE: Duration = Duration::from_millis(35);
 
-/// How far an attempt is, shared with whoever watches it.
+/// Progress of an attempt, shared with its observers.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of input read (of keys and values, for a reduce).
@@ -40,50 +40,50 @@ pub struct Progress {
     pub records_out: AtomicU64,
     /// Bytes of the map output, or bytes written.
     pub bytes_out: AtomicU64,
-    /// Runs and outputs written to disk.
+    /// Number of runs and outputs written to disk.
     pub spills: AtomicU64,
-    /// Their bytes.
+    /// Bytes of those runs and outputs.
     pub spilled_bytes: AtomicU64,
-    /// Time it waited because its slot is slower than the machine, nanoseconds.
+    /// Time of waiting because its slot is slower than the machine, nanoseconds.
     pub paced_ns: AtomicU64,
-    /// Time it was suspended, nanoseconds; the time of a suspension is added when that ends.
+    /// Time of suspension, nanoseconds; updated at the end of each suspension.
     pub suspended_ns: AtomicU64,
-    /// Times it was suspended.
+    /// Number of suspensions.
     pub suspensions: AtomicU32,
     /// Steps of the engine's own work between those of user code: pairs merged and written.
     pub steps: AtomicU64,
-    /// Whether the engine works, and no user code, on something that has no steps or few: sorting, reading, writing.
+    /// True while the engine, and no user code, does work with few or no steps: sorting, reading, writing.
     engine: AtomicBool,
-    /// Which of [`CANCELLED`], [`ASKED`] and [`PACED`] there is to look at.
+    /// Set of [`CANCELLED`], [`ASKED`] and [`PACED`] that needs attention.
     signals: AtomicU8,
     hold: Hold,
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
-    /// Time that the attempt takes at least, and when it began.
+    /// Minimum time of the attempt, and its start.
     least: (Duration, OnceLock<Instant>),
     bad_records: OnceLock<BadRecords>,
     elsewhere: OnceLock<RanElsewhere>,
 }
 
-/// What is known of an attempt that another process ran.
+/// Data of an attempt that ran in another process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RanElsewhere {
-    /// Processor time of its thread there.
+    /// CPU time of its thread there.
     pub cpu_ns: u64,
-    /// Largest resident memory of that process so far.
+    /// Maximum resident memory of that process so far.
     pub peak_bytes: u64,
     left_out: Vec<FileBadRecords>,
 }
 
 impl Progress {
-    /// For an attempt in a slot of this speed (above 0; 1 and more is as fast as it can), that can be suspended if
-    /// there is `parking`.
+    /// Creates progress of an attempt in a slot of this speed (above 0; 1 and more is unlimited), which can be
+    /// suspended if there is `parking`.
     #[must_use]
     pub fn new(speed: f64, parking: Option<Box<dyn Parking>>) -> Self {
         Self::paced(speed, SlowPart::AllTime, parking)
     }
 
-    /// As [`Progress::new`], with what of its time is stretched.
+    /// As [`Progress::new`], with the part of its time that is slowed down.
     pub(crate) fn paced(speed: f64, part: SlowPart, parking: Option<Box<dyn Parking>>) -> Self {
         let pacing = (speed < 1.0).then(|| Pacing {
             speed,
@@ -96,34 +96,34 @@ impl Progress {
         Self { hold: Hold::new(parking), pacing, ..Self::default() }
     }
 
-    /// For an attempt that takes this long at least, so that people can watch it.
+    /// Sets a minimum time of the attempt, so that people can watch it.
     pub(crate) fn of_at_least(self, least: Duration) -> Self {
         Self { least: (least, OnceLock::new()), ..self }
     }
 
-    /// The records that the attempt leaves out go here; said once.
+    /// Sets the collector of the attempt's skipped records, once.
     pub(crate) fn collect_bad_records(&self, into: &BadRecords) {
         let _ = self.bad_records.set(into.clone());
     }
 
-    /// Where they go; nothing is left out before that is said.
+    /// Returns that collector; no record is skipped before it is set.
     pub(crate) fn bad_records(&self) -> BadRecords {
         self.bad_records.get().cloned().unwrap_or_default()
     }
 
-    /// The records that the attempt has left out so far.
+    /// Returns the records that the attempt has skipped so far.
     #[must_use]
     pub fn left_out(&self) -> Vec<FileBadRecords> {
         let here = self.bad_records.get().map(BadRecords::found);
         here.unwrap_or_else(|| self.elsewhere().left_out)
     }
 
-    /// Another process has run the attempt, and left these records out.
+    /// Records that another process ran the attempt and skipped these records.
     pub(crate) fn ran_elsewhere(&self, cpu_ns: u64, peak_bytes: u64, left_out: Vec<FileBadRecords>) {
         let _ = self.elsewhere.set(RanElsewhere { cpu_ns, peak_bytes, left_out });
     }
 
-    /// What is known of it if so.
+    /// Returns the data of that process, if so.
     pub(crate) fn elsewhere(&self) -> RanElsewhere {
         self.elsewhere.get().cloned().unwrap_or_default()
     }
@@ -141,8 +141,8 @@ impl Progress {
         if self.is_cancelled() { Err(TaskFailure::Cancelled) } else { Ok(()) }
     }
 
-    /// Whether the attempt is not wanted any more. Waits if the slot is slower than the machine, and while the attempt
-    /// is suspended.
+    /// True if the attempt was cancelled. Waits if the slot is slower than the machine, and while the attempt is
+    /// suspended.
     pub(crate) fn rest(&self) -> bool {
         let signals = self.signals.load(Relaxed);
         if signals == 0 {
@@ -155,50 +155,50 @@ impl Progress {
         self.is_cancelled()
     }
 
-    /// The slot of the attempt's thread; `None` if it has left it for good.
+    /// Returns the slot of the attempt's thread; `None` if it has left it permanently.
     #[must_use]
     pub fn slot(&self) -> Option<u32> {
         self.hold.slot()
     }
 
-    /// The attempt is not wanted any more: it ends at its next look, at the latest with the block or the next value.
+    /// Cancels the attempt: it ends at its next check, at the latest with the block or the next value.
     pub fn cancel(&self) {
         self.signals.fetch_or(CANCELLED, Relaxed);
         self.hold.cancel();
     }
 
-    /// Whether it is not wanted any more.
+    /// True if it was cancelled.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.signals.load(Relaxed) & CANCELLED != 0
     }
 
-    /// The attempt's thread is in the engine's own code until the answer is dropped: however long that takes, user code
-    /// does not hang. Not around calls of user code.
+    /// Marks the attempt's thread as in the engine's own code until the guard is dropped: however long that takes, user
+    /// code does not count as hanging. Not to be held during calls of user code.
     #[must_use]
     pub(crate) fn engine(self: &Arc<Self>) -> EngineWork {
         let before = self.engine.swap(true, Relaxed);
         EngineWork { progress: self.clone(), before }
     }
 
-    /// Whether the attempt's thread is in the engine's own code.
+    /// True if the attempt's thread is in the engine's own code.
     pub(crate) fn is_in_engine(&self) -> bool {
         self.engine.load(Relaxed)
     }
 
-    /// The engine has done one more of many steps, between two of which user code may run.
+    /// Records one of many steps of the engine, between two of which user code may run.
     ///
     /// # Errors
     /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
     #[inline]
     pub(crate) fn step(&self) -> Result<(), TaskFailure> {
-        // Only the attempt's own thread counts, so that this need not be one indivisible addition.
+        // Only the attempt's own thread writes it, so an atomic addition is not needed.
         self.steps.store(self.steps.load(Relaxed).wrapping_add(1), Relaxed);
         self.check()
     }
 
-    /// User code that waits for something of its own says that all is well.
+    /// Records a sign of life of user code that waits for another process.
     pub(crate) fn lives(&self) {
         self.steps.fetch_add(1, Relaxed);
     }
@@ -209,7 +209,7 @@ impl Progress {
     }
 }
 
-/// See [`Progress::engine`].
+/// Guard of [`Progress::engine`].
 pub(crate) struct EngineWork {
     progress: Arc<Progress>,
     before: bool,
@@ -217,19 +217,19 @@ pub(crate) struct EngineWork {
 
 impl Drop for EngineWork {
     fn drop(&mut self) {
-        // Whoever watches sees that it moved, and gives user code all of its time from here on.
+        // Observers see progress, and give user code its full time from here on.
         self.progress.steps.fetch_add(1, Relaxed);
         self.progress.engine.store(self.before, Relaxed);
     }
 }
 
-/// Counts what a reduce reads, and looks whether it is cancelled. With every pair, because user code may take
-/// long over one: whoever watches the attempt must see it move. The stores cost about a nanosecond.
+/// Counts what a reduce reads, and checks for cancellation. It does so with every pair, because user code may take long
+/// for one, and observers must see progress. The stores cost about a nanosecond.
 pub(crate) struct ReadMeter {
     progress: Arc<Progress>,
     pairs: u64,
     bytes: u64,
-    /// Who keeps the pairs, if anybody does.
+    /// Recorder of the pairs, if requested.
     pub(crate) narrator: Option<Box<ReduceNarrator>>,
 }
 

@@ -1,4 +1,4 @@
-//! Slots that are slower than the machine: an attempt waits for what it has worked.
+//! Slots that are slower than the machine: an attempt waits in proportion to its work.
 
 use super::{PACED, Progress};
 use crate::attempt::pace::Pacer;
@@ -7,39 +7,40 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A wait for the sake of the pace is cut into such pieces, so that it is seen from outside.
+/// Maximum length of one wait, so that it is visible from outside.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
 
-/// What a slow slot makes longer.
+/// Part of an attempt's time that a slow slot extends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SlowPart {
-    /// All time of an attempt, as a slower machine with slower disks would.
+    /// All time of an attempt, as on a slower machine with slower disks.
     AllTime,
-    /// What its thread computes; where it sleeps or waits for something, that takes as long as ever.
+    /// Computation of its thread; sleeping and waiting take the usual time.
     Computing,
 }
 
-/// A slot's pace.
+/// Pace of a slot.
 #[derive(Debug)]
 pub(super) struct Pacing {
     pub(super) speed: f64,
     pub(super) part: SlowPart,
-    /// Processor time of the attempt's thread at the last look, nanoseconds.
+    /// CPU time of the attempt's thread at the last check, nanoseconds.
     pub(super) worked_ns: AtomicU64,
-    /// The pacer's clock starts here.
+    /// Start of the pacer's clock.
     pub(super) epoch: Instant,
-    /// When to look again by that clock, nanoseconds.
+    /// Time of the next check by that clock, nanoseconds.
     pub(super) look_at_ns: AtomicU64,
     pub(super) pacer: Mutex<Pacer>,
 }
 
 impl Pacing {
     pub(super) fn pacer(&self) -> MutexGuard<'_, Pacer> {
-        // The state is numbers; a panic between two changes cannot happen.
+        // The state consists of numbers; no panic can occur between two changes.
         self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the attempt's thread has computed since the last look, if only that counts. Asked by that thread alone.
+    /// Returns the computation of the attempt's thread since the last check, if only that counts. Called by that thread
+    /// only.
     pub(super) fn computed(&self) -> Option<Duration> {
         if self.part == SlowPart::AllTime {
             return None;
@@ -55,7 +56,7 @@ impl Pacing {
 }
 
 impl Progress {
-    /// Waits for what was worked since the last look, if it is time to look.
+    /// Waits for the work since the last check, if a check is due.
     pub(super) fn keep_pace(&self, unless_asked: bool) {
         let Some(pacing) = &self.pacing else { return };
         let now = pacing.epoch.elapsed();
@@ -83,7 +84,7 @@ impl Progress {
         pacing.look_at(next);
     }
 
-    /// The attempt begins in this slot: from now on its pace counts.
+    /// Starts the attempt in this slot: its pace counts from now on.
     pub fn begin(&self, slot: u32) {
         self.hold.begin(slot);
         let _ = self.least.1.set(Instant::now());
@@ -97,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// The attempt's work is done: waits for the rest of it. What follows is not paced.
+    /// Waits for the rest of the attempt's work, which is done. Later work is not paced.
     pub fn settle(&self) {
         if let Some(pacing) = &self.pacing
             && self.signals.fetch_and(!PACED, Relaxed) & PACED != 0
@@ -116,7 +117,7 @@ impl Progress {
     }
 }
 
-/// Processor time of this thread.
+/// Returns the CPU time of this thread.
 fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,4 +1,4 @@
-//! Stopping an attempt where it can stop, and letting it go on.
+//! Suspension and resumption of an attempt.
 
 use super::{ASKED, Progress};
 use crate::attempt::TaskFailure;
@@ -9,17 +9,17 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// What the attempt holds while it is suspended: its slot then serves another one.
+/// Memory of the attempt while it is suspended, when its slot serves another one.
 #[derive(Debug, Default)]
 pub(super) struct SuspendedMemory {
-    /// Has to have room for it.
+    /// Budget that must have room for it.
     budget: OnceLock<Budget>,
     /// Bytes of its table, or of its buffers before files.
     bytes: AtomicUsize,
 }
 
 impl Progress {
-    /// Stops, if that was asked for, where the attempt cannot be moved.
+    /// Stops, if ordered to, where the attempt cannot be moved.
     #[cold]
     pub(crate) fn stop_here(&self) {
         let Ok(_room) = self.room() else { return };
@@ -29,24 +29,24 @@ impl Progress {
         }
     }
 
-    /// Whether the attempt is to stop at the next border.
+    /// True if the attempt has to stop at the next boundary.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.signals.load(Relaxed) & ASKED != 0
     }
 
-    /// While the attempt is suspended, what it holds is to find room in this budget.
+    /// Sets the budget for the attempt's memory while it is suspended.
     pub(crate) fn keeps_in(&self, budget: &Budget) {
         // An attempt has one budget.
         let _ = self.kept.budget.set(budget.clone());
     }
 
-    /// From now on it holds so many bytes besides its slot's.
+    /// Sets the number of bytes that it holds in addition to its slot's.
     pub(crate) fn holds(&self, bytes: usize) {
         self.kept.bytes.store(bytes, Relaxed);
     }
 
-    /// Room for what it holds; if there is none it keeps its slot, and whoever asked for that is informed.
+    /// Reserves memory for its state; if there is none it keeps its slot, and the refusal is reported.
     fn room(&self) -> Result<Option<Reservation>, ()> {
         let Some(budget) = self.kept.budget.get() else { return Ok(None) };
         budget.try_reserve(self.kept.bytes.load(Relaxed)).map(Some).ok_or_else(|| {
@@ -56,8 +56,8 @@ impl Progress {
         })
     }
 
-    /// Stops at a border, if that was asked for and there is room. `save` writes down where the attempt stands, if
-    /// that is possible.
+    /// Stops at a boundary, if ordered to and there is memory. `save` writes the state of the attempt, if that is
+    /// possible.
     ///
     /// # Errors
     /// [`TaskFailure::Cancelled`], and the error of `save`.
@@ -85,7 +85,7 @@ impl Progress {
         let stopping = || {
             self.signals.fetch_and(!ASKED, Relaxed);
             if let Some(pacing) = &self.pacing {
-                // What was worked since the last look is owed when it goes on.
+                // Work since the last check is owed when it continues.
                 pacing.pacer().owes(pacing.epoch.elapsed(), pacing.computed());
             }
         };
@@ -110,27 +110,27 @@ impl Progress {
         }
     }
 
-    /// Asks the attempt to stop at the next border. Answers whether it can stop at all and has not.
+    /// Orders the attempt to stop at the next boundary. Returns true if it can stop at all and has not.
     pub fn suspend(&self) -> bool {
         self.hold.ask(|| {
             self.signals.fetch_or(ASKED, Relaxed);
         })
     }
 
-    /// Takes that back. Answers whether the attempt has not stopped.
+    /// Withdraws that order. Returns true if the attempt has not stopped.
     pub(crate) fn do_not_suspend(&self) -> bool {
         self.hold.unask(|| {
             self.signals.fetch_and(!ASKED, Relaxed);
         })
     }
 
-    /// Lets the suspended attempt go on in this slot. Answers false if it is not suspended; then the slot is not taken.
+    /// Resumes the suspended attempt in this slot. Returns false if it is not suspended; then the slot is not taken.
     #[must_use]
     pub fn resume(&self, slot: u32) -> bool {
         self.hold.resume(slot)
     }
 
-    /// Asks the suspended attempt to write down where it stands and to end. Answers whether it is suspended.
+    /// Orders the suspended attempt to write its state and to end. Returns true if it is suspended.
     #[must_use]
     pub fn hand_over(&self) -> bool {
         self.hold.hand_over()
