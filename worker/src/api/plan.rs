@@ -1,8 +1,8 @@
-//! How a job is put together: inputs with their mappers, combiner, partitioning, order, reducer.
+//! Plan of a job: inputs with their mappers, combiner, partitioning, order, reducer.
 //!
-//! A [`JobPlan`] is what both the submitter (which needs inputs, formats and order) and the workers (which
-//! need the functions) read. The types of key and value are erased at the border of a task: inside a task
-//! everything is monomorphic, outside one virtual call per task starts it.
+//! A [`JobPlan`] is read both by the submitter (which needs inputs, formats and order) and by the workers (which need
+//! the functions). The types of key and value are erased at the boundary of a task: inside a task everything is
+//! monomorphic, outside one virtual call per task starts it.
 
 use super::TaskContext;
 use super::each::{MapEach, MapJson, MapOnlyEach};
@@ -18,14 +18,14 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// In which order keys lie over the parts.
+/// Order of keys over the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KeyOrder {
     /// Each part is sorted; a key's part is chosen by hash or by the job's partitioner.
     #[default]
     EachPart,
-    /// The parts one after another are sorted: partitions are ranges of keys, cut by a seeded sample that is
-    /// taken where the job is submitted.
+    /// All parts in sequence are sorted: partitions are ranges of keys, cut by a seeded sample that is taken where the
+    /// job is submitted.
     Total,
 }
 
@@ -41,14 +41,14 @@ pub struct JobPlan {
     pub(crate) rows: RowLayout,
 }
 
-/// The functions of a job with their types erased.
+/// Functions of a job with their types erased.
 #[derive(Clone)]
 pub(crate) enum JobFunctions {
     MapOnly(Vec<MapOnlyFactory>),
     MapReduce(Arc<dyn MapReduceWork>),
 }
 
-/// Makes what runs one map-only task.
+/// Creates the runner of one map-only task.
 pub(crate) type MapOnlyFactory = Arc<dyn Fn() -> Box<dyn MapOnlyRun> + Send + Sync>;
 
 /// One map-only task from setup to finish.
@@ -62,7 +62,7 @@ pub(crate) trait MapOnlyRun {
 }
 
 impl JobPlan {
-    /// Starts a job with a reduce: `mapper` makes a fresh mapper for each map task over `input`.
+    /// Starts a plan with a reduce: `mapper` creates a new mapper for each map task over `input`.
     pub fn map<M, F>(input: Input, mapper: F) -> MapReducePlan<M::Key, M::Value>
     where
         M: Mapper + 'static,
@@ -81,8 +81,8 @@ impl JobPlan {
         .map(input, mapper)
     }
 
-    /// Starts a job with a reduce whose mapper is one function, called for each record; see [`Mapper::map`]. It keeps
-    /// nothing; what it needs of the job's parameters it captures.
+    /// Starts a plan with a reduce whose mapper is one function, called for each record; see [`Mapper::map`]. It keeps
+    /// no state; it captures what it needs of the job's parameters.
     ///
     /// ```
     /// # use gristmill_worker::prelude::*;
@@ -106,8 +106,8 @@ impl JobPlan {
         Self::map(input, move || MapEach(map.clone(), PhantomData))
     }
 
-    /// As [`JobPlan::map_each`] for lines that [`Output::json`] wrote: the function gets the value on each, as it was when an
-    /// earlier job wrote it. A line that is no such value fails the job.
+    /// As [`JobPlan::map_each`] for lines written by [`Output::json`]: the function receives the value of each, as an
+    /// earlier job wrote it. A line that is not such a value fails the job.
     ///
     /// ```
     /// # use gristmill_worker::prelude::*;
@@ -130,7 +130,8 @@ impl JobPlan {
         Self::map(input, move || MapJson(map.clone(), PhantomData))
     }
 
-    /// A job without a reduce whose mapper is one function; see [`JobPlan::map_only`] and [`JobPlan::map_each`].
+    /// Creates a plan without a reduce whose mapper is one function; see [`JobPlan::map_only`] and
+    /// [`JobPlan::map_each`].
     pub fn map_only_each<F>(input: Input, map: F) -> Self
     where
         F: Fn(Record<'_>, &mut Output) -> TaskResult + Send + Sync + 'static,
@@ -139,7 +140,7 @@ impl JobPlan {
         Self::map_only(input, move || MapOnlyEach(map.clone()))
     }
 
-    /// A job without a reduce: each split becomes one part, in input order.
+    /// Creates a plan without a reduce: each split becomes one part, in input order.
     pub fn map_only<M, F>(input: Input, mapper: F) -> Self
     where
         M: MapOnly + 'static,
@@ -173,75 +174,74 @@ impl JobPlan {
         }
     }
 
-    /// Adds a side input: files that every task may read as a whole through [`TaskContext::side`]. For
-    /// lookup tables that fit in memory.
+    /// Adds a side input: files that every task may read as a whole through [`TaskContext::side`]. For lookup tables
+    /// that fit in memory.
     #[must_use]
     pub fn side(mut self, input: Input) -> Self {
         self.side.push(input);
         self
     }
 
-    /// Writes the parts compressed, as `part-00000.gz`, `.zst` or `.bz2`, unless whoever runs the job says otherwise
-    /// (`--compress-output`). Later jobs read them as what they hold.
+    /// Writes the parts compressed, as `part-00000.gz`, `.zst` or `.bz2`, unless overridden by `--compress-output`.
+    /// Later jobs read them decompressed.
     #[must_use]
     pub fn compress_output(mut self, compression: Compression) -> Self {
         self.part_format = compression.into();
         self
     }
 
-    /// Names the columns of the lines that the job writes, for whoever wants the parts as tables by columns
-    /// (`--output-format parquet`); without it they have one, `line`.
+    /// Names the columns of the lines that the job writes, for parts as tables (`--output-format parquet`); without it
+    /// they have one, `line`.
     #[must_use]
     pub fn rows(mut self, rows: RowLayout) -> Self {
         self.rows = rows;
         self
     }
 
-    /// How the parts lie in their files.
+    /// Returns the format of the parts.
     #[must_use]
     pub fn part_format(&self) -> PartFormat {
         self.part_format
     }
 
-    /// The inputs, in the order in which they were added.
+    /// Returns the inputs, in the order in which they were added.
     #[must_use]
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// The side inputs, in the order in which they were added.
+    /// Returns the side inputs, in the order in which they were added.
     #[must_use]
     pub fn side_inputs(&self) -> &[Input] {
         &self.side
     }
 
-    /// The number of parts the job insists on; 0 for a map-only job, `None` if the submitter chooses.
+    /// Returns the number of parts that the job requires; 0 for a map-only job, `None` if the submitter chooses.
     #[must_use]
     pub fn reduces(&self) -> Option<u32> {
         self.reduces
     }
 
-    /// In which order keys lie over the parts.
+    /// Returns the order of keys over the parts.
     #[must_use]
     pub fn order(&self) -> KeyOrder {
         self.order
     }
 
-    /// Whether a group of the reducer may hold several keys, as under
-    /// [`group_by_first`](MapReducePlan::group_by_first).
+    /// True if a group of the reducer may hold several keys, as with [`group_by_first`](MapReducePlan::group_by_first).
     #[must_use]
     pub fn groups_several_keys(&self) -> bool {
         matches!(&self.work, JobFunctions::MapReduce(work) if work.group().is_some())
     }
 
-    /// Whether the job has no reduce.
+    /// True if the job has no reduce.
     #[must_use]
     pub fn is_map_only(&self) -> bool {
         matches!(self.work, JobFunctions::MapOnly(_))
     }
 }
 
-/// A job with a reduce, still without its reducer. `K` and `V` are the key and value of all its mappers.
+/// Plan with a reduce, still without its reducer. `K` and `V` are the key and value of all its mappers.
 pub struct MapReducePlan<K: Key, V: Value> {
     pub(crate) inputs: Vec<Input>,
     pub(crate) mappers: Vec<MapperFactory<K, V>>,
@@ -253,7 +253,7 @@ pub struct MapReducePlan<K: Key, V: Value> {
     pub(crate) side: Vec<Input>,
 }
 
-/// Makes what runs one map task.
+/// Creates the runner of one map task.
 pub(crate) type MapperFactory<K, V> = Arc<dyn Fn() -> Box<dyn MapperRun<K, V>> + Send + Sync>;
 
 /// One map task from setup to finish: the one virtual call per task.
@@ -290,8 +290,8 @@ impl<M: Mapper> MapperRun<M::Key, M::Value> for RunMapper<M> {
 }
 
 impl<K: Key, V: Value> MapReducePlan<K, V> {
-    /// Adds an input with its own mapper. Values of equal keys reach the reducer in the order of inputs, then
-    /// of position within them.
+    /// Adds an input with its own mapper. Values of equal keys reach the reducer in the order of inputs, then by
+    /// position within them.
     #[must_use]
     pub fn map<M, F>(mut self, input: Input, mapper: F) -> Self
     where
@@ -324,7 +324,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         self.map(input, move || MapJson(map.clone(), PhantomData))
     }
 
-    /// Merges values of equal keys before they travel. The reducer then sees one value per key. Not together
+    /// Merges values of equal keys before the shuffle. The reducer then gets one value per key. It cannot be combined
     /// with [`group_by_first`](MapReducePlan::group_by_first).
     #[must_use]
     pub fn combine<C, F>(mut self, combiner: F) -> Self
@@ -336,22 +336,22 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         self
     }
 
-    /// Chooses partitions by the user's own rule.
+    /// Chooses partitions by a custom rule.
     #[must_use]
     pub fn partition(mut self, partitioner: impl Partitioner<Key = K>) -> Self {
         self.partition = Some(Arc::new(partitioner));
         self
     }
 
-    /// The parts one after another are sorted: partitions are ranges of keys, from a seeded sample.
+    /// Sorts all parts in sequence: partitions are ranges of keys, from a seeded sample.
     #[must_use]
     pub fn total_order(mut self) -> Self {
         self.order = KeyOrder::Total;
         self
     }
 
-    /// Secondary sort: values are sorted by the whole key, but one call of the reducer gets all keys that
-    /// share the first component. Partitions are chosen by that component too.
+    /// Secondary sort: values are sorted by the whole key, but one call of the reducer gets all keys with the same
+    /// first component. Partitions are chosen by that component too.
     #[must_use]
     pub fn group_by_first(mut self) -> Self
     where
@@ -377,7 +377,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
 }
 
 impl JobPlan {
-    /// Whether values of equal keys are merged before they travel.
+    /// True if values of equal keys are merged before the shuffle.
     #[must_use]
     pub fn combines(&self) -> bool {
         match &self.work {
@@ -386,10 +386,10 @@ impl JobPlan {
         }
     }
 
-    /// Checks what the types cannot: called before splits are planned.
+    /// Checks rules that the types cannot express; called before splits are planned.
     ///
     /// # Errors
-    /// A combination of settings that has no meaning.
+    /// An invalid combination of settings.
     pub fn validate(&self) -> TaskResult {
         let mut inputs = self.inputs().iter().chain(self.side_inputs());
         if inputs.any(|input| input.format == RecordFormat::Fixed { length: 0 }) {

@@ -1,9 +1,9 @@
-//! A sample of so many values out of however many there are, each set of that size as likely as any other.
+//! Samples of a fixed number of values out of any number, each set of that size with the same probability.
 //!
-//! What the classic reservoir draws as it goes follows here from the seed and from what a value is called: each name has
-//! a random number, and the values with the least numbers stay (bottom-k). So a task that runs twice keeps the same, the
-//! sample does not depend on how the input was cut, and uniting samples is associative and commutative, as a combiner must
-//! be. Not here: samples with weights, or with replacement.
+//! Instead of the random draws of the classic reservoir, each value has a name, whose random number follows from the
+//! seed, and the values with the smallest numbers stay (bottom-k). So a task that runs twice keeps the same values, the
+//! sample does not depend on the split of the input, and the union of samples is associative and commutative, as a
+//! combiner requires. Samples with weights or with replacement are not supported.
 
 use crate::collect::Combiner;
 use crate::input::Record;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// At most so many of all values that were offered. It holds up to twice as many in memory.
+/// Sample of at most this many of all offered values. It holds up to twice as many in memory.
 ///
 /// A mapper offers its records and emits its reservoir at the end, [`UniteSamples`] unites those of all tasks:
 ///
@@ -54,20 +54,20 @@ pub struct Reservoir<T> {
     size: u32,
     seed: u64,
     offered: u64,
-    /// Each with the random number of its name.
+    /// Values with the random number of their name.
     kept: Vec<(u128, T)>,
-    /// Numbers from here on do not stay.
+    /// Numbers from here on are dropped.
     bound: u128,
 }
 
 impl<T> Reservoir<T> {
-    /// An empty one for a sample of `size` values. The same seed and names give the same sample.
+    /// Creates an empty sample of `size` values. The same seed and names give the same sample.
     #[must_use]
     pub fn new(size: u32, seed: u64) -> Self {
         Self { size, seed, offered: 0, kept: Vec::new(), bound: u128::MAX }
     }
 
-    /// Offers a value of this name, which no other value may have; it is made if it stays for now.
+    /// Offers a value of this name, which must be unique; it is only created if it stays for now.
     pub fn offer(&mut self, name: &[u8], value: impl FnOnce() -> T) {
         self.offered = self.offered.saturating_add(1);
         let number = xxh3_128_with_seed(name, self.seed);
@@ -77,14 +77,14 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// Offers what is made of a record, whose name is its file and its place in it.
+    /// Offers the value of a record, whose name is its file and its position in it.
     pub fn offer_record(&mut self, record: &Record<'_>, value: impl FnOnce() -> T) {
         let mut name = record.source().path.clone().into_bytes();
         name.extend_from_slice(&record.offset().to_le_bytes());
         self.offer(&name, value);
     }
 
-    /// Adds what another one of the same size and seed was offered.
+    /// Adds the values of another sample of the same size and seed.
     ///
     /// # Panics
     /// If size or seed differ.
@@ -97,13 +97,13 @@ impl<T> Reservoir<T> {
         self.settle_if_full();
     }
 
-    /// How many values were offered.
+    /// Number of offered values.
     #[must_use]
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// The sample, in an order that is random too.
+    /// Returns the sample, in random order.
     #[must_use]
     pub fn into_values(mut self) -> Vec<T> {
         self.settle();
@@ -116,7 +116,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// Leaves no more than the sample, in order.
+    /// Reduces the values to the sample, in order.
     fn settle(&mut self) {
         self.kept.sort_unstable_by_key(|(number, _)| *number);
         if let Some((number, _)) = self.kept.get(self.size as usize) {
@@ -126,12 +126,12 @@ impl<T> Reservoir<T> {
     }
 }
 
-/// A combiner that makes one sample of several; see [`Reservoir`].
+/// Combiner that unites samples; see [`Reservoir`].
 #[derive(Clone, Copy, Debug)]
 pub struct UniteSamples<T>(PhantomData<fn() -> T>);
 
 impl<T> UniteSamples<T> {
-    /// The combiner; there is nothing to choose.
+    /// Creates the combiner, which has no parameters.
     #[must_use]
     pub fn new() -> Self {
         Self(PhantomData)
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn reservoir_prefers_nobody() {
-        // Each of 20 numbers is in 5 of 20 places of 4,000 samples: 1,000 times in the mean, deviation 27.
+        // Each of 20 numbers is in 5 of 20 places of 4,000 samples: 1,000 times on average, deviation 27.
         let mut times = [0; 20];
         for seed in 0..4000 {
             of(0..20, 5, seed).into_values().into_iter().for_each(|number| times[number as usize] += 1);

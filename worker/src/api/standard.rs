@@ -1,6 +1,6 @@
-//! Ready-made combiners and a reducer for what most jobs do with numbers: sum, least, greatest.
+//! Standard combiners and a reducer for numbers: sum, minimum, maximum.
 //!
-//! Not here: averages and sums of floats. They are not exactly associative; compute them in a reducer.
+//! Averages and sums of floats are not included: they are not exactly associative and have to be computed in a reducer.
 
 use super::context::TaskContext;
 use super::task::Reducer;
@@ -12,23 +12,23 @@ use crate::output::{Field, Output};
 use crate::value::Value;
 use std::marker::PhantomData;
 
-/// The sum of all values of a key. Unsigned sums stop at the largest number; signed ones wrap around, because
-/// stopping would make the result depend on the order.
+/// Sum of all values of a key. Unsigned sums saturate at the maximum; signed ones wrap around, because saturation would
+/// make the result depend on the order.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum<T>(PhantomData<T>);
 
-/// The greatest value of a key.
+/// Maximum value of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Max<T>(PhantomData<T>);
 
-/// The least value of a key.
+/// Minimum value of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Min<T>(PhantomData<T>);
 
 macro_rules! constructors {
     ($($name:ident),*) => {$(
         impl<T> $name<T> {
-            /// The combiner; there is nothing to choose.
+            /// Creates the combiner, which has no parameters.
             #[must_use]
             pub fn new() -> Self {
                 Self(PhantomData)
@@ -44,7 +44,7 @@ macro_rules! constructors {
 }
 constructors!(Sum, Max, Min);
 
-/// A number whose sums do not depend on the order of adding.
+/// Number whose sums do not depend on the order of additions.
 #[diagnostic::on_unimplemented(
     message = "a combiner cannot add up values of type `{Self}`",
     note = "sums of floats depend on the order of adding, and a combiner's order is not defined: leave `.combine` out and add \
@@ -53,7 +53,7 @@ constructors!(Sum, Max, Min);
     note = "a mean is a combiner of (sum, count) of whole numbers and a division in the reducer"
 )]
 pub trait WholeNumber: Value {
-    /// Adds as [`Sum`] says.
+    /// Adds as documented at [`Sum`].
     #[must_use]
     fn plus(self, other: Self) -> Self;
 }
@@ -104,8 +104,8 @@ impl<T: Value + Ord> Combiner for Min<T> {
     }
 }
 
-/// Writes `key TAB total` for each key; the total is what a combiner makes of the values, whether or not the
-/// job combines before.
+/// Writes `key TAB total` for each key; the total is the combiner's result for all values, with or without earlier
+/// combining.
 #[derive(Clone, Debug)]
 pub struct WriteTotal<K, C> {
     combiner: C,
@@ -113,7 +113,7 @@ pub struct WriteTotal<K, C> {
 }
 
 impl<K, C> WriteTotal<K, C> {
-    /// Totals by `combiner`.
+    /// Creates a reducer with totals by `combiner`.
     pub fn new(combiner: C) -> Self {
         Self { combiner, key: PhantomData }
     }
@@ -154,7 +154,7 @@ where
         Ok(())
     }
 
-    /// Nothing is kept between keys.
+    /// No state is kept between keys.
     fn save(&self) -> Option<Vec<u8>> {
         Some(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! The traits of user code: what happens to a record, to two values of a key, to a group.
+//! Traits of user code: functions for a record, for two values of a key, for a group.
 
 use super::context::TaskContext;
 use crate::attempt::{TaskResult, heed};
@@ -9,21 +9,21 @@ use crate::merge::Values;
 use crate::output::Output;
 use crate::value::Value;
 
-/// Turns records into key-value pairs. One object serves one map task; it lives on one thread.
+/// Turns records into key-value pairs. One object serves one map task; it stays on one thread.
 ///
-/// A mapper must be deterministic: the same records must give the same pairs each time, whatever their order. When a
-/// worker is lost its maps run again, and a reduce may have taken from the first run what another takes from the
-/// second. Random numbers come from a seed in the job's parameters, times and host names from nowhere. When two
-/// attempts of a map put out different pairs after a reduce took some, the job fails and says so. A combiner may round
-/// (sums of `f64`): of what it made the keys alone are compared.
+/// A mapper must be deterministic: the same records must give the same pairs each time, in any order. When a worker is
+/// lost its maps run again, and different reduces may read the outputs of different runs. Random numbers must come from
+/// a seed in the job's parameters; times and host names must not be used. If two attempts of a map output different
+/// pairs after a reduce read some, the job fails with this error. A combiner may round (sums of `f64`): of its output
+/// only the keys are compared.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a mapper",
     note = "a function is handed to `map_each`; a type implements `Mapper`, and the plan is given what makes it: `|| Words`"
 )]
 pub trait Mapper {
-    /// What the pairs are grouped and ordered by.
+    /// Key by which the pairs are grouped and ordered.
     type Key: Key;
-    /// What is carried along.
+    /// Value of the pairs.
     type Value: Value;
 
     /// Called once before the first record: read parameters, create counters, load side inputs.
@@ -31,14 +31,13 @@ pub trait Mapper {
         Ok(())
     }
 
-    /// One record. Emit any number of pairs, as views: `out.emit(&str, …)` where the key is a `String`; see
-    /// [`Key::View`](crate::key::Key::View) and [`Value::View`](crate::value::Value::View). A record that makes no sense
-    /// is refused by [`TaskError::bad_record`](crate::attempt::TaskError::bad_record), before anything is emitted of it.
+    /// Maps one record. It may emit any number of pairs, as views: `out.emit(&str, …)` for a key of `String`; see
+    /// [`Key::View`](crate::key::Key::View) and [`Value::View`](crate::value::Value::View). It reports an invalid
+    /// record with [`TaskError::bad_record`](crate::attempt::TaskError::bad_record), before it emits anything for it.
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult;
 
-    /// A block of whole records, in input order. The default calls [`map`](Mapper::map) for each; a mapper that
-    /// can work on many records at once (a tokeniser that does not care about lines) overrides it and may
-    /// then leave `map` unused.
+    /// Maps a block of whole records, in input order. The default calls [`map`](Mapper::map) for each. A mapper that
+    /// can process many records at once (a tokeniser that ignores lines) overrides it and may then leave `map` unused.
     fn block(&mut self, block: Block<'_>, out: &mut Emitter<Self::Key, Self::Value>) -> TaskResult {
         for record in block.records() {
             let before = out.emitted();
@@ -65,10 +64,10 @@ pub trait MapOnly {
         Ok(())
     }
 
-    /// One record.
+    /// Maps one record.
     fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult;
 
-    /// A block of whole records; see [`Mapper::block`].
+    /// Maps a block of whole records; see [`Mapper::block`].
     fn block(&mut self, block: Block<'_>, out: &mut Output) -> TaskResult {
         for record in block.records() {
             let before = out.bytes();
@@ -84,12 +83,12 @@ pub trait MapOnly {
     }
 }
 
-/// Turns a key and the stream of its values into output. One object serves one partition; keys come in
-/// ascending order of their bytes.
+/// Turns a key and the stream of its values into output. One object serves one partition; keys come in ascending order
+/// of their bytes.
 ///
-/// A reduce that is suspended keeps its reducer and goes on with it. It can also go on at another worker, with a new
-/// reducer, if [`save`](Reducer::save) and [`restore`](Reducer::restore) carry over what the reducer keeps between two
-/// groups:
+/// A suspended reduce keeps its reducer and continues with it. It can also continue on another worker, with a new
+/// reducer, if [`save`](Reducer::save) and [`restore`](Reducer::restore) transfer the state that the reducer keeps
+/// between two groups:
 ///
 /// ```
 /// # use gristmill_worker::{api::{Reducer, TaskError, TaskResult}, merge::Values, output::Output};
@@ -123,9 +122,9 @@ pub trait MapOnly {
             `|| WriteFiles`"
 )]
 pub trait Reducer {
-    /// The key of the job's mappers.
+    /// Key of the job's mappers.
     type Key: Key;
-    /// The value of the job's mappers.
+    /// Value of the job's mappers.
     type Value: Value;
 
     /// Called once before the first group: read parameters, create counters, load side inputs.
@@ -133,8 +132,8 @@ pub trait Reducer {
         Ok(())
     }
 
-    /// One group. `key` comes as its view: write `key: &str` where the key is a `String`, `key: &[u8]` for a
-    /// `ByteString`, and the key's own type otherwise. `values` streams: a group is never held in memory as a
+    /// Reduces one group. `key` is passed as its view: write `key: &str` for a key of `String`, `key: &[u8]` for a
+    /// `ByteString`, and the key's own type otherwise. `values` is a stream: a group is never held in memory as a
     /// whole. Values not read are skipped.
     ///
     /// With `group_by_first`, `key` is the first whole key of the group and [`Values::key`] the current one.
@@ -150,16 +149,16 @@ pub trait Reducer {
         Ok(())
     }
 
-    /// What it keeps between two groups (or after `setup`, before the first), so that another can go on in its place;
-    /// called only when that is about to happen. Counters and what was written are carried over without it. A reducer
-    /// that keeps nothing answers `Some` with no bytes. The default, `None`, says that this one cannot be replaced: a
-    /// suspended reduce then goes on where it is. At most 1 MiB is taken.
+    /// Returns the state that it keeps between two groups (or after `setup`, before the first), so that another reducer
+    /// can continue; called only when that is about to happen. Counters and written output are transferred separately.
+    /// A reducer without state returns `Some` with no bytes. The default, `None`, means that it cannot be replaced: a
+    /// suspended reduce then continues on its worker. The maximum is 1 MiB.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Takes over what an earlier one saved. Called after `setup`, what that wrote and counted is dropped, and before
-    /// the first group that is left.
+    /// Restores the state that an earlier reducer saved. Called after `setup`, whose output and counts are dropped, and
+    /// before the first remaining group.
     ///
     /// # Errors
     /// Bytes that no `save` has written. They fail the attempt like any other error of a reducer.

@@ -1,5 +1,5 @@
-//! The border at which the types of keys and values are erased: outside there is one virtual call per task, inside
-//! everything is monomorphic. What is behind it is written in [`task`](crate::task).
+//! Boundary at which the types of keys and values are erased: outside there is one virtual call per task, inside
+//! everything is monomorphic. The implementation is in [`task`](crate::task).
 
 use super::context::InputStretch;
 use crate::attempt::{AttemptContext, MapDone, ReduceEnd, SideInputs, TaskFailure, TaskResult};
@@ -11,16 +11,16 @@ use crate::protocol::HandOver;
 use crate::segment::{SegmentData, SpillDirs};
 use std::sync::Arc;
 
-/// The functions of a job with a reduce, its types erased.
+/// Functions of a job with a reduce, with erased types.
 pub trait MapReduceWork: Send + Sync {
     /// # Errors
     /// Settings that exclude each other.
     fn validate(&self) -> TaskResult;
 
-    /// Whether values of equal keys are merged before they travel.
+    /// True if values of equal keys are merged before the shuffle.
     fn combines(&self) -> bool;
 
-    /// Bytes of a key by which it is grouped, if not all.
+    /// Returns the prefix of a key by which it is grouped, if not the whole key.
     fn group(&self) -> Option<GroupPrefix>;
 
     #[doc(hidden)]
@@ -33,19 +33,19 @@ pub trait MapReduceWork: Send + Sync {
     fn sample(&self, erased: ErasedSample<'_>) -> Result<KeySample, TaskFailure>;
 }
 
-/// What a map needs, on its way through [`MapReduceWork`].
+/// Arguments of a map, passed through [`MapReduceWork`].
 #[doc(hidden)]
 pub struct ErasedMap<'a> {
     pub(crate) context: AttemptContext<'a>,
     pub(crate) input: usize,
     /// Bytes of the split.
     pub(crate) input_bytes: u64,
-    /// The first stretch of it.
+    /// First range of the split.
     pub(crate) stretch: Option<InputStretch>,
     pub(crate) blocks: &'a mut dyn Blocks,
 }
 
-/// What a reduce needs, on its way through [`MapReduceWork`].
+/// Arguments of a reduce, passed through [`MapReduceWork`].
 #[doc(hidden)]
 pub struct ErasedReduce<'a> {
     pub(crate) context: AttemptContext<'a>,
@@ -54,7 +54,7 @@ pub struct ErasedReduce<'a> {
     pub(crate) resume: Option<&'a HandOver>,
 }
 
-/// What sampling needs, on its way through [`MapReduceWork`].
+/// Arguments of sampling, passed through [`MapReduceWork`].
 #[doc(hidden)]
 pub struct ErasedSample<'a> {
     pub(crate) input: usize,

@@ -1,4 +1,4 @@
-//! What a worker reports of itself and of its attempts.
+//! Reports of a worker about itself and its attempts.
 
 use super::Measures;
 use crate::folder::PlainName;
@@ -6,56 +6,55 @@ use crate::input::FileBadRecords;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use serde::{Deserialize, Serialize};
 
-/// Sign of life with what the worker is doing.
+/// Heartbeat with the state of the worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Heartbeat {
     pub running: Vec<AttemptProgress>,
-    /// Anonymous and shared memory of the process now, bytes.
+    /// Current anonymous and shared memory of the process, bytes.
     pub memory_bytes: u64,
     /// Free bytes on the fullest spill directory.
     pub disk_free_bytes: u64,
-    /// Whether there is room for more; `None` before it has looked.
+    /// Free space for spill files; `None` before the first check.
     pub disk_room: Option<DiskRoom>,
-    /// On a network that nobody has made slow, what has come from other workers in the last seconds, while something was
-    /// asked for there.
+    /// On an unlimited network, rates of bytes from other workers in the last seconds, while requests were in flight.
     pub fetches: Vec<FetchRate>,
 }
 
-/// Room for spill files.
+/// Free space for spill files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskRoom {
     /// Free bytes on the emptiest spill directory.
     pub free_bytes: u64,
-    /// Bytes that are to stay free there.
+    /// Bytes that must stay free there.
     pub reserve_bytes: u64,
 }
 
-/// How fast bytes have come over one way lately.
+/// Recent rate of bytes over one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchRate {
-    /// Where from.
+    /// Source of the bytes.
     pub from: WorkerId,
-    /// What has come.
+    /// Bytes received.
     pub bytes: u64,
-    /// In how much time with requests in flight, nanoseconds.
+    /// Time with requests in flight, nanoseconds.
     pub busy_ns: u64,
 }
 
-/// What has arrived of one map output.
+/// Segments that have arrived of one map output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchedOutput {
-    /// The map attempt whose output it was.
+    /// Map attempt of the output.
     pub map: AttemptId,
-    /// The partitions that now have it.
+    /// Partitions that have it now.
     pub partitions: Vec<u32>,
     /// Bytes received.
     pub bytes: u64,
-    /// Times that some of it came damaged though the copy there is whole, and was sent again.
+    /// Number of times that damaged data with an intact copy was sent again.
     pub resent: u32,
 }
 
-/// How far an attempt is.
+/// Progress of an attempt.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct AttemptProgress {
@@ -66,12 +65,12 @@ pub struct AttemptProgress {
     pub records_in: u64,
 }
 
-/// What an attempt did. Times are the worker's clock, nanoseconds since its start.
+/// Report of an attempt. Times are by the worker's clock, nanoseconds since its start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AttemptReport {
-    /// When user code could start; the time it was queued for a slot is before that.
+    /// Time when user code could start, after the time in the queue for a slot.
     pub started_ns: u64,
-    /// When it ended.
+    /// Time when it ended.
     pub ended_ns: u64,
     /// Records read.
     pub records_in: u64,
@@ -79,101 +78,101 @@ pub struct AttemptReport {
     pub bytes_in: u64,
     /// Records emitted or written.
     pub records_out: u64,
-    /// Bytes of map output or part.
+    /// Bytes of the map output or the part.
     pub bytes_out: u64,
-    /// Times that memory ran out and a run went to disk.
+    /// Number of runs written to disk because memory was full.
     pub spills: u64,
-    /// Bytes that went to disk for that.
+    /// Bytes of those runs.
     pub spilled_bytes: u64,
-    /// Bytes of input read from files on this worker's disk (the rest came over HTTP).
+    /// Input bytes read from files on this worker's disk; the rest was received over HTTP.
     pub local_bytes: u64,
     /// User counters.
     pub counters: Vec<(String, u64)>,
-    /// What user code measured besides.
+    /// Other measures of user code.
     #[serde(default)]
     pub measures: Measures,
     /// CPU time of the slot's thread in nanoseconds.
     pub cpu_ns: u64,
-    /// Memory of its worker.
+    /// Memory use of its worker.
     pub memory: MemoryUse,
-    /// Time it was made to wait because its worker's slots are slower than the machine, nanoseconds.
+    /// Time of waiting because its slot is limited to a lower speed than the machine, nanoseconds.
     pub paced_ns: u64,
-    /// Time it was suspended, nanoseconds; part of the time between start and end.
+    /// Time of suspension, nanoseconds; part of the time between start and end.
     pub suspended_ns: u64,
-    /// Times it was suspended.
+    /// Number of suspensions.
     pub suspensions: u32,
-    /// Bad records of the input that a map left out, file by file, in the order in which it reads them.
+    /// Bad records of the input that a map skipped, by file, in the order of reading.
     pub bad_records: Vec<FileBadRecords>,
 }
 
-/// What a worker's process has needed of its memory so far.
+/// Memory use of a worker's process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Largest resident memory, bytes.
+    /// Maximum resident memory, bytes.
     pub peak_bytes: u64,
     /// Memory that the worker may use, bytes.
     pub budget_bytes: u64,
-    /// Most bytes of it that outputs and gathered segments have taken at once.
+    /// Maximum bytes of it used by outputs and gathered segments at once.
     pub kept_peak_bytes: u64,
 }
 
 /// One part of the output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its file name, `part-00000`.
+    /// File name, `part-00000`.
     pub name: String,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// Records in it as its writer counted them.
+    /// Number of records, as counted by its writer.
     pub records: u64,
-    /// CRC-32C of its bytes.
+    /// CRC-32C of the file.
     pub crc32c: u32,
-    /// What its task wrote to outputs beside the main one, in the order of their names.
+    /// Files of its task in named outputs, in the order of names.
     #[serde(default)]
     pub named: Vec<NamedPart>,
 }
 
-/// The part of a named output that the task of a part has written. It lies in a folder of the output's name, under the
+/// Part of a named output, written by the task of a part. It is stored in a directory of the output's name, under the
 /// part's name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NamedPart {
-    /// The output.
+    /// Name of the output.
     pub output: PlainName,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// Records in it as its writer counted them.
+    /// Number of records, as counted by its writer.
     pub records: u64,
-    /// CRC-32C of its bytes.
+    /// CRC-32C of the file.
     pub crc32c: u32,
 }
 
 impl Part {
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     #[must_use]
     pub fn all_bytes(&self) -> u64 {
         self.named.iter().fold(self.bytes, |sum, named| sum.saturating_add(named.bytes))
     }
 
-    /// Records of all files.
+    /// Returns the records of all files.
     #[must_use]
     pub fn all_records(&self) -> u64 {
         self.named.iter().fold(self.records, |sum, named| sum.saturating_add(named.records))
     }
 }
 
-/// Whose fault a failure is. The master decides by this alone, never by text.
+/// Class of a failure. The master decides by this alone, never by text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// User code returned an error or panicked.
     User,
-    /// User code read and wrote nothing for too long.
+    /// User code made no progress for too long.
     Hang,
     /// The input is missing, changed, corrupt or holds a record over the limit.
     Input,
-    /// The job's parameters do not work.
+    /// The job's parameters are invalid.
     Config,
-    /// The worker's own disk or memory.
+    /// The worker's own disk or memory failed.
     Worker,
     /// Another worker could not be reached or did not have the output.
     Fetch,
@@ -183,22 +182,22 @@ pub enum FailureClass {
     Cancelled,
     /// The output directory could not be written.
     Output,
-    /// The engine's own code panicked: a mistake in this program, not in user code.
+    /// The engine's own code panicked: a bug of this program, not of user code.
     Engine,
     /// The submitter, or a worker that has input files, could not be reached.
     Unreachable,
-    /// A worker that was reached does not hold a map output any more.
+    /// A worker that was reached no longer holds a map output.
     Missing,
-    /// The process that ran it was killed, and nobody knows why.
+    /// The process that ran it was killed, for an unknown reason.
     Lost,
-    /// A store does not take the credentials of the worker, or it has none.
+    /// A store rejects the credentials of the worker, or it has none.
     Credentials,
-    /// The output directory is not there, or not any more.
+    /// The output directory does not exist, or no longer does.
     OutputGone,
 }
 
 impl FailureClass {
-    /// As people read it, and as it stands in JSON.
+    /// Returns its name for display and JSON.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -1,17 +1,17 @@
-//! A pair as sixteen bytes that can be compared: what is sorted, and what is sent of pairs that lie in a file.
+//! Pair as sixteen comparable bytes: the unit of sorting, and of sending pairs that are in a file.
 
 use crate::key::hash::key_prefix;
 
-/// Most partitions of a job: an entry has 20 bits for its own.
+/// Maximum partitions of a job: an entry has 20 bits for its own.
 pub const PARTITIONS_MAX: u32 = 1 << 20;
-/// Keys from this length on have this length in their entry.
+/// Length stored in the entry for keys of at least this length.
 pub(crate) const LENGTH_MAX: usize = 0xFFF;
-/// Keys up to this length are in the prefix as a whole.
+/// Maximum length of keys that are completely in the prefix.
 pub(crate) const PREFIX_BYTES: usize = 8;
 
-/// A pair, ready to be compared, as one number: from the top 20 bits of partition, 64 of the key's first bytes,
-/// 12 of its length, and 32 of the place where the pair lies. So one comparison sorts by partition and key as
-/// far as the first bytes tell, then by length, which is right where they are the whole key, then by position.
+/// Pair as one comparable number: from the top 20 bits of partition, 64 of the key's first bytes, 12 of its length, and
+/// 32 of the pair's position. So one comparison sorts by partition and key as far as the first bytes tell, then by
+/// length, which is right if they are the whole key, then by position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SortEntry(u128);
 
@@ -29,61 +29,61 @@ impl SortEntry {
         (self.0 >> 108) as u32
     }
 
-    /// All of it.
+    /// Returns the whole number.
     #[inline]
     pub fn number(self) -> u128 {
         self.0
     }
 
-    /// As it is sent.
+    /// Returns the bytes for sending.
     #[inline]
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// An entry that was sent.
+    /// Creates an entry from received bytes.
     #[inline]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_le_bytes(bytes))
     }
 
-    /// Where the key of a pair in a file ends.
+    /// Returns the end of the key of a pair in a file.
     #[inline]
     pub fn end(self) -> usize {
         self.place() + self.length()
     }
 
-    /// The key's first bytes, as [`key_prefix`] gives them.
+    /// Returns the key's first bytes, as [`key_prefix`].
     #[inline]
     pub fn prefix(self) -> u64 {
         (self.0 >> 44) as u64
     }
 
-    /// Bytes of a pair in a file as it would lie in a block: both lengths and the key.
+    /// Returns the bytes of a pair in a file as it would be stored in a block: both lengths and the key.
     pub(crate) fn framed_length(self) -> usize {
         let length = self.length();
         length + if length < 0x80 { 2 } else { 3 }
     }
 
-    /// Partition and prefix.
+    /// Returns partition and prefix.
     #[inline]
     pub fn rank(self) -> u128 {
         self.0 >> 44
     }
 
-    /// Bytes of the key, or [`LENGTH_MAX`] if they are more.
+    /// Returns the bytes of the key, or [`LENGTH_MAX`] if there are more.
     #[inline]
     pub fn length(self) -> usize {
         (self.0 >> 32) as usize & LENGTH_MAX
     }
 
-    /// Where the pair lies: in the arena, or behind the first block of the file.
+    /// Returns the position of the pair: in the arena, or after the first block of the file.
     #[inline]
     pub fn place(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// The key of a pair that lies in `file`.
+    /// Returns the key of a pair that is in `file`.
     #[inline]
     pub(crate) fn key_in(self, file: &[u8]) -> &[u8] {
         &file[self.place()..][..self.length()]

@@ -1,75 +1,75 @@
-//! What is wrong with a segment.
+//! Errors of segments.
 
 use super::SegmentId;
 use std::io;
 use std::path::PathBuf;
 
-/// A segment that cannot be used.
+/// Error of an unusable segment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SegmentError {
-    /// The bytes do not begin with a whole header of a known version, or the header's checksum is wrong.
+    /// The bytes do not start with a complete header of a known version, or the header's checksum is wrong.
     #[error("segment of {length} bytes has no valid header")]
     Header {
-        /// Bytes there are.
+        /// Actual length in bytes.
         length: u64,
     },
-    /// It is a segment, but another one.
+    /// It is another segment than expected.
     #[error("segment is {found:?}, not {expected:?}")]
     Identity {
-        /// What it should be.
+        /// Expected segment.
         expected: SegmentId,
-        /// What its header says.
+        /// Segment according to the header.
         found: SegmentId,
     },
-    /// The header says another length than there is.
+    /// The length in the header differs from the actual one.
     #[error("segment has {found} bytes, not {expected}")]
     Length {
-        /// By its header.
+        /// Length by the header.
         expected: u64,
-        /// Bytes there are.
+        /// Actual length in bytes.
         found: u64,
     },
-    /// A block whose checksum is wrong or whose lengths are impossible.
+    /// A block has a wrong checksum or impossible lengths.
     #[error("block at byte {offset} of {id:?} is damaged")]
     Block {
         id: SegmentId,
-        /// Where its block begins.
+        /// Offset of its block.
         offset: u64,
     },
-    /// A block whose checksum is right but whose pairs do not fill it, or a wrong number of pairs: our bug.
+    /// A block has a correct checksum but its pairs do not fill it, or their number is wrong: a bug of this program.
     #[error("pairs of {id:?} do not fill their blocks near byte {offset}")]
     Pairs {
         id: SegmentId,
-        /// Where the block begins.
+        /// Offset of the block.
         offset: u64,
     },
-    /// Segments that are not in map order, or one twice.
+    /// Segments are not in map order, or one occurs twice.
     #[error("segment of map {found} follows that of map {before}")]
     Sequence {
-        /// Index of the map before.
+        /// Index of the previous map.
         before: u32,
-        /// Index of the map found.
+        /// Index of this map.
         found: u32,
     },
-    /// Its pairs lie in an input file that has changed since the map read it.
+    /// Its pairs are in an input file that has changed since the map read it.
     #[error("the input that the pairs of {id:?} lie in has changed")]
     Changed {
         id: SegmentId,
-        /// How it shows.
+        /// Detected change.
         #[source]
         source: Box<crate::input::InputError>,
     },
-    /// A segment in hash order where key order is needed.
+    /// A segment is in hash order where key order is needed.
     #[error("segment {id:?} is in hash order, but the job has no combiner")]
     Order { id: SegmentId },
     /// The spill file cannot be read.
     #[error("could not read {path}")]
     Read {
-        /// The spill file.
+        /// Path of the spill file.
         path: PathBuf,
-        /// The error of the file system.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },

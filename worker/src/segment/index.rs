@@ -1,32 +1,32 @@
-//! Where the segments of one map output lie: 12 bytes for each that has pairs, none for the others.
+//! Index of the segments of one map output: 12 bytes for each non-empty segment.
 //!
-//! A worker keeps one for each of its outputs; of a job of many maps and many partitions most segments are empty.
+//! A worker keeps one for each of its outputs; in a job of many maps and many partitions most segments are empty.
 //!
-//! Invariant: segments lie one after another without gaps, in the order of their partitions.
+//! Invariant: segments are stored one after another without gaps, in the order of their partitions.
 
 use serde::{Deserialize, Serialize};
 
-/// Memory that a segment with pairs costs here, bytes.
+/// Memory of a non-empty segment here, bytes.
 pub(crate) const INDEX_ENTRY_BYTES: usize = size_of::<u32>() + size_of::<u64>();
 
-/// Where segments lie.
+/// Index of segments.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct SegmentIndex {
     partitions: u32,
     records: u64,
-    /// The partitions that have pairs, ascending.
+    /// Non-empty partitions, ascending.
     filled: Vec<u32>,
-    /// Where the segment of each of them ends.
+    /// End of the segment of each of them.
     ends: Vec<u64>,
 }
 
 impl SegmentIndex {
-    /// No pairs in any of so many partitions.
+    /// Creates an index of this many empty partitions.
     pub fn new(partitions: u32) -> Self {
         Self { partitions, records: 0, filled: Vec::new(), ends: Vec::new() }
     }
 
-    /// Appends the segment of a partition, which is not empty.
+    /// Appends the non-empty segment of a partition.
     pub fn push(&mut self, partition: u32, length: u64, records: u64) {
         assert!(partition < self.partitions, "{partition} is none of {} partitions", self.partitions);
         assert!(self.may_begin(partition), "partition {partition} comes after a later one");
@@ -36,7 +36,7 @@ impl SegmentIndex {
         self.records += records;
     }
 
-    /// Whether it is one of an output of so many partitions, wherever it comes from.
+    /// True if it is a valid index for this many partitions; it may come from another process.
     pub(crate) fn is_sound(&self, partitions: u32) -> bool {
         let ascends = self.filled.is_sorted_by(|a, b| a < b) && self.ends.is_sorted_by(|a, b| a < b);
         let within = self.filled.last().is_none_or(|last| *last < partitions);
@@ -50,19 +50,19 @@ impl SegmentIndex {
             && pairs
     }
 
-    /// Whether no segment of this partition, or of a later one, has been appended.
+    /// True if no segment of this partition, or of a later one, has been appended.
     pub(crate) fn may_begin(&self, partition: u32) -> bool {
         self.filled.last().is_none_or(|last| *last < partition)
     }
 
-    /// Forgets what it does not need after the last segment.
+    /// Releases unused memory after the last segment.
     pub fn shrink_to_fit(&mut self) {
         self.filled.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// First byte and length of the segment of this partition, 0 and 0 if it has no pairs; `None` if there is no such
-    /// partition. Takes the logarithm of the number of segments.
+    /// Returns offset and length of the segment of this partition, 0 and 0 if it has no pairs; `None` if the partition
+    /// does not exist. Takes logarithmic time in the number of segments.
     pub fn segment(&self, partition: u32) -> Option<(u64, u64)> {
         if self.partitions <= partition {
             return None;
@@ -72,22 +72,22 @@ impl SegmentIndex {
         Some((start, self.ends[at] - start))
     }
 
-    /// The partitions that have pairs, ascending.
+    /// Returns the non-empty partitions, ascending.
     pub fn filled(&self) -> &[u32] {
         &self.filled
     }
 
-    /// Bytes of all segments.
+    /// Returns the bytes of all segments.
     pub fn bytes(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Pairs of all segments.
+    /// Returns the pairs of all segments.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Memory that it takes.
+    /// Returns its memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.filled.len() * INDEX_ENTRY_BYTES
     }

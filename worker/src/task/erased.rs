@@ -1,4 +1,4 @@
-//! The work of a plan behind the border where its types are erased.
+//! Implementation of a plan behind the boundary where its types are erased.
 
 use super::{map, reduce, sample};
 use crate::api::{
@@ -14,14 +14,14 @@ use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A plan and what makes its reducers.
+/// Plan with the factory of its reducers.
 struct Typed<K: Key, V: Value, F> {
     plan: MapReducePlan<K, V>,
     reducer: F,
 }
 
 impl<K: Key, V: Value> MapReducePlan<K, V> {
-    /// Ends the plan: `reducer` makes a fresh reducer for each partition.
+    /// Completes the plan: `reducer` creates a new reducer for each partition.
     pub fn reduce<R, F>(self, reducer: F) -> JobPlan
     where
         R: Reducer<Key = K, Value = V> + 'static,
@@ -38,8 +38,8 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         }
     }
 
-    /// Ends the plan with a reducer that is one function, called for each group; see [`Reducer::reduce`]. It keeps nothing
-    /// between groups.
+    /// Completes the plan with a reducer that is one function, called for each group; see [`Reducer::reduce`]. It keeps
+    /// no state between groups.
     pub fn reduce_each<F>(self, reduce: F) -> JobPlan
     where
         F: Fn(K::View<'_>, &mut Values<'_, K, V>, &mut Output) -> TaskResult + Send + Sync + 'static,

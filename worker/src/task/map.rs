@@ -1,4 +1,4 @@
-//! One map task: from blocks of input to segments, or to a part if the job has no reduce.
+//! Map task: from blocks of input to segments, or to a part if the job has no reduce.
 
 use crate::api::{
     Counters, ErasedMap, InputStretch, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext,
@@ -67,7 +67,8 @@ pub(super) fn no_such_input(input: usize, inputs: usize) -> TaskFailure {
     TaskFailure::Config { message: format!("the plan has {inputs} inputs, none of number {input}") }
 }
 
-/// Where an attempt's segments and runs go. A reduce attempt writes runs under its partition number.
+/// Returns the settings for writing an attempt's segments and runs. A reduce attempt writes runs under its partition
+/// number.
 pub(super) fn write_setting(context: &AttemptContext<'_>, combines: bool) -> WriteSetting {
     let settings = context.settings;
     WriteSetting {
@@ -81,7 +82,7 @@ pub(super) fn write_setting(context: &AttemptContext<'_>, combines: bool) -> Wri
     }
 }
 
-/// How the plan spreads keys.
+/// Returns the partitioning of the plan.
 pub(super) fn partitioning<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     cuts: &Arc<Vec<Vec<u8>>>,
@@ -94,11 +95,11 @@ pub(super) fn partitioning<K: Key, V: Value>(
     }
 }
 
-/// What a map of a map-only job reads.
+/// Input of a map of a map-only job.
 pub(super) struct MapOnlyInput<'a> {
-    /// Which input of the plan it is.
+    /// Index of the input in the plan.
     pub input: usize,
-    /// The first stretch of it.
+    /// First range of the input.
     pub stretch: Option<InputStretch>,
     pub blocks: &'a mut dyn Blocks,
 }
@@ -122,11 +123,11 @@ pub(super) fn run_map_only(
     output.finish_part(counters.stats())
 }
 
-/// Blocks that are counted as they pass.
+/// Blocks that are counted as they are read.
 pub(super) struct WatchedBlocks<B> {
     blocks: B,
     progress: Arc<Progress>,
-    /// Who keeps their records, if anybody does.
+    /// Recorder of their records, if requested.
     narrator: Option<RecordNarrator>,
 }
 
@@ -135,7 +136,7 @@ impl<B: Blocks> WatchedBlocks<B> {
         Self { blocks, progress: progress.clone(), narrator: narrates.then(RecordNarrator::default) }
     }
 
-    /// The blocks that are left, and the records that were kept.
+    /// Returns the remaining blocks and the recorded records.
     pub fn into_inner(self) -> (B, Told<RecordTold>) {
         (self.blocks, self.narrator.map(|narrator| narrator.records).unwrap_or_default())
     }
@@ -143,7 +144,7 @@ impl<B: Blocks> WatchedBlocks<B> {
 
 impl<B: Blocks> Blocks for WatchedBlocks<B> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
-        // A slow disk or network is no fault of user code.
+        // A slow disk or network is not the fault of user code.
         let _engine = self.progress.engine();
         let mut block = self.blocks.next_block()?;
         if let Some(block) = &mut block {
@@ -157,8 +158,8 @@ impl<B: Blocks> Blocks for WatchedBlocks<B> {
     }
 }
 
-/// Records of a block. For lines this is a fast count of line ends, far cheaper than what a mapper does; so it is
-/// for tables without quotes.
+/// Counts the records of a block. For lines this is a fast count of line ends, far cheaper than the mapper; the same
+/// applies to tables without quotes.
 fn count(block: &mut Block<'_>) -> u64 {
     let bytes = block.bytes();
     match block.format() {

@@ -1,6 +1,6 @@
-//! One attempt at a task, start to finish: blocking, on one thread, no async.
+//! Execution of one attempt from start to end: blocking, on one thread, no async.
 //!
-//! Whoever calls this decides which attempt runs where, catches panics, and publishes parts.
+//! The caller decides which attempt runs where, catches panics, and publishes parts.
 
 mod erased;
 mod map;
@@ -98,9 +98,9 @@ pub(crate) fn run_map_only(
     Ok(done)
 }
 
-/// Runs one reduce task. `segments` are those of its partition in map index order, one for each map; empty ones
-/// may be left out. With `resume` it goes on where an earlier attempt was handed over: `output` already has what that
-/// one wrote, and all segments are there again.
+/// Runs one reduce task. `segments` are those of its partition in map index order, one for each map; empty ones may be
+/// left out. With `resume` it continues an earlier attempt that was handed over: `output` already contains what that
+/// one wrote, and all segments are available again.
 ///
 /// # Errors
 /// See [`TaskFailure`].
@@ -114,11 +114,11 @@ pub(crate) fn run_reduce_in_steps(
     map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output, resume })
 }
 
-/// Runs one reduce task from its beginning to its end, for callers that never hand it over. `segments` are those of its
+/// Runs one reduce task from its start to its end, for callers that never hand it over. `segments` are those of its
 /// partition in map index order, one for each map; empty ones may be left out.
 ///
 /// # Errors
-/// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if it was asked to do so all the same.
+/// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if a hand-over was requested nevertheless.
 pub fn run_reduce(
     plan: &JobPlan,
     context: AttemptContext<'_>,
@@ -131,8 +131,8 @@ pub fn run_reduce(
     }
 }
 
-/// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and
-/// counters are thrown away.
+/// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and counters are
+/// discarded.
 ///
 /// # Errors
 /// See [`TaskFailure`].
@@ -143,7 +143,7 @@ pub fn sample_keys(
     side: Arc<SideInputs>,
     sample: KeySample,
 ) -> Result<KeySample, TaskFailure> {
-    // Sampling never spills, so it does not matter where.
+    // Sampling never spills, so the directory does not matter.
     let spill = SpillDirs::new(vec![std::env::temp_dir()]);
     map_reduce(plan)?.sample(ErasedSample { input, blocks, side, sample, spill })
 }

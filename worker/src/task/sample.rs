@@ -1,7 +1,7 @@
-//! Cutting the key space into ranges: the keys at which partitions begin, from a sample.
+//! Division of the key space into ranges: the first keys of partitions, from a sample.
 //!
-//! The sample depends on the job's input alone, so every run of a job cuts the same ranges. Which blocks are looked at
-//! decides whoever submits.
+//! The sample depends only on the job's input, so every run of a job has the same ranges. The submitter chooses the
+//! sampled blocks.
 
 use super::map::{no_such_input, partitioning};
 use crate::api::{Counters, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, TaskContext};
@@ -15,9 +15,9 @@ use crate::value::Value;
 use gristmill_scheduler::ids::{JobId, TaskId};
 use std::sync::Arc;
 
-/// The first keys of all partitions but the first, ascending and all different; fewer than `partitions - 1` if
-/// the sample does not have as many different keys (or group prefixes, if the job groups by a part of the key).
-/// So equal keys, and keys of one group, always lie in one partition.
+/// Returns the first keys of all partitions except the first, ascending and different. There are fewer than
+/// `partitions - 1` if the sample has fewer different keys (or group prefixes, if the job groups by a part of the key).
+/// So equal keys, and keys of one group, are always in one partition.
 #[must_use]
 pub fn cut_points(sample: KeySample, partitions: u32, plan: &JobPlan) -> Vec<Vec<u8>> {
     let group = super::map_reduce(plan).ok().and_then(MapReduceWork::group);
@@ -31,7 +31,7 @@ pub fn cut_points(sample: KeySample, partitions: u32, plan: &JobPlan) -> Vec<Vec
     let mut cuts: Vec<Vec<u8>> = Vec::new();
     for partition in 1..partitions as usize {
         let fair = keys.len() * partition / partitions as usize;
-        // A key that is more frequent than a partition's share was cut before: go on with the next one.
+        // A key more frequent than a partition's share is already a boundary: continue with the next one.
         let last = cuts.last().or(keys.first());
         let later = keys[fair..].iter().find(|key| last.is_some_and(|last| last < *key));
         match later {

@@ -1,11 +1,11 @@
-//! Segments whose pairs still lie in the input: only their order is held, 16 bytes for each pair.
+//! Segments whose pairs are still in the input: only their order is held, 16 bytes for each pair.
 //!
-//! For sorts: a pair without a value whose key lies in a mapped file need not be copied to become a map output. A
-//! merge on this worker reads the keys where they are. A worker that sees the same files is sent the order alone and
-//! maps the file itself; for others the very bytes that a segment in memory would have are made as they are sent.
-//! Whoever has read such a segment to its end checks that the file is still the one that the map read, as the map
-//! itself does. If not, the job fails for its input: a reduce that reads in place says so at once, and a worker that
-//! serves does not have the output any more, so that the map runs again and says so.
+//! For sorts: a pair without a value whose key is in a mapped file need not be copied to become a map output. A merge
+//! on this worker reads the keys in place. A worker with the same file system receives only the order and maps the file
+//! itself; for others the bytes that a segment in memory would have are built as they are sent. After reading such a
+//! segment to its end, the reader checks that the file is still the one that the map read, as the map itself does. If
+//! not, the job fails for its input: a reduce that reads in place reports it at once, and a serving worker drops the
+//! output, so that the map runs again and reports it.
 
 mod read;
 mod receive;
@@ -24,20 +24,20 @@ pub use read::InFileBytes;
 pub(crate) use read::InFileReader;
 pub(crate) use receive::ReceivedOrder;
 
-/// The pairs of one map output, sorted by partition and key.
+/// Pairs of one map output, sorted by partition and key.
 pub(crate) struct InFileOutput {
     file: Arc<MappedFile>,
-    /// Where in the file places are counted from.
+    /// Base of positions in the file.
     start: usize,
     entries: Vec<SortEntry>,
-    /// Those that have pairs, ascending by partition.
+    /// Non-empty partitions, ascending.
     parts: Vec<FileRun>,
-    /// Given back when the output goes: the entries' memory, and the bytes of the file that it relies on. Who was sent
-    /// the order relies on no more of the file than who sent it.
+    /// Released with the output: the memory of the entries, and the used bytes of the file. A receiver of the order
+    /// uses no more of the file than its sender.
     _reservations: Vec<Reservation>,
 }
 
-/// Memory that a partition with pairs costs, bytes.
+/// Memory of a non-empty partition, bytes.
 pub(crate) const PART_BYTES: usize = size_of::<FileRun>() + INDEX_ENTRY_BYTES;
 
 struct FileRun {
@@ -46,8 +46,8 @@ struct FileRun {
 }
 
 impl InFileOutput {
-    /// An output of sorted entries, whose places count from `start` of `file`. `held` is for the entries and what is
-    /// noted of each partition, `relied_on` for the bytes of the file.
+    /// Creates an output of sorted entries, whose positions are relative to `start` of `file`. `held` is for the
+    /// entries and the data of each partition, `relied_on` for the bytes of the file.
     pub fn new(
         setting: &WriteSetting,
         file: Arc<MappedFile>,
@@ -80,7 +80,7 @@ impl InFileOutput {
         Self { file, start, entries, parts, _reservations: vec![held, relied_on] }
     }
 
-    /// Where segments would lie if they lay one after another.
+    /// Returns the index of the segments as if they were stored one after another.
     pub fn index(&self, partitions: u32) -> SegmentIndex {
         let mut index = SegmentIndex::new(partitions);
         for FileRun { header, .. } in &self.parts {
@@ -94,7 +94,7 @@ impl InFileOutput {
         &self.file.bytes()[self.start..]
     }
 
-    /// The fingerprint of its pairs.
+    /// Returns the fingerprint of its pairs.
     pub fn print(&self) -> OutputPrint {
         OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
     }
@@ -106,33 +106,33 @@ impl std::fmt::Debug for InFileOutput {
     }
 }
 
-/// One segment of such an output, never an empty one. Cloning shares it.
+/// One segment of such an output, never an empty one. Clones share the data.
 #[derive(Clone, Debug)]
 pub struct InFileSegment {
     output: Arc<InFileOutput>,
-    /// Which of the output's parts.
+    /// Index of the output's part.
     part: usize,
 }
 
 impl InFileSegment {
-    /// The segment of this partition; `None` if it has no pairs.
+    /// Returns the segment of this partition; `None` if it has no pairs.
     pub(crate) fn of(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
         let part = output.parts.binary_search_by_key(&partition, |part| part.header.id.partition).ok()?;
         Some(Self { output: output.clone(), part })
     }
 
-    /// The file, and where in it places are counted from.
+    /// Returns the file, and the base of positions in it.
     pub(crate) fn place(&self) -> (FilePlace, u64) {
         (self.output.file.place(), self.output.start as u64)
     }
 
-    /// Bytes of the order as it is sent: the header, 16 bytes for each pair, and a checksum.
+    /// Returns the bytes of the order as it is sent: the header, 16 bytes for each pair, and a checksum.
     pub(crate) fn order_bytes(&self) -> u64 {
         (HEADER_BYTES + CHECKSUM_BYTES) as u64 + self.header().records * size_of::<SortEntry>() as u64
     }
 
-    /// Appends what is sent of the order from this pair on, about `bytes_max` of it, to `out`. Gives the next pair.
-    /// Begin with pair 0 and checksum 0; the end is where no pair is left.
+    /// Appends about `bytes_max` of the order from this pair on to `out`. Returns the next pair. The start is pair 0
+    /// and checksum 0; the end is reached when no pair is left.
     pub(crate) fn put_order(
         &self,
         from: usize,
@@ -154,8 +154,8 @@ impl InFileSegment {
         until
     }
 
-    /// A segment from an order that was sent, as far as it can be checked: it is that of `id`, its checksum is right,
-    /// and all pairs lie in the file.
+    /// Creates a segment from a received order, after all possible checks: it is that of `id`, its checksum is right,
+    /// and all pairs are in the file.
     ///
     /// # Errors
     /// [`SegmentError::Header`], [`SegmentError::Identity`], [`SegmentError::Block`].
@@ -195,7 +195,7 @@ impl InFileSegment {
         &self.part().header
     }
 
-    /// Whether the file is still the one that the map read.
+    /// Checks that the file is still the one that the map read.
     ///
     /// # Errors
     /// [`SegmentError::Changed`].

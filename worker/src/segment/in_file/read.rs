@@ -1,4 +1,4 @@
-//! Reads the pairs of a segment in the file where they lie.
+//! Reads the pairs of a segment in place from their file.
 
 use super::InFileSegment;
 use crate::prefetch::prefetch_range;
@@ -7,10 +7,10 @@ use crate::segment::{
 };
 use std::ops::Range;
 
-/// Pairs read ahead of which their bytes are loaded.
+/// Number of pairs whose bytes are prefetched.
 const AHEAD: usize = 12;
 
-/// Reads the pairs of such a segment where they are.
+/// Reads the pairs of such a segment in place.
 pub(crate) struct InFileReader {
     segment: InFileSegment,
     next: usize,
@@ -55,7 +55,7 @@ impl InFileReader {
     }
 }
 
-/// Makes the bytes of such a segment, as [`SegmentsWriter`](crate::segment::SegmentsWriter) would have written them.
+/// Builds the bytes of such a segment, as [`SegmentsWriter`](crate::segment::SegmentsWriter) would have written them.
 pub struct InFileBytes {
     reader: InFileReader,
     begun: bool,
@@ -63,7 +63,7 @@ pub struct InFileBytes {
 }
 
 impl InFileBytes {
-    /// All bytes of this segment.
+    /// Creates a builder for all bytes of this segment.
     #[must_use]
     pub fn new(segment: InFileSegment) -> Self {
         let checksum = segment.header().seed();
@@ -73,7 +73,7 @@ impl InFileBytes {
     /// Appends the next bytes to `out`: the header, or a block; false after the last.
     ///
     /// # Errors
-    /// A file that has changed since the map read it. What came before then means nothing.
+    /// A file that has changed since the map read it. Earlier bytes are then meaningless.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<bool, SegmentError> {
         if !self.begun {
             self.begun = true;

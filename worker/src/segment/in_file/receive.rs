@@ -1,29 +1,29 @@
-//! The order of a segment as it comes from another worker, checked entry by entry.
+//! Order of a segment received from another worker, checked entry by entry.
 
 use crate::segment::{HEADER_BYTES, SortEntry};
 
-/// Bytes of the checksum behind an order that is sent.
+/// Bytes of the checksum after a sent order.
 pub(super) const CHECKSUM_BYTES: usize = 4;
 
-/// An order that is being received.
+/// Order that is being received.
 pub(crate) struct ReceivedOrder {
     pub(super) head: [u8; HEADER_BYTES],
     pub(super) entries: Vec<SortEntry>,
-    /// Of what has come.
+    /// Checksum of the received entries.
     pub(super) checksum: u32,
-    /// Behind what has come.
+    /// Checksum after the received entries.
     pub(super) found: u32,
 }
 
 impl ReceivedOrder {
-    /// Pairs of an order of so many bytes; `None` if there is none of that length.
+    /// Returns the pairs of an order of this many bytes; `None` for an invalid length.
     pub fn pairs(length: u64) -> Option<usize> {
         let entries = length.checked_sub((HEADER_BYTES + CHECKSUM_BYTES) as u64)?;
         let whole = entries.is_multiple_of(size_of::<SortEntry>() as u64);
         whole.then(|| usize::try_from(entries / size_of::<SortEntry>() as u64).ok()).flatten()
     }
 
-    /// Takes the order in from slices that end anywhere.
+    /// Receives the order from slices with arbitrary ends.
     pub fn receive(pairs: usize) -> Receiving {
         let order =
             Self { head: [0; HEADER_BYTES], entries: Vec::with_capacity(pairs), checksum: 0, found: 0 };
@@ -31,17 +31,17 @@ impl ReceivedOrder {
     }
 }
 
-/// See [`ReceivedOrder::receive`].
+/// State of [`ReceivedOrder::receive`].
 pub(crate) struct Receiving {
     order: ReceivedOrder,
     pairs: usize,
-    /// The beginning of the item that comes next.
+    /// Start of an incomplete item.
     part: Vec<u8>,
     begun: bool,
 }
 
 impl Receiving {
-    /// The next bytes of the order.
+    /// Adds the next bytes of the order.
     pub fn take(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.begun && self.part.is_empty() {
@@ -86,7 +86,7 @@ impl Receiving {
         }
     }
 
-    /// What was received.
+    /// Returns the received order.
     pub fn finish(self) -> ReceivedOrder {
         self.order
     }

@@ -1,4 +1,4 @@
-//! Reduces of combined values: a table over all segments in place of a merge.
+//! Reduces of combined values: a table over all segments instead of a merge.
 
 use super::groups::{KeyGroups, Stopped};
 use super::slices::{HashSlices, SliceFill, SliceReader};
@@ -13,7 +13,7 @@ use crate::segment::{MapOutput, SegmentData, SegmentsWriter, WriteSetting};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// Totals of a partition: a table, and runs sorted by key where it was too small.
+/// Totals of a partition: a table, and runs sorted by key if it was too small.
 pub(super) struct Aggregate<V: Value> {
     pub(super) combining: Combining<V>,
     pub(super) slices: HashSlices,
@@ -60,7 +60,7 @@ impl<V: Value> Aggregate<V> {
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 
-    /// Totals what one segment has of a slice.
+    /// Adds the pairs of one segment in a slice to the totals.
     fn add_slice<R: Reducer<Value = V>>(
         &mut self,
         segment: &mut SliceReader,
@@ -121,13 +121,13 @@ impl<V: Value> Aggregate<V> {
     }
 }
 
-/// Sorting calls no user code.
+/// Sorts a table; this calls no user code.
 fn sorted_by_key<V>(table: Table<V>, progress: &Arc<Progress>) -> Sorted<V> {
     let _engine = progress.engine();
     table.into_sorted_by_key()
 }
 
-/// Reduces a whole table; its memory is left.
+/// Reduces a whole table; its memory is kept.
 fn reduce_table<R: Reducer>(
     table: Table<R::Value>,
     groups: &mut KeyGroups<R>,

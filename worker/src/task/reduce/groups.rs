@@ -1,4 +1,4 @@
-//! Group after group to the reducer, with the borders at which an attempt can stop.
+//! Passes groups to the reducer, with the boundaries at which an attempt can stop.
 
 use crate::api::{Counters, GroupPrefix, Reducer, TaskContext};
 use crate::attempt::{PartDone, Progress, ReadMeter, TaskFailure};
@@ -9,26 +9,26 @@ use crate::protocol::HandOver;
 use crate::value::Value;
 use std::sync::Arc;
 
-/// Most bytes of keys, counters' names and a reducer's state that are handed over. An attempt with more stays.
+/// Maximum bytes of keys, counters' names and a reducer's state that are handed over. An attempt with more stays.
 const STATE_BYTES_MAX: usize = 1 << 20;
 
-/// Where an attempt stood that does not go on here; `None` once it is through.
+/// State of an attempt that does not continue here; `None` if it is complete.
 pub(super) type Stopped = Option<Box<HandOver>>;
 
-/// A reducer and what it writes to.
+/// Reducer with its output.
 pub(super) struct KeyGroups<R> {
     pub(super) reducer: R,
     pub(super) output: Output,
     pub(super) meter: ReadMeter,
     pub(super) progress: Arc<Progress>,
     pub(super) counters: Counters,
-    /// Groups that are in the output.
+    /// Number of groups in the output.
     pub(super) count: u64,
-    /// First key of the last group that an earlier attempt has reduced: up to there groups are skipped.
+    /// First key of the last group that an earlier attempt has reduced: groups up to there are skipped.
     pub(super) last: Option<Vec<u8>>,
 }
 
-/// The encoding of the one value of a group, if that was totalled.
+/// Returns the encoded value of a group that consists of one total.
 fn total_of<V: Value>(source: &ValueSource<'_, V>) -> Result<Option<Vec<u8>>, TaskFailure> {
     let ValueSource::One(Some(value)) = source else { return Ok(None) };
     let mut encoded = Vec::new();
@@ -54,7 +54,7 @@ impl<R: Reducer> KeyGroups<R> {
         Ok(())
     }
 
-    /// A place between two groups, of which `last` is the first key of the one before.
+    /// Boundary between two groups, of which `last` is the first key of the previous one.
     #[inline]
     pub(super) fn border(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
         if self.progress.is_asked() { self.stop(last) } else { Ok(None) }
@@ -67,7 +67,7 @@ impl<R: Reducer> KeyGroups<R> {
         progress.stop_at_border(|| self.save(last))
     }
 
-    /// A place before the first group that is left, in which nothing has been reduced yet.
+    /// Boundary before the first remaining group, when nothing has been reduced yet.
     #[inline]
     pub(super) fn border_before_all(
         &mut self,
@@ -81,7 +81,7 @@ impl<R: Reducer> KeyGroups<R> {
         self.stop(last.as_deref())
     }
 
-    /// Writes down where it stands; `None` if the reducer, or what it has become, cannot move.
+    /// Writes the state; `None` if the reducer, or its state, cannot move.
     fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
         if !self.output.can_move() {
             return Ok(None);
@@ -107,7 +107,7 @@ impl<R: Reducer> KeyGroups<R> {
         })))
     }
 
-    /// Calls the reducer for one group. Answers whether the merge stands at another one.
+    /// Calls the reducer for one group. Returns true if the merge has another one.
     #[inline]
     fn reduce(
         &mut self,
@@ -121,7 +121,7 @@ impl<R: Reducer> KeyGroups<R> {
         let view = R::Key::decode(key)?;
         let mut values = Values::new(source, key, group, &mut self.meter);
         let result = self.reducer.reduce(view, &mut values, &mut self.output);
-        // What failed below the reducer is the cause, whatever it made of it.
+        // The failure below the reducer is the cause, whatever the reducer returned.
         if let Some(failure) = values.failed() {
             return Err(failure);
         }
@@ -141,7 +141,7 @@ impl<R: Reducer> KeyGroups<R> {
         group: Option<GroupPrefix>,
     ) -> Result<Stopped, TaskFailure> {
         let mut more = {
-            // The first block of each segment is read here.
+            // This reads the first block of each segment.
             let _engine = self.progress.engine();
             tree.advance()?
         };

@@ -1,7 +1,7 @@
-//! One reduce task: from the segments of a partition to a part.
+//! Reduce task: from the segments of a partition to a part.
 //!
-//! Segments of a job with a combiner are totalled in a table and sorted once; others are merged. Either way the
-//! reducer sees keys in ascending order and values in (map, position) order. Between groups, and while the table is
+//! Segments of a job with a combiner are totalled in a table and sorted once; others are merged. In both cases the
+//! reducer gets keys in ascending order and values in (map, position) order. Between groups, and while the table is
 //! filled, it can be suspended.
 
 mod aggregate;
@@ -60,7 +60,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             aggregate.run(segments, combine, &context, &mut groups)?
         }
         None => {
-            // A merge needs none of it; together they would be too much.
+            // A merge does not need this memory; both together would be too much.
             drop(context.settings.recycler.take::<SortMemory>());
             fault::place("merge");
             groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(context.settings.fan_in()));
@@ -87,7 +87,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     }
 }
 
-/// Who keeps what a reduce of these segments reads.
+/// Returns the recorder of the pairs that a reduce of these segments reads.
 fn narrator<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     segments: &[SegmentData],
@@ -108,14 +108,14 @@ fn narrator<K: Key, V: Value>(
     Box::new(ReduceNarrator::new(PairWords { key: K::words, value: V::words }, story))
 }
 
-/// Checks that the segments are of this job and partition and in map order, each map once.
+/// Checks that the segments are of this job and partition and in map order, without duplicates.
 fn check_headers(
     segments: &[SegmentData],
     context: &AttemptContext<'_>,
     combines: bool,
 ) -> Result<Vec<SegmentHeader>, TaskFailure> {
     let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
-    // A block is full with the first pair that makes it so.
+    // The pair that fills a block is still added to it.
     let limit = pair_bytes_max(context.settings.merge_bytes);
     let block_max = limit + BLOCK_BYTES + FRAME_LENGTHS_BYTES_MAX;
     for data in segments {
@@ -136,7 +136,7 @@ fn check_headers(
         }
         let length = header.block_max as usize;
         if block_max < length && matches!(data, SegmentData::File { .. }) {
-            // In memory it lies in the worker's budget, and is read where it is.
+            // A segment in memory is part of the worker's budget, and is read in place.
             return Err(WriteError::PairTooLong { length, limit }.into());
         }
         headers.push(header);
@@ -148,7 +148,7 @@ fn fan_in(context: &AttemptContext<'_>) -> FanIn {
     FanIn { segments_max: context.settings.fan_in(), buffers_bytes: context.settings.merge_bytes }
 }
 
-/// What it takes to merge these: two blocks for each file.
+/// Returns the memory of a merge of these segments: two blocks for each file.
 fn buffer_bytes(segments: &[SegmentData]) -> usize {
     let files = segments.iter().filter(|data| matches!(data, SegmentData::File { .. })).count();
     2 * BLOCK_BYTES * files

@@ -1,9 +1,10 @@
-//! How a partition with more keys than a table can hold is totalled: slice by slice of the hash space.
+//! Totals of a partition with more keys than a table can hold: slice by slice of the hash space.
 //!
-//! Segments of combined values lie in the order of their keys' hashes, or nearly so. Read side by side up to the same hash, they
-//! give a table all values of a part of the keys, so that a run has each of these keys once. Read one after another, each would
-//! fill the table with keys of its own, and runs would have as many pairs as the segments. Nothing depends on that order: a pair
-//! that comes late is totalled with a later slice, and meets the others of its key when runs are merged.
+//! Segments of combined values are approximately in the order of their keys' hashes. Read in parallel up to the same
+//! hash, they give a table all values of a part of the keys, so that a run has each of these keys once. Read one after
+//! another, each would fill the table with its own keys, and runs would have as many pairs as the segments. Correctness
+//! does not depend on that order: a late pair is totalled with a later slice, and is combined with the others of its
+//! key when runs are merged.
 
 use super::MergeError;
 use crate::attempt::TaskFailure;
@@ -13,42 +14,42 @@ use crate::merge::FanIn;
 use crate::segment::{SegmentData, SegmentHeader, SegmentOrder, SegmentReader};
 use crate::value::Value;
 
-/// Of a limit of memory, the share that buffers of segments may take which are read side by side.
+/// Divisor of the memory limit that gives the maximum for buffers of segments read in parallel.
 const BUFFERS_SHARE: usize = 4;
-/// Different keys of all segments, in times of the largest one's: a table for so many rarely grows, and never fills up ahead of
-/// itself as one does that doubles when it is full.
+/// Expected number of different keys of all segments, relative to the largest one: a table of this size rarely grows,
+/// and does not reach its limit by doubling.
 const KEYS_EXPECTED: u64 = 2;
-/// Slices of which the keys fill a table, if no two segments have a key in common. The fewer, the more of the table may be
-/// empty when it is written.
+/// Number of slices whose keys fill a table, if no two segments have a key in common. With fewer slices, more of the
+/// table may be empty when it is written.
 const SLICES_EACH_TABLE: usize = 16;
-/// Most slices of a partition.
+/// Maximum slices of a partition.
 const SLICES_MAX: usize = 1 << 16;
 
-/// What may be read of a partition at once.
+/// Limits of reading a partition.
 #[derive(Clone, Copy)]
 pub(super) struct SliceRoom {
-    /// Segments read side by side, and the memory for the table and their buffers.
+    /// Segments read in parallel, and the memory for the table and their buffers.
     pub fan_in: FanIn,
-    /// The partition, if it is a share of the hash space, and the number of shares; else 0 of 1.
+    /// Index of the partition, if it is a share of the hash space, and the number of shares; else 0 of 1.
     pub share: (u32, u32),
 }
 
-/// The slices of a partition's share of the hash space.
+/// Slices of a partition's share of the hash space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct HashSlices {
-    /// How many there are; one if a table may hold all keys, or segments are not in the order of hashes.
+    /// Number of slices; one if a table can hold all keys, or if segments are not in the order of hashes.
     pub count: u32,
-    /// Segments that are read side by side.
+    /// Number of segments read in parallel.
     pub segments_at_once: usize,
-    /// Slots of a table to begin with.
+    /// Initial slots of a table.
     slots: usize,
-    /// The first, of all slices of the whole hash space, and the number of those.
+    /// Index of the first, among all slices of the whole hash space, and the number of those.
     first: u64,
     all: u64,
 }
 
 impl HashSlices {
-    /// Slices of which several fit into a table of values `V`.
+    /// Plans slices, several of which fit into a table of values `V`.
     pub(super) fn plan<V: Value>(
         headers: &[SegmentHeader],
         segments: &[SegmentData],
@@ -83,7 +84,7 @@ impl HashSlices {
         Ok(Self { count, segments_at_once, slots, first, all })
     }
 
-    /// An empty table for the keys of some slices.
+    /// Creates an empty table for the keys of some slices.
     pub(super) fn table<V: Value>(
         &self,
         combiner: Box<dyn CombineRun<V>>,
@@ -94,7 +95,7 @@ impl HashSlices {
         Combining::for_share(combiner, limit_bytes, self.slots, shares, memory)
     }
 
-    /// Whether the pair of a reader is one of a later slice.
+    /// True if the pair of a reader belongs to a later slice.
     #[inline]
     fn is_later(&self, reader: &SegmentReader, slice: u32) -> bool {
         1 < self.count && {
@@ -104,7 +105,7 @@ impl HashSlices {
     }
 }
 
-/// How full the table became with each slice, to write it before one that it cannot hold as a whole.
+/// Fill level of the table after each slice, to write it before a slice that does not fit as a whole.
 #[derive(Default)]
 pub(super) struct SliceFill {
     before: usize,
@@ -112,7 +113,8 @@ pub(super) struct SliceFill {
 }
 
 impl SliceFill {
-    /// After a slice the table is so full, of [`FULL`]. Whether it is to be written before the next one.
+    /// Records the fill level after a slice, relative to [`FULL`]. Returns true if the table is to be written before
+    /// the next one.
     pub(super) fn is_to_be_written(&mut self, fill: usize) -> bool {
         self.most = self.most.max(fill.saturating_sub(self.before));
         let is_full = FULL < fill + self.most + self.most / 8;
@@ -121,10 +123,10 @@ impl SliceFill {
     }
 }
 
-/// A segment that is read slice by slice.
+/// Segment that is read slice by slice.
 pub(super) struct SliceReader {
     reader: SegmentReader,
-    /// It has been read up to a pair of a later slice.
+    /// True if it has been read up to a pair of a later slice.
     is_ahead: bool,
     has_ended: bool,
 }
@@ -135,7 +137,7 @@ impl SliceReader {
         Ok(Self { reader, is_ahead: false, has_ended: false })
     }
 
-    /// The next pair, if it is not one of a later slice.
+    /// Returns the next pair, if it does not belong to a later slice.
     #[inline]
     pub(super) fn next(
         &mut self,

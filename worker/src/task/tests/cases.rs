@@ -1,4 +1,4 @@
-//! What one task promises: limits, failures, counters, cancelling.
+//! Tests of single tasks: limits, failures, counters, cancellation.
 
 use super::super::*;
 use super::jobs::Numbers;
@@ -28,7 +28,7 @@ fn sums() -> JobPlan {
     JobPlan::map(input(), || Numbers).combine(Sum::<u64>::new).reduce(WriteTotal::<String, Sum<u64>>::default)
 }
 
-/// Emits each line under the same key, or under itself.
+/// Emits each line under a common key, or under itself.
 struct Lines {
     by_line: bool,
 }
@@ -41,7 +41,7 @@ impl Mapper for Lines {
     }
 }
 
-/// What a reducer reads of each group.
+/// Which values a reducer reads of each group.
 #[derive(Clone, Copy)]
 enum Reads {
     Nothing,
@@ -349,7 +349,7 @@ fn cuts_ascend_even_if_most_keys_are_equal() {
     assert_eq!(cut_points(sample, 5, &sums()), [b"m", b"z"]);
 }
 
-/// A split of a real file.
+/// Builds a split of a real file.
 fn file_split(dir: &tempfile::TempDir, text: &str) -> Split {
     let path = dir.path().join("input.txt");
     std::fs::write(&path, text).unwrap();
@@ -414,7 +414,7 @@ fn a_map_only_task_writes_its_part_in_input_order() {
     assert_eq!(failure.class(), Fault::Config);
 }
 
-/// `word number` lines of a block, as sums of `f64` in an order that hangs on a table without order, such as `HashMap`.
+/// `word number` lines of a block, as sums of `f64` in the order of an unordered table such as `HashMap`.
 struct Shares {
     backwards: bool,
 }

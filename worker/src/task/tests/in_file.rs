@@ -1,4 +1,4 @@
-//! Map outputs whose pairs stay in the input file.
+//! Tests of map outputs whose pairs stay in the input file.
 
 use super::super::*;
 use super::runner::{Bench, JOB, Means};
@@ -44,8 +44,7 @@ impl Reducer for WriteKeys {
     }
 }
 
-/// A file that is large enough to be mapped, of lines of many lengths, some equal, and on the whole so long that they stay
-/// in it.
+/// Builds a file large enough to be mapped, of lines of many lengths, some equal, and mostly long enough to stay in it.
 fn lines() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut state = 17_u64;
@@ -166,7 +165,7 @@ fn pairs_are_copied_where_the_file_may_not_be_relied_on() {
 #[test]
 fn short_pairs_are_copied_where_many_lie_in_files_already_and_there_is_memory_for_them() {
     let lines: String = (0..6000_u64).map(|number| format!("{:099}\n", number * 7919 % 6000)).collect();
-    // Room for what is kept about all pairs, and for the pairs of no map.
+    // Memory for the entries of all pairs, but not for the pairs of any map.
     let little = Means { budget_bytes: 150_000, ..Means::PLENTY };
     let gibibyte = 1 << 30;
     let run = |means, already: usize, short_bytes_max: usize| {

@@ -1,4 +1,4 @@
-//! The order of pairs that lie in a file, sent to a worker that sees the same file.
+//! Tests of sending the order of pairs in a file to a worker that can read the same file.
 
 use super::super::*;
 use super::in_file::{Setup, setup};
@@ -36,7 +36,7 @@ impl RouteAuth for Open {
     }
 }
 
-/// What a worker with this memory gets of all outputs, and how many bytes came.
+/// Returns what a worker with this memory receives of all outputs, and the number of bytes.
 fn fetched(
     outputs: Vec<MapOutput>,
     memory_bytes: usize,
@@ -123,14 +123,14 @@ fn a_worker_that_sees_the_same_file_gets_the_order_alone() {
 fn an_order_of_no_use_is_followed_by_all_bytes() {
     let setup = setup(1 << 30, PARTITIONS);
     let expected = setup.parts(&setup.maps()).unwrap();
-    // No memory even for the order: all bytes go to disk.
+    // Without memory even for the order, all bytes go to disk.
     let (gathered, _) = fetched(setup.maps(), 0, files_seen());
     let on_disk = |data: &SegmentData| data.is_empty() || matches!(data, SegmentData::File { .. });
     assert!(gathered.iter().flatten().all(on_disk));
     assert!(reduced(&setup, gathered) == expected);
 }
 
-/// An order as it is sent, and what it is of.
+/// Returns an order as it is sent, with its segment.
 fn sent(setup: &Setup) -> (InFileSegment, Vec<u8>, SegmentId) {
     let Some(SegmentData::InFile(segment)) = setup.maps()[0].segment(1) else {
         panic!("it lies in its file")

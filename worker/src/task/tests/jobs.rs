@@ -1,4 +1,4 @@
-//! Random jobs with random means give what a plain map gives, and the same bytes whatever the means.
+//! Tests that random jobs with random resources give the results of a plain map, and the same bytes for all resources.
 
 use super::runner::{Means, MemorySplit, prints, run_job};
 use crate::api::{Combiner, Input, JobPlan, Mapper, Partitioner, Reducer, Sum, TaskResult, WriteTotal};
@@ -89,7 +89,7 @@ impl Reducer for WriteSets {
     }
 }
 
-/// Writes the values of each group in the order in which they come.
+/// Writes the values of each group in their order.
 struct WriteRests;
 impl Reducer for WriteRests {
     type Key = ByteString;
@@ -110,7 +110,7 @@ impl Reducer for WriteRests {
     }
 }
 
-/// Writes each word once, with the second components and values in the order in which they come.
+/// Writes each word once, with the second components and values in their order.
 struct WriteGroups;
 impl Reducer for WriteGroups {
     type Key = (String, u32);
@@ -133,7 +133,7 @@ impl Reducer for WriteGroups {
     }
 }
 
-/// By the last byte of the key.
+/// Partitions by the last byte of the key.
 struct ByLastByte;
 impl Partitioner for ByLastByte {
     type Key = String;
@@ -149,7 +149,7 @@ enum Spread {
     Total,
 }
 
-/// Words of which many are equal, some longer than a table holds in its slots.
+/// Words with many duplicates, some longer than a table holds in its slots.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![6 => "[a-c]{0,2}", 3 => "[a-z]{1,3}", 2 => "(long){3,6}[xy]{0,2}", 1 => "[\u{0}-\u{ff}&&[^ \n]]{0,9}"]
 }
@@ -187,7 +187,7 @@ fn input() -> Input {
     Input::lines(["memory"])
 }
 
-/// Every `word number` of the splits, in order.
+/// Returns every `word number` of the splits, in order.
 fn lines(splits: &[MemorySplit]) -> impl Iterator<Item = (usize, String, u32)> {
     splits.iter().flat_map(|split| {
         let lines = split.blocks.iter().flat_map(|block| block.split_terminator('\n'));
@@ -198,8 +198,8 @@ fn lines(splits: &[MemorySplit]) -> impl Iterator<Item = (usize, String, u32)> {
     })
 }
 
-/// Checks that the parts are the same whatever the means, and hold the expected lines, each part sorted by what
-/// `key` finds in a line. Answers the parts.
+/// Checks that the parts are the same for all resources, and contain the expected lines, each part sorted by the result
+/// of `key` for a line. Returns the parts.
 fn check(
     plan: &JobPlan,
     splits: &[MemorySplit],
@@ -212,7 +212,7 @@ fn check(
     for other in [Means::PLENTY, Means::NOTHING] {
         assert_eq!(run_job(plan, splits, partitions, other), parts, "{means:?} and {other:?}");
         for (one, two) in of_maps.iter().zip(prints(plan, splits, partitions, other)) {
-            // What one of them has not looked at does not count. Pairs are fewer where more were combined at once.
+            // Missing hashes are not compared. There are fewer pairs where more were combined at once.
             let combines = one.keys.is_some();
             assert!(combines || one.frames == two.frames, "{means:?} and {other:?}: {one:?} and {two:?}");
             assert!(one.keys == two.keys, "{means:?} and {other:?}: {one:?} and {two:?}");

@@ -1,4 +1,4 @@
-//! Whole jobs in one thread: all maps, then all reduces, against a plain map as oracle.
+//! Tests of whole jobs in one thread: all maps, then all reduces, with a plain map as oracle.
 
 mod cases;
 mod in_file;

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 pub const JOB: JobId = JobId(5);
 
-/// One split: its input, and its blocks of lines.
+/// Split in memory: its input, and its blocks of lines.
 #[derive(Clone, Debug)]
 pub struct MemorySplit {
     pub input: usize,
@@ -44,7 +44,7 @@ impl Blocks for MemoryBlocks {
     }
 }
 
-/// What tasks may use.
+/// Resources of tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Means {
     pub collector_bytes: usize,
@@ -71,13 +71,13 @@ impl Means {
     };
 }
 
-/// A folder in memory where there is one: ext4 passes by each inode that was deleted a moment ago whenever it makes one,
-/// which takes longer than thousands of little spills.
+/// Creates a directory in memory if possible: ext4 skips recently deleted inodes on each creation, which takes longer
+/// than thousands of small spills.
 fn memory_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A worker's surroundings.
+/// Environment of a worker.
 pub struct Bench {
     pub dir: tempfile::TempDir,
     pub settings: TaskSettings,
@@ -99,7 +99,7 @@ impl Bench {
         Self { dir, settings, budget: Budget::new(means.budget_bytes), progress: Arc::default() }
     }
 
-    /// What an attempt is given.
+    /// Returns the environment of an attempt.
     pub fn context(&self, attempt: AttemptId) -> AttemptContext<'_> {
         AttemptContext {
             attempt,
@@ -138,7 +138,7 @@ impl Bench {
         Ok((String::from_utf8(bytes).unwrap(), done))
     }
 
-    /// The cuts that the job's own keys give.
+    /// Sets the boundaries from the job's own keys.
     pub fn sample(&mut self, plan: &JobPlan, splits: &[MemorySplit]) {
         let mut sample = KeySample::new(50);
         for split in splits {
@@ -149,7 +149,7 @@ impl Bench {
     }
 }
 
-/// All parts of a job.
+/// Returns all parts of a job.
 pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<String> {
     plan.validate().unwrap();
     let mut bench = Bench::new(means, partitions);
@@ -169,7 +169,7 @@ pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: M
     parts
 }
 
-/// The fingerprints of what the maps make of the splits.
+/// Returns the fingerprints of the maps' outputs for the splits.
 pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<OutputPrint> {
     let mut bench = Bench::new(means, partitions);
     if plan.order() == KeyOrder::Total {
@@ -178,7 +178,7 @@ pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Me
     bench.maps(plan, splits).unwrap().iter().map(|done| done.output.print()).collect()
 }
 
-/// A file in memory that can be looked at.
+/// File in memory that can be inspected.
 #[derive(Clone, Default)]
 pub struct Memory(pub Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! Reduces that are suspended, go on, and are handed over, at random borders: nobody can tell by what they leave.
+//! Tests of reduces that are suspended, resumed and handed over at random boundaries: their results do not differ.
 
 use super::super::*;
 use super::runner::{Bench, JOB, Means, Memory, MemorySplit};
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What an attempt says of itself, in this order.
+/// Reports of an attempt, in this order.
 #[derive(Debug, PartialEq, Eq)]
 enum ParkingEvent {
     Suspended,
@@ -26,7 +26,7 @@ enum ParkingEvent {
     Ended,
 }
 
-/// A worker that always finds another thread for a slot.
+/// Worker that always finds another thread for a slot.
 struct SendsEvents(Sender<ParkingEvent>);
 
 impl Parking for SendsEvents {
@@ -41,7 +41,7 @@ impl Parking for SendsEvents {
     }
 }
 
-/// Asks the attempt that runs to stop, when user code has been called so often since the last time.
+/// Orders the running attempt to stop, after this many calls of user code since the last time.
 #[derive(Clone, Default)]
 struct Script(Arc<Mutex<Scene>>);
 
@@ -108,7 +108,7 @@ impl Combiner for Add {
     }
 }
 
-/// Numbers the groups over all of them, and writes and counts what it sees.
+/// Numbers the groups over all of them, and writes and counts what it reads.
 struct Number {
     script: Script,
     number: u64,
@@ -186,7 +186,7 @@ fn plan(kind: Kind, script: &Script, movable: bool) -> JobPlan {
     plan.reduce(move || Number::new(&same, movable))
 }
 
-/// What is left of a reduce, and what befell it.
+/// Results of a reduce, and its events.
 #[derive(Debug, Default)]
 struct Left {
     part: Vec<u8>,
@@ -197,7 +197,7 @@ struct Left {
     moved: u32,
 }
 
-/// Runs a reduce whose script stops it, and lets it go on here or, each time, at a new worker, as `draws` decides.
+/// Runs a reduce whose script stops it, and resumes it here or, each time, on a new worker, as decided by `draws`.
 fn run_in_steps(
     plan: &JobPlan,
     script: &Script,
@@ -209,7 +209,7 @@ fn run_in_steps(
     let mut left = Left::default();
     let mut state: Option<Box<HandOver>> = None;
     loop {
-        // What is suspended needs room.
+        // A suspended attempt needs memory.
         let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
         let (words, events) = channel();
         let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
@@ -254,20 +254,20 @@ fn run_in_steps(
     }
 }
 
-/// Lets a reduce go on as often as it stops.
+/// Resumes a reduce after every stop.
 fn decide(events: &Receiver<ParkingEvent>, progress: &Progress, draws: &mut ChaCha8Rng) {
     loop {
         match events.recv().unwrap() {
             ParkingEvent::Ended => return,
             ParkingEvent::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
             ParkingEvent::Suspended | ParkingEvent::Stays => assert!(progress.resume(0)),
-            // It goes on in its slot.
+            // It continues in its slot.
             ParkingEvent::Refuses => {}
         }
     }
 }
 
-/// Runs every partition undisturbed and in steps, and compares. Answers how often reduces were suspended and moved.
+/// Runs every partition without stops and in steps, and compares. Returns how often reduces were suspended and moved.
 fn compare(kind: Kind, splits: &[MemorySplit], means: Means, movable: bool, seed: (u64, u64)) -> (u32, u32) {
     const PARTITIONS: u32 = 3;
     let script = Script::default();
@@ -331,7 +331,7 @@ proptest! {
     }
 }
 
-/// Lines of as many different words, twice.
+/// Lines of this many different words, twice.
 fn many_words(count: u32) -> Vec<MemorySplit> {
     let text: String = (0..count).map(|n| format!("word{n} {n}\n")).collect();
     vec![MemorySplit { input: 0, blocks: vec![text] }; 2]
@@ -419,7 +419,7 @@ fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
     assert_eq!((progress.slot(), progress.suspensions.load(Relaxed)), (Some(0), 0));
 }
 
-/// A reducer that passes time in one group, as it would between two groups.
+/// Reducer that checks for a stop within one group as between two groups.
 struct Passes;
 impl Reducer for Passes {
     type Key = (String, u32);
@@ -542,7 +542,7 @@ fn suspending_and_going_on_take_this_long() {
             let _ = words.send(ParkingEvent::Ended);
         });
         progress.suspend();
-        // Each round: go on, reduce one group, stop.
+        // Each round: resume, reduce one group, stop.
         while events.recv() == Ok(ParkingEvent::Suspended) && rounds.len() < 500 {
             let asked = Instant::now();
             assert!(progress.resume(0));
