@@ -1,11 +1,11 @@
-//! Values on their way into a table: the memory of their slots is loaded while more are gathered. Loading all of
-//! it when the batch is full was tried and is a fifth slower: it then overlaps with nothing.
+//! Values on their way into a table: the memory of their slots is prefetched while more are collected. Prefetching all
+//! of it when the batch is full was tried and is a fifth slower, since it then overlaps with nothing.
 
 use super::table::{Slot, Table};
 use crate::key::hash::{Packed, long_hash};
 use std::mem::MaybeUninit;
 
-/// Values in a batch. Enough to hide the time of a memory access, few enough for the first-level cache.
+/// Values in a batch. Enough to hide the latency of a memory access, few enough for the first-level cache.
 pub(super) const BATCH: usize = 32;
 
 /// Up to [`BATCH`] values with their keys.
@@ -23,17 +23,17 @@ impl<V> CombineBatch<V> {
         Self { items: [const { MaybeUninit::uninit() }; BATCH], count: 0, long: Vec::new() }
     }
 
-    /// Values in it.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Bytes of long keys in it.
+    /// Number of bytes of long keys.
     pub(crate) fn long_bytes(&self) -> usize {
         self.long.len()
     }
 
-    /// Adds a value under a short key. Answers whether the batch is full; it must be emptied then.
+    /// Adds a value under a short key. Returns true if the batch is full and must be emptied.
     #[inline(always)]
     pub fn push(&mut self, key: Packed, value: V, table: &Table<V>) -> bool {
         self.put(Slot { key, hash: key.short_hash(), value }, table)
@@ -47,28 +47,28 @@ impl<V> CombineBatch<V> {
         self.count == BATCH
     }
 
-    /// Adds a value under a long key, likewise.
+    /// Adds a value under a long key. Returns true if the batch is full and must be emptied.
     pub(crate) fn push_long(&mut self, key: &[u8], value: V, table: &Table<V>) -> bool {
         let at = self.long.len();
         self.long.extend_from_slice(key);
         self.put(Slot { key: Packed::long(at, key.len()), hash: long_hash(key), value }, table)
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         #[allow(unsafe_code, reason = "an array that is filled bit by bit")]
         // SAFETY: by the invariant these are initialised.
         self.items[..self.count].iter().map(|item| unsafe { &item.assume_init_ref().value })
     }
 
-    /// Moves all values into a table, which has room for them.
+    /// Moves all values into a table, which must have room for them.
     #[inline]
     pub(crate) fn empty_into(&mut self, table: &mut Table<V>, mut combine: impl FnMut(&mut V, V)) {
         // From here on they belong to this loop: if `combine` panics, the rest is lost and nothing is dropped twice.
         let count = std::mem::take(&mut self.count);
         for item in &self.items[..count] {
             #[allow(unsafe_code, reason = "an array that is filled bit by bit")]
-            // SAFETY: these were initialised, and with a count of 0 nobody else takes or drops them.
+            // SAFETY: these were initialised, and with a count of 0 no other code takes or drops them.
             let item = unsafe { item.assume_init_read() };
             table.add(item, &self.long, &mut combine);
         }
@@ -80,7 +80,7 @@ impl<V> Drop for CombineBatch<V> {
     fn drop(&mut self) {
         for item in &mut self.items[..self.count] {
             #[allow(unsafe_code, reason = "an array that is filled bit by bit")]
-            // SAFETY: by the invariant these are initialised, and nobody sees them afterwards.
+            // SAFETY: by the invariant these are initialised, and they are not used afterwards.
             unsafe {
                 item.assume_init_drop();
             }

@@ -1,7 +1,7 @@
-//! The combining collector: totals of values by key in a table, in batches behind prefetches.
+//! Combining collector: totals of values by key in a table, in batches with prefetches.
 //!
-//! Used by map tasks of jobs with a combiner and by their reduce tasks. The type of the combiner is known only
-//! behind one virtual call per batch, so that `Emitter` needs no third type.
+//! Used by map tasks of jobs with a combiner and by their reduce tasks. The type of the combiner is hidden behind one
+//! virtual call per batch, so that `Emitter` needs no third type parameter.
 
 use super::batch::CombineBatch;
 use super::table::{Slot, Table, TableMemory};
@@ -14,23 +14,23 @@ use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Keys that come in the order of their hashes would fill a table that is too small for all of them from its
-/// beginning, and probe for ever before it counts as full. Such a table is filled all over: by hashes times
-/// this odd number.
+/// Odd multiplier of hashes for some tables. Keys in the order of their hashes would fill a table that is too small for
+/// all of them from its start, and probe for very long before it counts as full. With this multiplier they fill all
+/// parts of the table.
 const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Long keys on their way into the table, bytes; beyond them a batch ends early.
+/// Maximum bytes of long keys in a batch; beyond it the batch ends early.
 const BATCH_LONG_BYTES: usize = 64 << 10;
-/// Slots of a fresh table; grows with what comes.
+/// Initial slots of a table, which grows as needed.
 const SLOTS_FIRST: usize = 1 << 12;
-/// Below this many slots a table grows fourfold: tables of words soon do.
+/// Number of slots below which a table grows fourfold: tables of words soon do.
 const SLOTS_FAST_GROWTH: usize = 1 << 16;
 
-/// A table that takes no more, in what [`Combining::fill`] tells.
+/// Value of [`Combining::fill`] for a full table.
 pub(crate) const FULL: usize = 1 << 10;
 
-/// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the
-/// mapper and at the reducer: it must be exactly associative and commutative. Sums of floats are not;
-/// they belong in the [`Reducer`](crate::api::Reducer).
+/// Merges two values of the same key. It runs any number of times, on any grouping of the values, at the mapper and at
+/// the reducer: it must be exactly associative and commutative. Sums of floats are not; they belong in the
+/// [`Reducer`](crate::api::Reducer).
 ///
 /// ```compile_fail,E0277
 /// # use gristmill_worker::prelude::*;
@@ -44,14 +44,14 @@ pub(crate) const FULL: usize = 1 << 10;
             whole numbers, and `Max` and `Min` of whatever is `Ord`"
 )]
 pub trait Combiner {
-    /// The value of the job's mappers.
+    /// Value of the job's mappers.
     type Value: Value;
 
     /// Folds `value` into `total`.
     fn combine(&mut self, total: &mut Self::Value, value: Self::Value);
 }
 
-/// Makes combiners: one for each task.
+/// Creates combiners: one for each task.
 pub struct CombineFactory<V>(Arc<dyn Fn() -> Box<dyn CombineRun<V>> + Send + Sync>);
 
 impl<V> Clone for CombineFactory<V> {
@@ -61,7 +61,7 @@ impl<V> Clone for CombineFactory<V> {
 }
 
 impl<V: Value> CombineFactory<V> {
-    /// Calls `combiner` once for each task.
+    /// Creates a factory that calls `combiner` once for each task.
     pub fn new<C, F>(combiner: F) -> Self
     where
         C: Combiner<Value = V> + 'static,
@@ -75,9 +75,9 @@ impl<V: Value> CombineFactory<V> {
     }
 }
 
-/// A combiner behind one virtual call per batch.
+/// Combiner behind one virtual call per batch.
 pub(crate) trait CombineRun<V> {
-    /// Empties the batch into the table, which has room for it.
+    /// Empties the batch into the table, which must have room for it.
     fn flush(&mut self, table: &mut Table<V>, batch: &mut CombineBatch<V>);
 
     /// Folds one value.
@@ -128,37 +128,37 @@ pub(crate) fn merge_combining<V: Value>(
 
 /// Totals by key, within a limit of memory.
 ///
-/// Counted are slots, long keys and, for values that own memory, their encoded size twice: in memory they tend
-/// to be larger than encoded. That is an estimate; it is taken anew from the totals before it causes a spill.
+/// The limit covers slots, long keys and, for values that own memory, twice their encoded size: in memory they tend to
+/// be larger than encoded. This is an estimate; it is computed again from the totals before it causes a spill.
 pub(crate) struct Combining<V: Value> {
     table: Table<V>,
     batch: CombineBatch<V>,
     combiner: Box<dyn CombineRun<V>>,
     limit_bytes: usize,
-    /// Bytes of the longest key that came, if it is over the limit of a pair. It was not added.
+    /// Length of the longest key that exceeds the limit of a pair, if any. It was not added.
     too_long: Option<usize>,
-    /// Of the tables to come, after this one was taken.
+    /// Multiplier of the tables after this one.
     spread_next: u64,
-    /// Estimated bytes that values own.
+    /// Estimated bytes owned by values.
     owned_bytes: usize,
-    /// Values that have left the batch.
+    /// Number of values that have left the batch.
     flushed: u64,
     scratch: Vec<u8>,
 }
 
-/// Whether a collector takes more.
+/// State of a collector after a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum TableRoom {
-    /// It does.
+    /// It has room for more.
     Left,
     /// It must be emptied first.
     Full,
 }
 
 impl<V: Value> Combining<V> {
-    /// A table within `limit_bytes` (or one small batch, whatever the limit) for the pairs of `input_bytes` bytes
-    /// of input, in the memory of an earlier one. As large as that was, unless the input is far smaller.
+    /// Creates a table within `limit_bytes` (or one small batch, whatever the limit) for the pairs of `input_bytes`
+    /// bytes of input, in the memory of an earlier one. It is as large as that was, unless the input is far smaller.
     pub fn new(
         combiner: Box<dyn CombineRun<V>>,
         limit_bytes: usize,
@@ -171,8 +171,8 @@ impl<V: Value> Combining<V> {
         Self::with_slots(combiner, limit_bytes, slots, (1, 1), memory)
     }
 
-    /// A table of `slots` slots for keys that come in the order of their hashes: once, from one of `shares` equal shares of the
-    /// hash space, or from small parts of it, one after another.
+    /// Creates a table of `slots` slots for keys in the order of their hashes: once, from one of `shares` equal shares
+    /// of the hash space, or from small parts of it, one after another.
     pub(crate) fn for_share(
         combiner: Box<dyn CombineRun<V>>,
         limit_bytes: usize,
@@ -197,7 +197,7 @@ impl<V: Value> Combining<V> {
     ) -> Self {
         let slots_max = (limit_bytes / size_of::<Option<Slot<V>>>()).max(Table::<V>::SLOTS_MIN);
         let slots = slots.min(1 << slots_max.ilog2());
-        // A limit that has become smaller since does not keep the memory of before.
+        // After a reduction of the limit, the larger memory is not kept.
         let memory = if memory.capacity() <= slots_max { memory } else { Vec::new() };
         Self {
             table: Table::with_memory(memory, slots, spread),
@@ -212,25 +212,25 @@ impl<V: Value> Combining<V> {
         }
     }
 
-    /// How full it is, of [`FULL`]: by its keys, or by the bytes of long ones and of what values own.
+    /// Returns its fill level relative to [`FULL`]: by its keys, or by the bytes of long ones and of owned memory.
     pub(crate) fn fill(&self) -> usize {
         let by_keys = FULL * (self.table.len() + self.batch.len()) / Table::<V>::keys_of(self.table.slots());
         let left = self.limit_bytes.saturating_sub(Table::<V>::bytes_of(self.table.slots())).max(1);
         by_keys.max((self.table.long_bytes() + self.owned_bytes).saturating_mul(FULL) / left)
     }
 
-    /// Bytes of the table.
+    /// Number of bytes of the table.
     pub fn bytes(&self) -> usize {
         self.table.bytes()
     }
 
-    /// Values added so far.
+    /// Number of values added so far.
     pub fn added(&self) -> u64 {
         self.flushed + self.batch.len() as u64
     }
 
-    /// Adds one value. Answers whether the batch is full: then [`settle`](Combining::settle) comes next.
-    /// `loaded` is the memory from the key's first byte on, if so much of it may be read.
+    /// Adds one value. Returns true if the batch is full: then [`settle`](Combining::settle) must be called. `loaded`
+    /// is the memory from the key's first byte on, if that many bytes may be read.
     #[inline(always)]
     pub fn push(&mut self, key: &[u8], loaded: Option<[u8; 16]>, value: V) -> bool {
         match loaded {
@@ -254,7 +254,7 @@ impl<V: Value> Combining<V> {
         self.batch.push_long(key, value, &self.table) || BATCH_LONG_BYTES <= self.batch.long_bytes()
     }
 
-    /// Encoded bytes of the values of the batch, twice, if they own memory.
+    /// Returns twice the encoded bytes of the batch's values, if they own memory.
     fn batch_owned(&mut self) -> Result<usize, CodecError> {
         let mut owned = 0;
         if std::mem::needs_drop::<V>() {
@@ -270,7 +270,7 @@ impl<V: Value> Combining<V> {
     /// Empties the batch into the table.
     ///
     /// # Errors
-    /// A value that owns memory and refuses to be encoded; a key that is over the limit of a pair.
+    /// A value that owns memory and fails to encode; a key that exceeds the limit of a pair.
     #[inline(never)]
     pub fn settle(&mut self) -> Result<TableRoom, TaskFailure> {
         if let Some(length) = self.too_long {
@@ -298,7 +298,7 @@ impl<V: Value> Combining<V> {
         Ok(TableRoom::Left)
     }
 
-    /// The limit is passed by the estimate of what values own, or because the table would have to grow.
+    /// Handles the limit being exceeded, by the estimate of owned memory or because the table would have to grow.
     #[cold]
     fn over_limit(&mut self, full: bool) -> Result<TableRoom, CodecError> {
         if std::mem::needs_drop::<V>() && !full {
@@ -309,7 +309,7 @@ impl<V: Value> Combining<V> {
                 owned += 2 * scratch.len();
             }
             (self.owned_bytes, self.scratch) = (owned, scratch);
-            // Less than half full, or the next value would ask again.
+            // Less than half full, or the next value would trigger this again.
             if 2 * (self.table.bytes() + owned) < self.limit_bytes {
                 return Ok(TableRoom::Left);
             }
@@ -319,7 +319,7 @@ impl<V: Value> Combining<V> {
         Ok(if enough { TableRoom::Full } else { TableRoom::Left })
     }
 
-    /// The table with everything in it, which leaves an empty one here.
+    /// Takes the table with all values, and leaves an empty one.
     pub fn take(&mut self) -> Table<V> {
         self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch);
@@ -328,7 +328,7 @@ impl<V: Value> Combining<V> {
         std::mem::replace(&mut self.table, Table::new(slots, self.spread_next))
     }
 
-    /// Goes on in the memory of a table that was taken, if nothing was added since.
+    /// Continues in the memory of a table that was taken, if nothing was added since.
     pub fn give_back(&mut self, memory: TableMemory<V>) {
         if let Some(log) = memory.capacity().checked_ilog2()
             && self.table.len() == 0
@@ -337,7 +337,7 @@ impl<V: Value> Combining<V> {
         }
     }
 
-    /// The combiner, for values that meet outside the table.
+    /// Returns the combiner, for values that meet outside the table.
     pub(crate) fn combiner(&mut self) -> &mut dyn CombineRun<V> {
         &mut *self.combiner
     }

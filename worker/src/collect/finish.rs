@@ -1,4 +1,4 @@
-//! What becomes of the pairs of an emitter: runs on disk while it emits, and the map output at its end.
+//! Output of an emitter's pairs: runs on disk while it emits, and the map output at its end.
 
 use super::combine::TableRoom;
 use super::partition::Partitioning;
@@ -14,10 +14,10 @@ use crate::value::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Bytes of a pair, on average, from which sorted pairs stay in their file though there is memory for them. Shorter ones are
-/// copied: to merge pairs that lie anywhere in large files costs a miss of the cache and of the page tables for each. Of a
-/// sort of 1 GB, processor seconds in the file and copied: 3.7 and 2.4 for 100 bytes, 2.1 and 2.0 for 250, 1.5 and 1.5 for
-/// 500, 1.1 and 1.3 for 1000.
+/// Mean bytes of a pair from which sorted pairs stay in their file even if there is memory for them. Shorter ones are
+/// copied: to merge pairs at random positions of large files costs a miss of the cache and of the page tables for each.
+/// CPU seconds of a sort of 1 GB, in the file and copied: 3.7 and 2.4 for 100 bytes, 2.1 and 2.0 for 250, 1.5 and 1.5
+/// for 500, 1.1 and 1.3 for 1000.
 const LEFT_PAIR_BYTES_MIN: usize = 256;
 
 impl<K: Key, V: Value> Emitter<K, V> {
@@ -30,7 +30,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
     }
 
-    /// Writes everything collected so far as a run.
+    /// Writes all collected pairs as a run.
     fn spill(&mut self) -> Result<(), TaskFailure> {
         let progress = self.setting.progress.clone();
         progress.check()?;
@@ -62,7 +62,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         Ok(())
     }
 
-    /// Merges all runs into `writer`; the runs are gone then.
+    /// Merges all runs into `writer` and removes them.
     fn merge_runs(&mut self, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
         let runs = std::mem::take(&mut self.runs);
         let progress = self.setting.progress.clone();
@@ -70,7 +70,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
             EmitTarget::Combine(combining) => Some(combining),
             _ => None,
         };
-        // Of many partitions a map of little input fills few.
+        // A map of little input fills few of many partitions.
         let filled: BTreeSet<u32> = runs.iter().flat_map(MapOutput::filled).copied().collect();
         for partition in filled {
             let segments: Vec<_> = runs
@@ -90,7 +90,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         Ok(writer.finish()?)
     }
 
-    /// Ends the collection: the map's output, in memory if `budget` grants it.
+    /// Ends the collection. Returns the map's output, in memory if `budget` grants it.
     pub(crate) fn finish(mut self, budget: &Budget) -> Result<MapOutput, TaskFailure> {
         self.end_block()?;
         if !self.runs.is_empty() {
@@ -147,24 +147,24 @@ impl<K: Key, V: Value> Emitter<K, V> {
     }
 }
 
-/// The order in which the segments of a job lie.
+/// Returns the order of the segments of a job.
 pub(crate) fn segment_order(combines: bool) -> SegmentOrder {
     if combines { SegmentOrder::Hash } else { SegmentOrder::Key }
 }
 
-/// What a table will have as segments if keys and values are short. More is asked for as it turns out.
+/// Estimates the size of a table as segments if keys and values are short. More is requested as needed.
 fn estimated_bytes<V>(table: &Table<V>) -> usize {
     const PAIR_BYTES: usize = 12;
     if table.len() == 0 { 0 } else { table.len() * PAIR_BYTES + table.long_bytes() + 256 }
 }
 
-/// Does something that is the engine's own and not user code's.
+/// Runs work of the engine, not of user code.
 fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
     let _engine = progress.engine();
     work()
 }
 
-/// Writes a whole table in partition order; within a partition roughly in hash order.
+/// Writes a whole table in partition order; within a partition approximately in hash order.
 fn write_table<K: Key, V: Value>(
     table: &Table<V>,
     partitioning: &Partitioning<K>,
@@ -202,7 +202,7 @@ fn write_sorted<K: Key, V: Value>(
 ) -> Result<(), TaskFailure> {
     let (mut buffer, mut encoded) = ([0; 16], Vec::new());
     if matches!(partitioning, Partitioning::Hash) {
-        // Partitions are shares of the hash space, so the order is right already.
+        // Partitions are shares of the hash space, so the order is already right.
         for slot in sorted.iter() {
             progress.step()?;
             encoded.clear();

@@ -1,4 +1,4 @@
-//! An emitter that keeps what it is given, for tests of mappers.
+//! Emitter that keeps its pairs, for tests of mappers.
 
 use super::{EmitTarget, Emitter, EmitterSetting, Partitioning};
 use crate::attempt::{Progress, TaskFailure, TaskResult};
@@ -11,8 +11,8 @@ use gristmill_scheduler::ids::JobId;
 use std::sync::Arc;
 
 impl<K: Key, V: Value> Emitter<K, V> {
-    /// One that keeps all pairs in memory in the order in which they come, to look at them with
-    /// [`into_pairs`](Emitter::into_pairs). The functions of `testing` use it; tasks do not.
+    /// Creates an emitter that keeps all pairs in memory in order, for inspection with
+    /// [`into_pairs`](Emitter::into_pairs). It is for the functions of `testing`, not for tasks.
     #[must_use]
     pub fn in_memory() -> Self {
         let write = WriteSetting {
@@ -35,8 +35,8 @@ impl<K: Key, V: Value> Emitter<K, V> {
         Self::new(EmitTarget::Kept(Vec::new()), Partitioning::Hash, setting)
     }
 
-    /// The pairs that were emitted into an emitter made by [`in_memory`](Emitter::in_memory), in that order. They have
-    /// been encoded and decoded once, as on their way to a reducer.
+    /// Returns the pairs of an emitter created by [`in_memory`](Emitter::in_memory), in the order of emission. They
+    /// have been encoded and decoded once, as on their way to a reducer.
     ///
     /// # Errors
     /// A pair that cannot be encoded or decoded.

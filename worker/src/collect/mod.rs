@@ -1,7 +1,7 @@
-//! Collectors: what a mapper emits, gathered, combined or sorted, and written as one map output.
+//! Collectors: the pairs that a mapper emits, collected, combined or sorted, and written as one map output.
 //!
-//! Jobs with a combiner total values in a table; others sort. Either spills runs when its memory is full and
-//! merges them at the end.
+//! Jobs with a combiner total values in a table; others sort. Both spill runs when their memory is full and merge them
+//! at the end.
 
 mod batch;
 mod combine;
@@ -38,25 +38,25 @@ pub use sample::{KeySample, SAMPLE_KEYS_MAX};
 pub(crate) use sort::{SortMemory, Sorting};
 pub(crate) use table::TableMemory;
 
-/// Pairs after which whoever watches the attempt sees that it moves, also within a block.
+/// Number of pairs after which observers of the attempt see progress, also within a block.
 const SHOW_PAIRS: usize = 64;
 
-/// A large pair is in memory so many times at once: where it was collected and in front of the file, or as a block that
-/// is read and where it goes.
+/// Number of copies of a large pair in memory at once: where it was collected and before the file, or as a block that
+/// is read and its destination.
 const PAIR_COPIES: usize = 2;
 
-/// A pair of so many bytes fits everywhere.
+/// Size of a pair that is always allowed.
 const PAIR_BYTES_ALWAYS: usize = 1 << 20;
 
-/// The largest pair that may be collected within `limit_bytes`, bytes of key and value.
+/// Returns the maximum bytes of key and value of a pair that may be collected within `limit_bytes`.
 pub(crate) fn pair_bytes_max(limit_bytes: usize) -> usize {
     (limit_bytes / PAIR_COPIES).clamp(PAIR_BYTES_ALWAYS, PAIR_BYTES_MAX)
 }
 
-/// Takes what a mapper emits.
+/// Receives the pairs of a mapper.
 ///
-/// Emitting never fails where it stands: a failure (a full disk, a value that refuses to be encoded) is kept,
-/// what is emitted after it is dropped, and the task ends with the block.
+/// Emitting never fails immediately: a failure (a full disk, a value that fails to encode) is kept, later pairs are
+/// dropped, and the task ends with the block.
 pub struct Emitter<K: Key, V: Value> {
     target: EmitTarget<V>,
     partitioning: Partitioning<K>,
@@ -65,27 +65,27 @@ pub struct Emitter<K: Key, V: Value> {
     key_scratch: Vec<u8>,
     value_scratch: Vec<u8>,
     window: KeyWindow,
-    /// Pairs of the sorting collector that have left it.
+    /// Number of pairs that have left the sorting collector.
     drained: u64,
     counts: NamedCounts,
     failure: Option<TaskFailure>,
 }
 
-/// Where pairs go.
+/// Destination of pairs.
 pub(crate) enum EmitTarget<V: Value> {
     /// Sorted by key.
     Sort(Sorting),
     /// Totalled by key.
     Combine(Combining<V>),
-    /// Keys alone, for cutting ranges; also where pairs go after a failure, with no sample.
+    /// Only keys, for choosing ranges; also the destination after a failure, without a sample.
     Sample(Option<KeySample>),
-    /// As they come, encoded, for tests of mappers.
+    /// In order, encoded, for tests of mappers.
     Kept(Vec<(Vec<u8>, Vec<u8>)>),
-    /// One of the others, with somebody who keeps the pairs.
+    /// One of the others, with a recorder of the pairs.
     Narrated(Box<NarratedTarget<V>>),
 }
 
-/// What an emitter needs to know of its task.
+/// Settings of an emitter for its task.
 pub(crate) struct EmitterSetting {
     pub write: WriteSetting,
     pub fan_in_max: usize,
@@ -113,7 +113,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     /// Emits one pair.
     #[inline]
     pub fn emit(&mut self, key: K::View<'_>, value: V::View<'_>) {
-        // The short way, made to be compiled into the loop of the mapper: most pairs end here.
+        // The fast path, to be inlined into the loop of the mapper: most pairs end here.
         if let EmitTarget::Combine(combining) = &mut self.target {
             let (value, window) = (V::own(value), &self.window);
             let full =
@@ -176,36 +176,37 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
     }
 
-    /// What was counted here since the last call.
+    /// Returns the counts since the last call.
     pub(crate) fn counts(&mut self) -> &mut NamedCounts {
         &mut self.counts
     }
 
     counting_methods!();
 
-    /// Whether the task is not wanted any more. Only code that runs long without emitting need ask: the engine
-    /// looks after each block of input. If the worker's slots are slower than its machine, this waits: code that passes
-    /// time must count what it passes itself, not what went by between two questions.
+    /// True if the task was cancelled. Only code that runs long without emitting has to check: the engine checks after
+    /// each block of input. If the worker's slots are slower than its machine, this waits: code that measures time must
+    /// count its own time, not the time between two calls.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.setting.progress.rest()
     }
 
-    /// Refuses a record, for mappers that take whole blocks and so tell the engine which record an error is about. A
-    /// [`bad_record`](TaskError::bad_record) is left out, if the job may leave out so many; then, or with any other
-    /// error, the answer is an error, with which the mapper has to end. Nothing may have been emitted of the record.
+    /// Reports a bad record, for mappers that process whole blocks, so that the engine knows the record of an error. A
+    /// [`bad_record`](TaskError::bad_record) is skipped, if the job's limit allows. Otherwise, and with any other
+    /// error, the result is an error, with which the mapper has to end. The mapper must not have emitted anything for
+    /// the record.
     ///
     /// # Errors
     /// See above.
     pub fn refuse(&mut self, record: Record<'_>, error: TaskError) -> TaskResult {
         match self.target.collector() {
-            // What is wrong with it is said when its map runs.
+            // The error is reported when its map runs.
             EmitTarget::Sample(_) if error.kind == FailureKind::BadRecord => Ok(()),
             _ => refuse_record(&self.setting.progress.bad_records(), record, error),
         }
     }
 
-    /// Pairs emitted so far.
+    /// Number of pairs emitted so far.
     pub(crate) fn emitted(&self) -> u64 {
         match self.target.collector() {
             EmitTarget::Combine(combining) => combining.added(),
@@ -215,7 +216,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
     }
 
-    /// A block of input that the mapper gets next. It must be left before its bytes go.
+    /// Starts the mapper's next block of input. It must be left before its bytes are freed.
     pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
         self.window.set(block.bytes);
         if let EmitTarget::Sort(sorting) = self.target.collector_mut() {
@@ -223,12 +224,12 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
     }
 
-    /// The mapper has returned: the bytes of the block may go.
+    /// Ends the block after the mapper has returned: its bytes may be freed.
     pub(crate) fn leave_block(&mut self) {
         self.window.clear();
     }
 
-    /// The end of a block of input: reports what failed since the last one, and whether the task is cancelled.
+    /// Ends a block of input: returns failures since the last one, and an error if the task is cancelled.
     pub(crate) fn end_block(&mut self) -> Result<(), TaskFailure> {
         let progress = &self.setting.progress;
         match self.target.collector() {
@@ -244,7 +245,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         }
     }
 
-    /// The sample that was collected.
+    /// Returns the collected sample.
     pub(crate) fn into_sample(self) -> Option<KeySample> {
         match self.target {
             EmitTarget::Sample(sample) => sample,

@@ -1,4 +1,4 @@
-//! Emitting with somebody who keeps the pairs: a way of its own, so that the usual one has no question more.
+//! Emission with a recorder of the pairs: a separate path, so that the usual one needs no additional check.
 
 use super::partition::Partitioning;
 use super::{EmitTarget, Emitter};
@@ -10,14 +10,14 @@ use crate::narration::{MapNarrator, MapStory, PairWords, PartitionRule, PlacedPa
 use crate::segment::{MapOutput, SegmentReader};
 use crate::value::Value;
 
-/// A collector, and who keeps the pairs on their way to it.
+/// Collector with a recorder of the pairs.
 pub(crate) struct NarratedTarget<V: Value> {
     collector: EmitTarget<V>,
     narrator: MapNarrator,
 }
 
 impl<V: Value> EmitTarget<V> {
-    /// Where pairs really go.
+    /// Returns the actual collector.
     pub(super) fn collector(&self) -> &Self {
         match self {
             Self::Narrated(narrated) => &narrated.collector,
@@ -25,7 +25,7 @@ impl<V: Value> EmitTarget<V> {
         }
     }
 
-    /// Where pairs really go.
+    /// Returns the actual collector.
     pub(super) fn collector_mut(&mut self) -> &mut Self {
         match self {
             Self::Narrated(narrated) => &mut narrated.collector,
@@ -33,7 +33,7 @@ impl<V: Value> EmitTarget<V> {
         }
     }
 
-    /// The same, with somebody who keeps the pairs.
+    /// Adds a recorder of the pairs.
     pub(crate) fn narrated<K: Key>(self) -> Self {
         let narrator = MapNarrator::new(PairWords { key: K::words, value: V::words });
         Self::Narrated(Box::new(NarratedTarget { collector: self, narrator }))
@@ -41,7 +41,7 @@ impl<V: Value> EmitTarget<V> {
 }
 
 impl<K: Key, V: Value> Emitter<K, V> {
-    /// Emits one pair that is kept too.
+    /// Emits one pair that is also recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn emit_narrated(&mut self, key: K::View<'_>, value: V::View<'_>) {
@@ -80,7 +80,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.go_on(added);
     }
 
-    /// Takes away who kept the pairs, with what was kept.
+    /// Removes the recorder of the pairs, and returns it.
     pub(crate) fn end_narration(&mut self) -> Option<MapNarrator> {
         match std::mem::replace(&mut self.target, EmitTarget::Sample(None)) {
             EmitTarget::Narrated(narrated) => {
@@ -97,7 +97,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
 }
 
 impl<K: Key> Partitioning<K> {
-    /// The rule, for a person.
+    /// Returns the rule for display.
     fn rule(&self) -> PartitionRule {
         match self {
             Self::Hash => PartitionRule::Hash,
@@ -109,7 +109,7 @@ impl<K: Key> Partitioning<K> {
         }
     }
 
-    /// The hash that chooses a key's partition, if one does.
+    /// Returns the hash that chooses a key's partition, if one does.
     fn hash(&self, key: &[u8]) -> Option<u64> {
         match self {
             Self::Hash => Some(key_hash(key).get()),
@@ -119,7 +119,7 @@ impl<K: Key> Partitioning<K> {
     }
 }
 
-/// What is told of a map: the pairs that it emitted, and those that its output holds, read back from there.
+/// Returns the recorded story of a map: the pairs that it emitted, and those of its output, read back.
 pub(crate) fn map_story<K: Key>(
     narrator: MapNarrator,
     partitioning: &Partitioning<K>,

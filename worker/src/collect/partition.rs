@@ -1,6 +1,6 @@
-//! Which partition a key belongs to.
+//! Partition of a key.
 //!
-//! Not here: the sample that cuts key ranges (`task::sample`).
+//! The sample for key ranges is in `task::sample`.
 
 use crate::attempt::TaskFailure;
 use crate::key::hash::{hash_share, key_hash, key_prefix};
@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 /// Chooses the partition of a key. The default is a hash of the key's bytes (or of its group prefix).
 pub trait Partitioner: Send + Sync + 'static {
-    /// The key of the job's mappers.
+    /// Key of the job's mappers.
     type Key: Key;
 
-    /// A number below `partitions`; anything else fails the task with a message that names both.
-    /// Must depend on nothing but its arguments.
+    /// Returns a number below `partitions`; any other result fails the task with a message that names both. Must depend
+    /// on nothing but its arguments.
     fn partition(&self, key: <Self::Key as Key>::View<'_>, partitions: u32) -> u32;
 }
 
-/// How a job's keys are spread over its partitions.
+/// Partitioning of a job's keys.
 pub(crate) enum Partitioning<K: Key> {
     /// By the hash of the whole key.
     Hash,
@@ -29,22 +29,22 @@ pub(crate) enum Partitioning<K: Key> {
     User(Arc<dyn Partitioner<Key = K>>),
 }
 
-/// Ranges of keys. Partition `i` begins with cut `i - 1`.
+/// Ranges of keys. Partition `i` starts with cut `i - 1`.
 pub(crate) struct KeyRanges {
     /// Ascending; there may be fewer than needed.
     cuts: Arc<Vec<Vec<u8>>>,
-    /// Their first bytes, which decide most comparisons.
+    /// First bytes of the cuts, which decide most comparisons.
     prefixes: Vec<u64>,
 }
 
 impl KeyRanges {
-    /// Ranges that begin with these keys, which ascend.
+    /// Creates ranges that start with these keys, which must be ascending.
     pub fn new(cuts: Arc<Vec<Vec<u8>>>) -> Self {
         let prefixes = cuts.iter().map(|cut| key_prefix(cut)).collect();
         Self { cuts, prefixes }
     }
 
-    /// The first keys of all partitions but the first.
+    /// Returns the first keys of all partitions except the first.
     pub(super) fn cuts(&self) -> &[Vec<u8>] {
         &self.cuts
     }
@@ -61,7 +61,7 @@ impl KeyRanges {
 }
 
 impl<K: Key> Partitioning<K> {
-    /// The partition of an encoded key.
+    /// Returns the partition of an encoded key.
     #[inline]
     pub fn of(&self, key: &[u8], partitions: u32) -> Result<u32, TaskFailure> {
         match self {

@@ -1,22 +1,22 @@
-//! A seeded sample of the keys that mappers emit.
+//! Seeded sample of the keys that mappers emit.
 //!
-//! It depends on the keys and their order alone, so every run of a job has the same.
+//! It depends only on the keys and their order, so every run of a job has the same sample.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BinaryHeap;
 
-/// Keys in a sample. For a hundred partitions that is a thousand keys each: their sizes then differ by a few
+/// Number of keys in a sample. For a hundred partitions that is a thousand keys each: their sizes then differ by a few
 /// percent.
 pub const SAMPLE_KEYS_MAX: usize = 100_000;
-/// Bytes of the keys in a sample.
+/// Maximum bytes of the keys in a sample.
 const SAMPLE_BYTES_MAX: usize = 64 << 20;
-/// Any number would do.
+/// Arbitrary seed.
 const SEED: u64 = 0x5EED_0F0A_4D11;
 
-/// A sample of keys, each with the same chance, of bounded size.
+/// Sample of keys, each with the same probability, of bounded size.
 ///
-/// Every key draws a number; those with the least stay.
+/// Every key draws a random number; those with the smallest stay.
 pub struct KeySample {
     draws: ChaCha8Rng,
     kept: BinaryHeap<(u64, Vec<u8>)>,
@@ -31,7 +31,7 @@ impl Default for KeySample {
 }
 
 impl KeySample {
-    /// An empty sample of at most `keys_max` keys.
+    /// Creates an empty sample of at most `keys_max` keys.
     #[must_use]
     pub fn new(keys_max: usize) -> Self {
         Self { draws: ChaCha8Rng::seed_from_u64(SEED), kept: BinaryHeap::new(), bytes: 0, keys_max }
@@ -53,19 +53,19 @@ impl KeySample {
         }
     }
 
-    /// Keys in the sample.
+    /// Number of keys in the sample.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether no key was added.
+    /// True if no key was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// Its keys, in no order.
+    /// Returns its keys, unordered.
     pub(crate) fn into_keys(self) -> impl Iterator<Item = Vec<u8>> {
         self.kept.into_iter().map(|(_, key)| key)
     }

@@ -1,10 +1,10 @@
-//! Segments: the pairs of one partition of one map output, as bytes that carry their own identity and checksums.
+//! Segments: the pairs of one partition of one map output, as bytes with their own identity and checksums.
 //!
-//! The same bytes lie in memory, in spill files and on the wire; `FORMAT.md` describes them. Runs (sorted
-//! spills) are map outputs too, only short-lived.
+//! The same bytes are used in memory, in spill files and on the wire; `FORMAT.md` describes them. Runs (sorted spills)
+//! are also map outputs, with a short life.
 //!
-//! Invariant: no byte of a segment is outside a checksum, and blocks cannot be swapped, because the checksum
-//! of each block continues that of the one before it.
+//! Invariant: every byte of a segment is covered by a checksum, and blocks cannot be swapped, because the checksum of
+//! each block continues that of the previous block.
 
 mod entry;
 mod error;
@@ -43,90 +43,90 @@ use std::sync::Arc;
 
 /// First bytes of every segment.
 pub(crate) const MAGIC: [u8; 4] = *b"GMSG";
-/// Version of the bytes; another one is refused.
+/// Version of the format; others are rejected.
 pub(crate) const VERSION: u16 = 1;
 /// Bytes of a segment's header.
 pub(crate) const HEADER_BYTES: usize = 48;
-/// Bytes in front of each block.
+/// Bytes of a block's header.
 pub(crate) const BLOCK_HEADER_BYTES: usize = 12;
-/// A block ends with the first pair at which it has this many bytes. Large enough that headers and system calls
-/// do not matter, small enough that a merge of 256 files needs 32 MiB.
+/// Size at which a block ends, after the pair that reaches it. Large enough that headers and system calls do not
+/// matter, small enough that a merge of 256 files needs 32 MiB.
 pub(crate) const BLOCK_BYTES: usize = 64 << 10;
-/// Bytes of a key and its value together.
+/// Maximum bytes of a key and its value together.
 pub(crate) const PAIR_BYTES_MAX: usize = 1 << 30;
-/// Bytes of the lengths in front of a pair, at most.
+/// Maximum bytes of the lengths before a pair.
 pub(crate) const FRAME_LENGTHS_BYTES_MAX: usize = 10;
-/// Longer blocks, of one large pair, are stored as they are: compressing needs their length once more in memory. So a
-/// block that claims to unpack to more is a lie.
+/// Maximum size of compressed blocks. Longer blocks, of one large pair, are stored uncompressed: compression would need
+/// their length again in memory. A block that claims to decompress to more is invalid.
 const COMPRESS_BYTES_MAX: usize = 1 << 20;
 
-/// What a segment is a part of.
+/// Identity of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct SegmentId {
     pub job: JobId,
     /// Index of the map task.
     pub map: u32,
-    /// Which try of it.
+    /// Epoch of the attempt.
     pub epoch: u32,
     pub partition: u32,
 }
 
-/// In which order the pairs of a segment lie.
+/// Order of the pairs of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentOrder {
     /// By key bytes; pairs of equal keys in the order in which they were emitted.
     Key,
-    /// Roughly by the hash of the key, each key once. For jobs with a combiner, which need no order until the
+    /// Approximately by the hash of the key, each key once. For jobs with a combiner, which need no order until the
     /// reducer sorts once. Runs in this order are exactly sorted, by hash and then by key.
     Hash,
 }
 
-/// The header of a segment.
+/// Header of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentHeader {
-    /// What it is a part of.
+    /// Identity of the segment.
     pub id: SegmentId,
-    /// The order of its pairs.
+    /// Order of its pairs.
     pub order: SegmentOrder,
     /// Number of pairs.
     pub records: u64,
-    /// Bytes with header and blocks.
+    /// Total bytes, with header and blocks.
     pub length: u64,
     /// Bytes of its largest block before compression.
     pub block_max: u32,
 }
 
-/// How blocks in spill files are compressed. Segments in memory never are.
+/// Compression of blocks in spill files. Segments in memory are never compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SpillCompression {
-    /// As they are.
+    /// No compression.
     None,
-    /// LZ4 where it makes the block smaller.
+    /// LZ4, if it makes the block smaller.
     #[default]
     Lz4,
 }
 
-/// The bytes of one segment, wherever they are. Cloning shares them. An empty segment has no bytes at all.
+/// Data of one segment, at any place. Clones share it. An empty segment has no bytes at all.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SegmentData {
     Memory(Bytes),
-    /// A range of a spill file.
+    /// Range of a spill file.
     File {
-        /// The file; deleted with the last segment that lies in it.
+        /// File, deleted with the last of its segments.
         file: Arc<SpillFile>,
-        /// First byte of the segment.
+        /// Offset of the segment.
         offset: u64,
         /// Bytes of the segment.
         length: u64,
     },
-    /// Pairs that still lie in a file of the input.
+    /// Pairs that are still in a file of the input.
     InFile(InFileSegment),
 }
 
 impl SegmentData {
-    /// Bytes of the segment.
+    /// Number of bytes of the segment.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -136,23 +136,24 @@ impl SegmentData {
         }
     }
 
-    /// Whether there are no pairs.
+    /// True if there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What it takes to read it, besides what it lies in: its longest block as it is stored in a file, and unpacked.
+    /// Returns the memory needed to read it, in addition to its data: its longest block as stored in a file, and
+    /// decompressed.
     ///
     /// # Errors
-    /// Bytes that are no segment.
+    /// Bytes that are not a segment.
     pub(crate) fn buffer_bytes(&self) -> Result<usize, SegmentError> {
         read::buffer_bytes(self)
     }
 }
 
 impl SegmentHeader {
-    /// The header's bytes, checksum included.
+    /// Returns the header's bytes, including the checksum.
     fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -173,7 +174,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Reads a header; `None` if it is none.
+    /// Parses a header; `None` if it is invalid.
     fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
@@ -191,13 +192,13 @@ impl SegmentHeader {
         Some(Self { id, order, records: u64_at(24), length: u64_at(32), block_max: u32_at(40) })
     }
 
-    /// What the checksum of the first block continues: the identity, so that no block fits another segment.
+    /// Returns the initial checksum of the first block: the identity, so that no block fits another segment.
     fn seed(&self) -> u32 {
         crc32c::crc32c(&self.to_bytes()[4..24])
     }
 }
 
-/// The checksum of a block, from that of the block before it.
+/// Returns the checksum of a block, from that of the previous block.
 fn block_checksum(before: u32, stored: u32, raw: u32, payload: &[u8]) -> u32 {
     let lengths = crc32c::crc32c_append(before, &stored.to_le_bytes());
     let lengths = crc32c::crc32c_append(lengths, &raw.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The output of one map: its segments, in memory or in a file.
+//! Output of one map: its segments, in memory or in a file.
 
 use super::SegmentData;
 use super::in_file::{InFileOutput, InFileSegment};
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A map output in a spill file that one process has written for another.
+/// Map output in a spill file that one process has written for another.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GivenUpOutput {
     /// Name of the file; `None` for an output without pairs.
@@ -37,7 +37,8 @@ impl MapOutput {
         }
     }
 
-    /// Leaves its file to another process. `None`, and it is gone, if it has pairs and does not lie in a spill file of its own.
+    /// Transfers its file to another process. `None`, with the output dropped, if it has pairs and is not in its own
+    /// spill file.
     pub(crate) fn give_up(self) -> Option<GivenUpOutput> {
         if self.bytes() == 0 {
             return Some(GivenUpOutput { name: None, index: self.index, print: self.print });
@@ -49,10 +50,10 @@ impl MapOutput {
         Some(GivenUpOutput { name: Some(name), index: self.index, print: self.print })
     }
 
-    /// One that another process has given up, whose file lies here now.
+    /// Takes over an output from another process, whose file is here now.
     ///
     /// # Errors
-    /// One that is none of so many partitions, or a file that is not what was said of it.
+    /// An output with another number of partitions, or a file that does not match.
     pub(crate) fn take_over(given: GivenUpOutput, path: PathBuf, partitions: u32) -> io::Result<Self> {
         let GivenUpOutput { name, index, print } = given;
         let place = match name {
@@ -64,7 +65,7 @@ impl MapOutput {
         if sound { Ok(Self { index, print, place }) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
-    /// The segment of this partition; `None` if there is no such partition.
+    /// Returns the segment of this partition; `None` if the partition does not exist.
     #[must_use]
     pub fn segment(&self, partition: u32) -> Option<SegmentData> {
         let (offset, length) = self.index.segment(partition)?;
@@ -81,41 +82,41 @@ impl MapOutput {
         })
     }
 
-    /// The partitions that have pairs, ascending.
+    /// Returns the non-empty partitions, ascending.
     pub(crate) fn filled(&self) -> &[u32] {
         self.index.filled()
     }
 
-    /// Bytes of all segments.
+    /// Returns the bytes of all segments.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.index.bytes()
     }
 
-    /// What it takes in memory with its index, or would take.
+    /// Returns its memory with the index, or the memory that it would take.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes() as usize + self.index.memory_bytes()
     }
 
-    /// Pairs of all segments.
+    /// Returns the pairs of all segments.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.index.records()
     }
 
-    /// Its fingerprint; that of runs means nothing.
+    /// Returns its fingerprint; that of runs is meaningless.
     #[must_use]
     pub fn print(&self) -> OutputPrint {
         self.print
     }
 
-    /// The same with this fingerprint, which was taken before the output was written.
+    /// Sets the fingerprint, which was computed before the output was written.
     #[must_use]
     pub(crate) fn with_print(self, print: OutputPrint) -> Self {
         Self { print, ..self }
     }
 
-    /// The spill file it lies in.
+    /// Returns the path of its spill file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.place {
             OutputPlace::File(file) => Some(file.path()),
@@ -123,7 +124,7 @@ impl MapOutput {
         }
     }
 
-    /// Whether it lies in a spill file.
+    /// True if it is in a spill file.
     #[must_use]
     pub(crate) fn is_on_disk(&self) -> bool {
         matches!(self.place, OutputPlace::File(_))

@@ -1,33 +1,34 @@
-//! The fingerprint of a map output: what two attempts of one map must have in common.
+//! Fingerprint of a map output, which must be equal for all attempts of one map.
 //!
-//! If they differ, some reduces may hold records of one attempt and others those of another, so that records are lost
-//! or doubled without anything being damaged. The sums do not depend on the order of pairs, nor on where the output
-//! lies and how its blocks are cut and compressed.
+//! If fingerprints differ, some reduces may have records of one attempt and others those of another, so that records
+//! are lost or duplicated without any damage. The sums do not depend on the order of pairs, on the place of the output,
+//! or on the division and compression of its blocks.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Odd numbers that spread bits when multiplied with.
+/// Odd multipliers that spread bits.
 const MIX_ONE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX_TWO: u64 = 0xBF58_476D_1CE4_E5B9;
 
 /// Sums of hashes over the pairs of a map output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct OutputPrint {
-    /// Over the partitions of all pairs.
+    /// Sum over the partitions of all pairs.
     pub pairs: u64,
-    /// Over partitions and keys; `None` if whole pairs were looked at.
+    /// Sum over partitions and keys; `None` if whole pairs were hashed.
     pub keys: Option<NonZeroU64>,
-    /// Over partitions and whole pairs; `None` if values were combined: a combiner that rounds makes others of them by
-    /// their order and by the memory there was.
+    /// Sum over partitions and whole pairs; `None` if values were combined: the result of a combiner that rounds
+    /// depends on the order and on the available memory.
     pub frames: Option<NonZeroU64>,
-    /// Over partitions and places of pairs that were left in the input; `None` if they were not.
+    /// Sum over partitions and positions of pairs that were left in the input; `None` if they were not.
     pub places: Option<NonZeroU64>,
 }
 
 impl OutputPrint {
-    /// Of pairs that were left in the input: each by its partition and a number for its key and place.
+    /// Computes the fingerprint of pairs that were left in the input: each by its partition and a number for its key
+    /// and position.
     pub(crate) fn of_places(entries: impl Iterator<Item = (u32, u128)>) -> Self {
         let (mut pairs, mut places) = (0_u64, 0_u64);
         for (partition, number) in entries {
@@ -39,8 +40,7 @@ impl OutputPrint {
     }
 }
 
-/// Sums up the pairs of an output one by one, in any order. What would multiply each hash multiplies the sums at the
-/// end.
+/// Sums the pairs of an output one by one, in any order. The common multiplication is applied to the sums at the end.
 #[derive(Default)]
 pub(crate) struct Printing {
     pairs: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Printing {
 }
 
 impl Printing {
-    /// A pair, and the bytes of it that count: all, as they lie in a block, or the key.
+    /// Adds a pair by its relevant bytes: all, as stored in a block, or the key.
     #[inline]
     pub fn add(&mut self, partition: u32, bytes: &[u8]) {
         let spread = spread(partition);
@@ -56,12 +56,12 @@ impl Printing {
         self.hashes = self.hashes.wrapping_add(xxh3_64(bytes) ^ spread);
     }
 
-    /// The fingerprint, if whole pairs were added.
+    /// Returns the fingerprint, if whole pairs were added.
     pub fn of_frames(&self) -> OutputPrint {
         OutputPrint { pairs: self.pairs, frames: Some(self.sum()), ..OutputPrint::default() }
     }
 
-    /// The fingerprint, if keys were added.
+    /// Returns the fingerprint, if keys were added.
     pub fn of_keys(&self) -> OutputPrint {
         OutputPrint { pairs: self.pairs, keys: Some(self.sum()), ..OutputPrint::default() }
     }
@@ -71,7 +71,7 @@ impl Printing {
     }
 }
 
-/// A partition as a number in which all bits count.
+/// Spreads a partition over all bits of a number.
 #[inline]
 fn spread(partition: u32) -> u64 {
     let mixed = (u64::from(partition) + 1).wrapping_mul(MIX_ONE);
@@ -89,7 +89,7 @@ mod tests {
 
     type Pair = (u32, &'static str, &'static str);
 
-    /// The fingerprints by whole pairs and by keys.
+    /// Returns the fingerprints by whole pairs and by keys.
     fn prints(pairs: &[Pair]) -> [OutputPrint; 2] {
         let (mut frames, mut keys) = (Printing::default(), Printing::default());
         for (partition, key, value) in pairs {

@@ -1,7 +1,7 @@
-//! Spill files: created where only this process looks, deleted when nobody reads them any more.
+//! Spill files: created in private directories, deleted when they are no longer read.
 //!
-//! There may be more of them than a process may have open files: of those that are written only so many stay open, the
-//! others are opened for each read.
+//! Their number may exceed the limit of open files of a process: only a limited number of finished files stays open,
+//! the others are opened for each read.
 
 use crate::descriptors::{KeptOpen, open_patiently};
 use crate::folder::Folder;
@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The folders of a worker for spill files, used in turn. Cloning shares them. They must exist and belong to
-/// this process alone.
+/// Spill directories of a worker, used in turn. Clones share them. They must exist and be used by this process only.
 #[derive(Clone, Debug)]
 pub struct SpillDirs(Arc<Dirs>);
 
@@ -22,35 +21,35 @@ pub struct SpillDirs(Arc<Dirs>);
 struct Dirs {
     paths: Vec<PathBuf>,
     created: AtomicUsize,
-    /// Bytes of each folder's file system that stay free.
+    /// Bytes of each directory's file system that stay free.
     reserve_bytes: u64,
 }
 
-/// Bytes written to a file between two looks at how much is free.
+/// Bytes written to a file between two checks of the free space.
 const LOOK_BYTES: u64 = 64 << 20;
 
 impl SpillDirs {
-    /// These folders.
+    /// Creates it with these directories.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are none.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>) -> Self {
         Self::with_reserve(paths, 0)
     }
 
-    /// These folders, of whose file systems `reserve_bytes` stay free: a disk that is full to the last byte hurts
-    /// everyone on the machine.
+    /// Creates it with these directories, on whose file systems `reserve_bytes` stay free: a completely full disk
+    /// affects all processes of the machine.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are none.
     #[must_use]
     pub(crate) fn with_reserve(paths: Vec<PathBuf>, reserve_bytes: u64) -> Self {
         assert!(!paths.is_empty(), "a worker needs at least one folder for spill files");
         Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0), reserve_bytes }))
     }
 
-    /// The first folder. It is made again if it is missing; whoever uses it finds what keeps it from that.
+    /// Returns the first directory. It is created again if it is missing; errors show when it is used.
     #[must_use]
     pub fn first(&self) -> &Path {
         let first = &self.0.paths[0];
@@ -60,26 +59,26 @@ impl SpillDirs {
         first
     }
 
-    /// Bytes that can still be written to the folder that has the least, and to the one that has the most.
+    /// Returns the bytes that can still be written to the fullest directory, and to the emptiest.
     ///
     /// # Errors
-    /// A folder whose file system does not tell.
+    /// A directory whose file system does not report its free space.
     pub fn free_bytes(&self) -> io::Result<(u64, u64)> {
         let free = self.0.paths.iter().map(|path| free_bytes(path)).collect::<io::Result<Vec<_>>>()?;
         Ok((free.iter().copied().min().unwrap_or(0), free.iter().copied().max().unwrap_or(0)))
     }
 
-    /// Bytes that are to stay free in each folder.
+    /// Returns the bytes that must stay free in each directory.
     #[must_use]
     pub(crate) fn reserve_bytes(&self) -> u64 {
         self.0.reserve_bytes
     }
 
-    /// Creates a file, mode 0600, whose name begins with `name` and did not exist before. The folders take turns;
-    /// one that is broken or has no more than its reserve is passed over.
+    /// Creates a file, mode 0600, whose name starts with `name` and did not exist before. The directories are used in
+    /// turn; one that fails or has no more than its reserve is skipped.
     ///
     /// # Errors
-    /// What the file system of the last folder said, if none can be used.
+    /// The error of the last directory, if none can be used.
     pub fn create(&self, name: &str) -> io::Result<SpillWriter> {
         let number = self.0.created.fetch_add(1, Ordering::Relaxed);
         let count = self.0.paths.len();
@@ -97,7 +96,7 @@ impl SpillDirs {
     fn create_in(&self, folder: &Path, name: &str) -> io::Result<SpillWriter> {
         check_reserve(folder, self.0.reserve_bytes)?;
         let path = folder.join(name);
-        // `create_new` is O_CREAT with O_EXCL: it follows no link and opens nothing that is already there.
+        // `create_new` is O_CREAT with O_EXCL: it follows no link and opens no existing file.
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         let file = open_patiently(|| options.open(&path))?;
@@ -112,11 +111,11 @@ fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Makes a folder again, 0700, and those around it, if a cleaner of temporary files has removed them. What was in it is
-/// lost, and found missing when it is read.
+/// Creates a directory again, mode 0700, with its parents, if a cleaner of temporary files has removed them. Its files
+/// are lost, which shows when they are read.
 ///
 /// # Errors
-/// One that cannot be made, or whose place belongs to another user, who might put anything there.
+/// One that cannot be created, or whose place belongs to another user, who could control its contents.
 pub(crate) fn ensure(folder: &Path) -> io::Result<()> {
     if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
         return Ok(());
@@ -128,7 +127,7 @@ pub(crate) fn ensure(folder: &Path) -> io::Result<()> {
     }
     for path in missing.iter().rev() {
         match fs::DirBuilder::new().mode(0o700).create(path) {
-            // Another thread was faster.
+            // Another thread created it first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Folder::open(path)?.refuse_foreign(false)?;
             }
@@ -143,7 +142,7 @@ pub(crate) fn ensure(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses where no more than the reserve is free.
+/// Fails if no more than the reserve is free.
 fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
     let free = free_bytes(folder)?;
     if 0 < reserve_bytes && free <= reserve_bytes {
@@ -153,13 +152,13 @@ fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A spill file that is being written. Dropped before [`finish`](SpillWriter::finish), it is deleted.
+/// Spill file that is being written. If it is dropped before [`finish`](SpillWriter::finish), it is deleted.
 #[derive(Debug)]
 pub struct SpillWriter {
     file: File,
     spill: SpillFile,
     reserve_bytes: u64,
-    /// Length of the file when the free bytes were last looked at.
+    /// Length of the file at the last check of the free space.
     looked_at: u64,
 }
 
@@ -167,7 +166,7 @@ impl SpillWriter {
     /// Appends bytes, without a buffer.
     ///
     /// # Errors
-    /// An error of the file system, such as a full disk, or that no more than the reserve is free.
+    /// An error of the file system, such as a full disk, or no more than the reserve is free.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if LOOK_BYTES <= self.spill.length - self.looked_at {
             self.looked_at = self.spill.length;
@@ -183,47 +182,47 @@ impl SpillWriter {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// The file, ready to be read. It is not synced: it does not outlive its process.
+    /// Returns the file, ready to be read. It is not synced: it does not outlive its process.
     ///
     /// # Errors
-    /// None today; file systems that report errors late may add some.
+    /// None currently; file systems that report errors late may add some.
     pub fn finish(self) -> io::Result<SpillFile> {
         let Self { file, mut spill, .. } = self;
         spill.kept = KeptOpen::take().map(|permit| (file, permit));
         Ok(spill)
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.spill.path
     }
 
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.spill.length
     }
 }
 
-/// A file of this process, deleted when dropped.
+/// File of this process, deleted when dropped.
 #[derive(Debug)]
 pub struct SpillFile {
-    /// The open file, if it may be kept open.
+    /// Open file, if it may be kept open.
     kept: Option<(File, KeptOpen)>,
     path: PathBuf,
     length: u64,
-    /// It is another process's to delete.
+    /// True if another process deletes it.
     lent: bool,
 }
 
 impl SpillFile {
-    /// A file that another process has written and given up to this one.
+    /// Takes over a file that another process has written for this one.
     ///
     /// # Errors
-    /// A file that is not there, is no file, or is shorter than `length`.
+    /// A file that does not exist, is not a regular file, or is shorter than `length`.
     pub(crate) fn take_over(path: PathBuf, length: u64) -> io::Result<Self> {
-        // Whatever is wrong with it, it goes.
+        // The file is deleted after any error.
         let file = Self { kept: None, path, length, lent: false };
         let found = fs::symlink_metadata(&file.path)?;
         match found.is_file() && length <= found.len() {
@@ -232,13 +231,13 @@ impl SpillFile {
         }
     }
 
-    /// A file that another process keeps for as long as this one reads it.
+    /// Wraps a file that another process keeps while this one reads it.
     #[must_use]
     pub(crate) fn lent(path: PathBuf, length: u64) -> Self {
         Self { kept: None, path, length, lent: true }
     }
 
-    /// Leaves the file where it is, for another process.
+    /// Leaves the file for another process.
     pub(crate) fn give_up(mut self) {
         self.lent = true;
     }
@@ -254,13 +253,13 @@ impl SpillFile {
         }
     }
 
-    /// Bytes of the file.
+    /// Number of bytes of the file.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -269,7 +268,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        // What cannot be deleted now goes with the folder when the worker ends.
+        // A file that cannot be deleted now is removed with the directory when the worker ends.
         if !self.lent {
             let _ = fs::remove_file(&self.path);
         }

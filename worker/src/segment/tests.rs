@@ -1,4 +1,4 @@
-//! Segments as their readers and writers promise them to be.
+//! Tests of the invariants of segments, for their readers and writers.
 
 use super::*;
 use crate::budget::Budget;
@@ -53,7 +53,7 @@ fn bytes_of(data: &SegmentData) -> Vec<u8> {
     }
 }
 
-/// Pairs of which some are larger than a block, in partition order.
+/// Pairs in partition order, some of which are larger than a block.
 fn pairs(partitions: u32) -> impl Strategy<Value = Vec<Pair>> {
     let bytes = |long: usize| {
         prop_oneof![

@@ -1,12 +1,12 @@
-//! The sorting collector: short entries that are sorted in their place, and the pairs they stand for.
+//! Sorting collector: short entries that are sorted in place, and the pairs that they refer to.
 //!
-//! A pair without a value whose key lies in a mapped file stays there: nothing is copied until the sorted run is
-//! written, or not even then, if the whole map output may stay in the file. All other pairs lie in an arena, exactly
-//! as they will lie in their segment. One collector holds pairs of one kind at a time, so that places ascend in the
+//! A pair without a value whose key is in a mapped file stays there: nothing is copied until the sorted run is written,
+//! or not even then, if the whole map output may stay in the file. All other pairs are in an arena, exactly as they
+//! will be stored in their segment. One collector holds pairs of one kind at a time, so that positions ascend in the
 //! order of emission.
 //!
-//! A mapped file that another program changes meanwhile may make the sort panic; the attempt fails then, as it
-//! does when the change is noticed.
+//! If another program changes a mapped file in the meantime, the sort may panic; the attempt then fails, as it does
+//! when the change is detected.
 
 use super::combine::TableRoom;
 use crate::attempt::{Progress, TaskFailure};
@@ -21,37 +21,37 @@ use crate::segment::{
 };
 use std::sync::Arc;
 
-/// Bytes a collector may hold whatever the setting: places in the arena have 32 bits.
+/// Maximum bytes of a collector with any setting: positions in the arena have 32 bits.
 const LIMIT_BYTES_MAX: usize = 2 << 30;
-// A pair is put where the arena is below its limit, and moved pairs, each with its lengths, stay within it too.
+// A pair is added while the arena is below its limit, and moved pairs, each with its lengths, stay within it too.
 const _: () = assert!(
     LIMIT_BYTES_MAX + PAIR_BYTES_MAX + FRAME_LENGTHS_BYTES_MAX <= u32::MAX as usize,
     "places in the arena have 32 bits"
 );
-/// Pairs written ahead of which their bytes are loaded.
+/// Number of pairs whose bytes are prefetched during writing.
 const AHEAD: usize = 12;
 /// Pairs to be sorted by partition and key.
 pub(crate) struct Sorting {
     entries: Vec<SortEntry>,
     arena: Vec<u8>,
-    /// Where the pairs lie that are not in the arena; `None` if they are all there.
+    /// File of the pairs that are not in the arena; `None` if all are in the arena.
     file: Option<FilePart>,
-    /// A pair that cannot join those in the file, and its partition: it comes next, when they are written.
+    /// Pair that cannot join those in the file, and its partition: it is added after they are written.
     waiting: Option<(u32, Vec<u8>)>,
-    /// Sums up all pairs that came into the arena, while their bytes are near, and those written from their file.
+    /// Sums all pairs added to the arena, while their bytes are in the cache, and those written from their file.
     print: Printing,
     limit_bytes: usize,
     pair_bytes_max: usize,
 }
 
-/// The memory of a collector, without any pairs in it.
+/// Memory of a collector, without any pairs.
 #[derive(Default)]
 pub(crate) struct SortMemory {
     entries: Vec<SortEntry>,
     arena: Vec<u8>,
 }
 
-/// A mapped file from the first block on that was seen of it.
+/// Mapped file, from its first collected block on.
 struct FilePart {
     file: Arc<MappedFile>,
     start: usize,
@@ -66,12 +66,12 @@ impl FilePart {
 }
 
 impl Sorting {
-    /// A collector that is full when pairs and entries have `limit_bytes`, in the memory of an earlier one.
+    /// Creates a collector that is full when pairs and entries have `limit_bytes`, in the memory of an earlier one.
     pub fn new(limit_bytes: usize, memory: SortMemory) -> Self {
         let pair_bytes_max = super::pair_bytes_max(limit_bytes);
         let limit_bytes = limit_bytes.min(LIMIT_BYTES_MAX);
         let SortMemory { mut entries, mut arena } = memory;
-        // A limit that has become smaller since does not keep the memory of before.
+        // After a reduction of the limit, the larger memory is not kept.
         if limit_bytes < entries.capacity() * size_of::<SortEntry>() + arena.capacity() {
             (entries, arena) = (Vec::new(), Vec::new());
         }
@@ -79,7 +79,7 @@ impl Sorting {
         Self { entries, arena, file: None, waiting: None, print, limit_bytes, pair_bytes_max }
     }
 
-    /// The memory, when all pairs are written.
+    /// Returns the memory after all pairs are written.
     pub(crate) fn take_memory(&mut self) -> SortMemory {
         self.file = None;
         self.entries.clear();
@@ -87,7 +87,7 @@ impl Sorting {
         SortMemory { entries: std::mem::take(&mut self.entries), arena: std::mem::take(&mut self.arena) }
     }
 
-    /// Says which block is read next: pairs may stay in its file, if there are no others.
+    /// Starts the next block: pairs may stay in its file, if there are no others.
     pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
         let Some(mapping) = block.mapping else { return };
         if self.entries.is_empty() {
@@ -96,7 +96,7 @@ impl Sorting {
         }
     }
 
-    /// Adds a pair. One pair is always taken, whatever its size up to the limit of a pair.
+    /// Adds a pair. One pair is always accepted, up to the limit of a pair.
     ///
     /// # Errors
     /// A pair over that limit.
@@ -127,7 +127,7 @@ impl Sorting {
         Ok(self.room())
     }
 
-    /// Puts the bytes of a pair into the arena.
+    /// Adds the bytes of a pair to the arena.
     #[inline]
     fn put(&mut self, partition: u32, key: &[u8], value: &[u8]) {
         let start = self.arena.len();
@@ -153,7 +153,7 @@ impl Sorting {
         if limit < length { Err(WriteError::PairTooLong { length, limit }) } else { Ok(()) }
     }
 
-    /// Where the next pair will lie in the arena.
+    /// Returns the position of the next pair in the arena.
     #[inline]
     fn place_next(&self) -> u32 {
         u32::try_from(self.arena.len()).expect("below its limit, which keeps places in 32 bits")
@@ -165,7 +165,7 @@ impl Sorting {
         if held < self.limit_bytes { TableRoom::Left } else { TableRoom::Full }
     }
 
-    /// Bytes of all pairs and entries if none of them were left in a file.
+    /// Returns the bytes of all pairs and entries if none of them stayed in a file.
     fn bytes_in_arena(&self) -> usize {
         let framed = self.file.as_ref().map_or(0, |file| file.framed_bytes);
         framed + self.arena.len() + self.entries.len() * size_of::<SortEntry>()
@@ -182,7 +182,7 @@ impl Sorting {
         Ok(TableRoom::Full)
     }
 
-    /// Brings pairs that stayed in their file into the arena, where a pair of the other kind can join them.
+    /// Copies pairs that stayed in their file into the arena, where a pair of the other kind can join them.
     #[cold]
     #[inline(never)]
     fn move_to_arena(&mut self) {
@@ -197,7 +197,7 @@ impl Sorting {
         self.entries = entries;
     }
 
-    /// The pair that waited is the first of those that come now.
+    /// Adds the kept pair as the first of the next ones.
     fn take_waiting(&mut self) {
         let Some((partition, frame)) = self.waiting.take() else { return };
         self.file = None;
@@ -207,27 +207,27 @@ impl Sorting {
         self.print.add(partition, &frame);
     }
 
-    /// Whether there are no pairs.
+    /// True if there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Pairs held.
+    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// No fewer bytes than all pairs will have as segments of `partitions` partitions.
+    /// Returns an upper bound of the bytes of all pairs as segments of `partitions` partitions.
     pub(crate) fn segment_bytes(&self, partitions: u32) -> usize {
         let framed = self.arena.len() + self.file.as_ref().map_or(0, |file| file.framed_bytes);
         let segments = self.entries.len().min(partitions as usize);
         let blocks = framed / BLOCK_BYTES + segments;
-        // Two headers are asked for with each pair before it is known that they are not needed.
+        // Two headers are requested with each pair before it is known that they are not needed.
         framed + (segments + 1) * (HEADER_BYTES + INDEX_ENTRY_BYTES) + (blocks + 1) * BLOCK_HEADER_BYTES
     }
 
-    /// Sorts pairs that all lie in their file and leaves them there, if `budget` grants the memory of their entries
-    /// and `kept_in_files` the bytes of the file. Otherwise they stay as they were.
+    /// Sorts pairs that are all in their file and leaves them there, if `budget` grants the memory of their entries and
+    /// `kept_in_files` the bytes of the file. Otherwise they stay unchanged.
     pub(crate) fn leave_in_file(
         &mut self,
         setting: &WriteSetting,
@@ -249,13 +249,12 @@ impl Sorting {
         Some(MapOutput::in_file(output, setting.partitions))
     }
 
-    /// The fingerprint of all pairs that were drained.
+    /// Returns the fingerprint of all drained pairs.
     pub(crate) fn print(&self) -> OutputPrint {
         self.print.of_frames()
     }
 
-    /// Writes all pairs sorted by partition, key and position, and forgets them. A pair that waited for that is held
-    /// then.
+    /// Writes all pairs sorted by partition, key and position, and removes them. A kept pair is then added.
     pub fn drain(
         &mut self,
         writer: &mut SegmentsWriter,
@@ -273,14 +272,14 @@ impl Sorting {
         self.write(writer, progress)
     }
 
-    /// As [`drain`](Self::drain), of a collector that never was: the pairs are a whole map output. Gives its
+    /// As [`drain`](Self::drain), for a collector that was never drained: the pairs are a whole map output. Returns its
     /// fingerprint.
     pub(crate) fn drain_whole(
         &mut self,
         writer: &mut SegmentsWriter,
         progress: &Arc<Progress>,
     ) -> Result<OutputPrint, TaskFailure> {
-        // Of pairs that lie in their file it says as much to look at their places as at their bytes.
+        // For pairs in their file, their positions are as good as their bytes.
         let places = self.file.is_some().then(|| {
             OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
         });
@@ -288,7 +287,7 @@ impl Sorting {
         Ok(places.unwrap_or_else(|| self.print()))
     }
 
-    /// Writes all pairs in order, and forgets them.
+    /// Writes all pairs in order, and removes them.
     fn write(&mut self, writer: &mut SegmentsWriter, progress: &Arc<Progress>) -> Result<(), TaskFailure> {
         let _engine = progress.engine();
         let pairs = self.entries.len().max(1);
@@ -300,7 +299,7 @@ impl Sorting {
                 write_entries(&self.entries, (bytes, mean_bytes), progress, |entry| {
                     writer.pair(entry.partition(), entry.key_in(bytes), b"")
                 })?;
-                // The bytes were read once more, after the block they lie in was checked.
+                // The bytes were read again, after their block was checked.
                 file.file.verify_unchanged()?;
             }
             None => {
@@ -326,11 +325,11 @@ fn grow(entries: &mut Vec<SortEntry>) {
     use_huge_pages(entries);
 }
 
-/// Sorts by partition, key and order of emission. Places ascend in that order, so the sort is as good as stable.
+/// Sorts by partition, key and order of emission. Positions ascend in that order, so the sort is effectively stable.
 fn sort_entries<'a>(entries: &mut [SortEntry], key: impl Fn(SortEntry) -> &'a [u8]) {
-    // As numbers first, which needs no branches and touches no keys.
+    // As numbers first, which needs no branches and reads no keys.
     entries.sort_unstable();
-    // What has the same first bytes and goes on behind them is still in the order of lengths.
+    // Longer keys with equal first bytes are still in the order of lengths.
     for run in entries.chunk_by_mut(|a, b| a.rank() == b.rank()) {
         if 1 < run.len() && run.iter().any(|entry| PREFIX_BYTES < entry.length()) {
             run.sort_unstable_by(|a, b| key(*a).cmp(key(*b)).then_with(|| a.place().cmp(&b.place())));
@@ -338,7 +337,7 @@ fn sort_entries<'a>(entries: &mut [SortEntry], key: impl Fn(SortEntry) -> &'a [u
     }
 }
 
-/// Hands entries to `write` one by one while the bytes of later ones, of which a pair has so many, are loaded.
+/// Passes entries to `write` one by one while the bytes of later ones, this many per pair, are prefetched.
 fn write_entries(
     entries: &[SortEntry],
     (bytes, mean_bytes): (&[u8], usize),

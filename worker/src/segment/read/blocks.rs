@@ -1,4 +1,4 @@
-//! The blocks of a segment one after another: read or mapped, checked, unpacked.
+//! Blocks of a segment in sequence: read or mapped, checked, decompressed.
 
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, COMPRESS_BYTES_MAX, HEADER_BYTES, PAIR_BYTES_MAX, SegmentData,
@@ -6,39 +6,39 @@ use crate::segment::{
 };
 use bytes::Bytes;
 
-/// More bytes than a block can have: pairs up to the limit, their lengths, and the block they were added to.
+/// Upper bound of a block's size: pairs up to the limit, their lengths, and the block they were added to.
 const RAW_BYTES_MAX: u32 = PAIR_BYTES_MAX as u32 + BLOCK_BYTES as u32 + 16;
 
-/// Bytes of a block on disk that are read at once to be checked: a block may be as large as whoever sent it likes.
+/// Bytes of a block on disk that are read at once for a check: the sender controls the size of a block.
 const CHECK_BYTES: usize = 256 << 10;
 
-/// A block of LZ4 grows at most this many times, so a false length cannot ask for much memory.
+/// Maximum ratio of LZ4, so that a false length cannot request much memory.
 const LZ4_RATIO_MAX: u64 = 255;
 
-/// What stands in front of a block.
+/// Header of a block.
 pub(super) struct BlockHead {
     pub(super) stored: u32,
     pub(super) raw: u32,
     checksum: u32,
-    /// Bytes of the segment behind the head.
+    /// Bytes of the segment after the header.
     after: u64,
 }
 
-/// The blocks of a segment, checked.
+/// Checked blocks of a segment.
 pub(super) struct SegmentBlocks {
     data: SegmentData,
     pub(super) header: SegmentHeader,
-    /// Where the next block begins.
+    /// Offset of the next block.
     next: u64,
-    /// Where the current block begins.
+    /// Offset of the current block.
     offset: u64,
     checksum: u32,
     pub(super) window: BlockWindow,
     /// Bytes of the current block before compression.
     raw: u32,
-    /// Reused: what a file's block looked like before it was unpacked.
+    /// Reused buffer for a file's block before decompression.
     stored: Vec<u8>,
-    /// The next block's header, if it was read along with the block before it.
+    /// Header of the next block, if it was read together with the previous block.
     ahead: Option<[u8; BLOCK_HEADER_BYTES]>,
 }
 
@@ -75,7 +75,7 @@ impl SegmentBlocks {
         SegmentError::Pairs { id: self.header.id, offset: self.offset }
     }
 
-    /// Reads the head of the next block; `None` after the last.
+    /// Reads the header of the next block; `None` after the last.
     pub(super) fn head(&mut self) -> Result<Option<BlockHead>, SegmentError> {
         self.offset = self.next;
         let left = self.header.length - self.offset;
@@ -131,7 +131,7 @@ impl SegmentBlocks {
         self.end_block(stored, found, checksum)
     }
 
-    /// Goes behind a block, whose checksum was found and should be these.
+    /// Moves past a block after comparing the found and the expected checksum.
     fn end_block(&mut self, stored: u32, found: u32, expected: u32) -> Result<bool, SegmentError> {
         if found != expected {
             return Err(self.damaged());
@@ -141,12 +141,12 @@ impl SegmentBlocks {
         Ok(true)
     }
 
-    /// Goes behind the block at hand.
+    /// Moves past the current block.
     pub(super) fn skip(&mut self, stored: u32) {
         self.next = self.offset + BLOCK_HEADER_BYTES as u64 + u64::from(stored);
     }
 
-    /// Brings the stored bytes of the current block into the window.
+    /// Loads the stored bytes of the current block into the window.
     fn load(&mut self, stored: usize, after: u64) -> Result<(), SegmentError> {
         let from = self.offset + BLOCK_HEADER_BYTES as u64;
         match &self.data {
@@ -156,7 +156,7 @@ impl SegmentBlocks {
             }
             SegmentData::File { .. } | SegmentData::InFile(_) => {
                 let mut buffer = self.window.take_buffer();
-                // The next block's header comes along, which halves the number of system calls.
+                // The next block's header is read with it, which halves the number of system calls.
                 let with_next = stored as u64 + BLOCK_HEADER_BYTES as u64 <= after;
                 buffer.resize(stored + if with_next { BLOCK_HEADER_BYTES } else { 0 }, 0);
                 read(&self.data, from, &mut buffer)?;
@@ -168,7 +168,7 @@ impl SegmentBlocks {
         Ok(())
     }
 
-    /// Replaces stored bytes in the window by the pairs themselves.
+    /// Replaces stored bytes in the window by the decompressed pairs.
     pub(super) fn unpack(&mut self) -> Result<(), SegmentError> {
         if self.window.bytes().len() == self.raw as usize {
             return Ok(());
@@ -185,7 +185,7 @@ impl SegmentBlocks {
     }
 }
 
-/// The bytes of the current block.
+/// Bytes of the current block.
 pub(super) enum BlockWindow {
     Shared(Bytes),
     Own(Vec<u8>),
@@ -200,7 +200,7 @@ impl BlockWindow {
         }
     }
 
-    /// The buffer of an earlier block, to be used again.
+    /// Returns the buffer of an earlier block for reuse.
     fn take_buffer(&mut self) -> Vec<u8> {
         match std::mem::replace(self, Self::Shared(Bytes::new())) {
             Self::Own(buffer) => buffer,
@@ -209,7 +209,7 @@ impl BlockWindow {
     }
 }
 
-/// Fills `buffer` from `offset` of the segment on. The range must lie within it.
+/// Fills `buffer` from `offset` of the segment on. The range must be within the segment.
 pub(super) fn read(data: &SegmentData, offset: u64, buffer: &mut [u8]) -> Result<(), SegmentError> {
     match data {
         SegmentData::Memory(bytes) => {

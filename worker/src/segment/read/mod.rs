@@ -1,6 +1,6 @@
-//! Reads the pairs of one segment, checking each block before its first pair is handed out.
+//! Reads the pairs of one segment, and checks each block before it returns the block's first pair.
 //!
-//! Segments in memory are read where they lie; blocks of files are read into one buffer.
+//! Segments in memory are read in place; blocks of files are read into one buffer.
 
 mod blocks;
 
@@ -10,10 +10,10 @@ use crate::key::hash::{key_hash, key_prefix};
 use blocks::{BlockHead, SegmentBlocks};
 use std::ops::Range;
 
-/// The pairs of one segment, one at a time.
+/// Pairs of one segment, one at a time.
 ///
-/// Holds at most one block, stored and decompressed. `key`, `value` and `rank` are those of the pair that the
-/// last [`advance`](SegmentReader::advance) reached.
+/// Holds at most one block, stored and decompressed. `key`, `value` and `rank` are those of the pair that the last
+/// [`advance`](SegmentReader::advance) reached.
 pub struct SegmentReader(SegmentSource);
 
 enum SegmentSource {
@@ -22,10 +22,10 @@ enum SegmentSource {
 }
 
 impl SegmentReader {
-    /// Opens a segment that is not empty.
+    /// Opens a non-empty segment.
     ///
     /// # Errors
-    /// Bytes that do not begin with a header, or have another length than it says.
+    /// Bytes that do not start with a header, or whose length differs from the header's.
     pub fn open(data: SegmentData) -> Result<Self, SegmentError> {
         Ok(Self(match data {
             SegmentData::InFile(segment) => SegmentSource::InFile(InFileReader::new(segment)),
@@ -33,7 +33,7 @@ impl SegmentReader {
         }))
     }
 
-    /// The segment's header.
+    /// Returns the segment's header.
     #[must_use]
     pub fn header(&self) -> &SegmentHeader {
         match &self.0 {
@@ -42,7 +42,7 @@ impl SegmentReader {
         }
     }
 
-    /// Goes to the next pair; false after the last.
+    /// Moves to the next pair; false after the last.
     ///
     /// # Errors
     /// A block that is damaged or cannot be read.
@@ -54,7 +54,7 @@ impl SegmentReader {
         }
     }
 
-    /// The key's bytes.
+    /// Returns the key's bytes.
     #[inline]
     #[must_use]
     pub fn key(&self) -> &[u8] {
@@ -64,7 +64,7 @@ impl SegmentReader {
         }
     }
 
-    /// The value's bytes.
+    /// Returns the value's bytes.
     #[inline]
     #[must_use]
     pub fn value(&self) -> &[u8] {
@@ -74,7 +74,7 @@ impl SegmentReader {
         }
     }
 
-    /// The memory from the key's first byte on, if there is so much of it in the block.
+    /// Returns 16 bytes from the key's first byte on, if the block has that many.
     #[inline]
     pub(crate) fn key_loaded(&self) -> Option<[u8; 16]> {
         match &self.0 {
@@ -85,7 +85,7 @@ impl SegmentReader {
         }
     }
 
-    /// A number that sorts like the pair as far as it goes: the key's first bytes, or its hash.
+    /// Returns a number that sorts like a prefix of the pair: the key's first bytes, or its hash.
     #[inline]
     #[must_use]
     pub fn rank(&self) -> u64 {
@@ -142,10 +142,10 @@ impl BlockReader {
     }
 }
 
-/// Checks that `data` is the whole and undamaged segment `expected`. An empty segment is right for any.
+/// Checks that `data` is the complete and intact segment `expected`. An empty segment matches any.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first detected error.
 pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentError> {
     if data.is_empty() {
         return Ok(());
@@ -167,7 +167,7 @@ pub fn verify(data: &SegmentData, expected: &SegmentId) -> Result<(), SegmentErr
     Ok(())
 }
 
-/// See [`SegmentData::buffer_bytes`].
+/// Returns the memory as [`SegmentData::buffer_bytes`].
 pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
     let block_max = |blocks: &SegmentBlocks| blocks.header.block_max as usize;
     match data {
@@ -178,7 +178,7 @@ pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
         }
         SegmentData::Memory(_) => {
             let mut blocks = SegmentBlocks::open(data.clone())?;
-            // Few have compressed blocks, and those from the first on.
+            // Few segments have compressed blocks, and those have them from the first block on.
             while let Some(BlockHead { stored, raw, .. }) = blocks.head()? {
                 if stored < raw {
                     return Ok(block_max(&blocks).min(COMPRESS_BYTES_MAX));
@@ -190,7 +190,7 @@ pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
     }
 }
 
-/// Key and value of the pair that is framed at `at`; `None` if it does not end within `bytes`.
+/// Returns key and value of the pair framed at `at`; `None` if it does not end within `bytes`.
 #[inline]
 pub(crate) fn frame_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<usize>)> {
     let (key_length, at) = varint_at(bytes, at)?;

@@ -1,4 +1,4 @@
-//! Writes the segments of one map output: into memory while the budget grants it, into a spill file from then on.
+//! Writes the segments of one map output: into memory while the budget grants it, then into a spill file.
 
 mod setting;
 
@@ -14,24 +14,24 @@ use std::sync::Arc;
 
 pub use setting::{WriteError, WriteSetting};
 
-/// Bytes gathered before they are written to a spill file.
+/// Bytes buffered before they are written to a spill file.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes pairs into segments. Partitions must come in ascending order.
+/// Writes pairs into segments. Partitions must be in ascending order.
 ///
-/// Invariant: `buffer` holds the bytes of the output from `flushed` on, whole but for the headers of the open
-/// segment and block, which are patched when these end.
+/// Invariant: `buffer` holds the bytes of the output from `flushed` on, complete except for the headers of the open
+/// segment and block, which are patched at their end.
 pub struct SegmentsWriter {
     setting: WriteSetting,
     buffer: Vec<u8>,
     flushed: u64,
-    /// Bytes up to which `buffer` and `index` together may grow before someone is asked.
+    /// Size that `buffer` and `index` together may reach before more memory is requested.
     room: usize,
     place: Writing,
     index: SegmentIndex,
     open: Option<OpenSegment>,
     compressed: Vec<u8>,
-    /// Sums up the keys that are written; only of whole outputs of combined pairs.
+    /// Sums the written keys; only of complete outputs of combined pairs.
     print: Option<Printing>,
 }
 
@@ -42,18 +42,18 @@ enum Writing {
 
 struct OpenSegment {
     header: SegmentHeader,
-    /// Where it begins in the output.
+    /// Offset of its start in the output.
     start: u64,
-    /// Where its open block begins in `buffer`.
+    /// Offset of its open block in `buffer`.
     block: usize,
     checksum: u32,
 }
 
 impl SegmentsWriter {
-    /// Keeps the output in memory as long as `budget` grants it. `bytes_hint` is asked for at once.
+    /// Keeps the output in memory while `budget` grants it. `bytes_hint` is requested at once.
     ///
     /// # Errors
-    /// A spill file that cannot be created, if the budget refuses at once.
+    /// A spill file that cannot be created, if the budget rejects the first request.
     pub fn in_memory(setting: WriteSetting, budget: &Budget, bytes_hint: usize) -> Result<Self, WriteError> {
         match budget.try_reserve(bytes_hint) {
             Some(reservation) => Ok(Self::in_reserved(setting, reservation)),
@@ -61,7 +61,7 @@ impl SegmentsWriter {
         }
     }
 
-    /// Keeps the output in memory that is set aside already, and in more as long as its budget grants it.
+    /// Keeps the output in memory that is already reserved, and in more while its budget grants it.
     pub(crate) fn in_reserved(setting: WriteSetting, reservation: Reservation) -> Self {
         let bytes = reservation.bytes();
         Self::new(setting, Writing::Memory(reservation), Vec::with_capacity(bytes), bytes)
@@ -92,7 +92,7 @@ impl SegmentsWriter {
         }
     }
 
-    /// Takes the fingerprint of the keys as they are written.
+    /// Computes the fingerprint of the keys as they are written.
     #[must_use]
     pub(crate) fn printing_keys(self) -> Self {
         Self { print: Some(Printing::default()), ..self }
@@ -101,7 +101,7 @@ impl SegmentsWriter {
     /// Adds a pair.
     ///
     /// # Errors
-    /// A pair over the limit, or a disk that refuses.
+    /// A pair over the limit, or a disk error.
     #[inline]
     pub fn pair(&mut self, partition: u32, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         let length = key.len().saturating_add(value.len());
@@ -126,7 +126,7 @@ impl SegmentsWriter {
 
     #[inline]
     fn prepare(&mut self, partition: u32, length: usize) -> Result<(), WriteError> {
-        // A new segment may need two headers and a place in the index besides the pair.
+        // A new segment may need two headers and an entry in the index in addition to the pair.
         let needed = length + HEADER_BYTES + BLOCK_HEADER_BYTES + INDEX_ENTRY_BYTES;
         if self.room < self.held() + needed {
             self.make_room(needed)?;
@@ -137,7 +137,7 @@ impl SegmentsWriter {
         }
     }
 
-    /// Bytes of buffer and index.
+    /// Number of bytes of buffer and index.
     #[inline]
     fn held(&self) -> usize {
         self.buffer.len() + self.index.memory_bytes()
@@ -165,7 +165,7 @@ impl SegmentsWriter {
         Ok(())
     }
 
-    /// Ends the open block; with `more`, opens another one. An empty block leaves no trace.
+    /// Ends the open block; with `more`, opens another one. An empty block is dropped.
     fn end_block(&mut self, more: bool) -> Result<(), WriteError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let payload = open.block + BLOCK_HEADER_BYTES;
@@ -199,7 +199,7 @@ impl SegmentsWriter {
         Ok(())
     }
 
-    /// Ends the open segment: only now its header is known.
+    /// Ends the open segment, whose header is only known now.
     fn end(&mut self) -> Result<(), WriteError> {
         self.end_block(false)?;
         let Some(mut open) = self.open.take() else { return Ok(()) };
@@ -232,14 +232,14 @@ impl SegmentsWriter {
         Ok(())
     }
 
-    /// Asks the budget for `more` bytes; if refused, moves what there is to a spill file.
+    /// Requests `more` bytes from the budget; if rejected, moves the data to a spill file.
     #[cold]
     fn make_room(&mut self, more: usize) -> Result<(), WriteError> {
         let held = self.held();
         let Writing::Memory(reservation) = &mut self.place else { return Ok(()) };
         let needed = held + more - self.room;
-        // In steps of half the size, so that a growing buffer is copied a bounded number of times; when that is
-        // too much to ask, just what is needed.
+        // In steps of half the size, so that a growing buffer is copied a bounded number of times; if that is rejected,
+        // just the needed bytes.
         for step in [needed.max(self.room / 2), needed] {
             if reservation.try_grow(step) {
                 self.room += step;
@@ -255,7 +255,7 @@ impl SegmentsWriter {
     /// Ends the output.
     ///
     /// # Errors
-    /// A disk that refuses.
+    /// A disk error.
     pub fn finish(mut self) -> Result<MapOutput, WriteError> {
         self.end()?;
         self.flush()?;
@@ -282,7 +282,7 @@ impl SegmentsWriter {
     }
 }
 
-/// Compresses the buffer from `payload` on in place, unless that makes it no smaller.
+/// Compresses the buffer from `payload` on in place, unless the result is not smaller.
 fn compress(buffer: &mut Vec<u8>, payload: usize, scratch: &mut Vec<u8>) {
     let raw = &buffer[payload..];
     scratch.resize(lz4_flex::block::get_maximum_output_size(raw.len()), 0);
@@ -294,7 +294,7 @@ fn compress(buffer: &mut Vec<u8>, payload: usize, scratch: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of a pair in a block.
+/// Returns the bytes of a pair in a block.
 #[must_use]
 pub(crate) fn framed_length(key: &[u8], value: &[u8]) -> usize {
     varint_length(key.len()) + varint_length(value.len()) + key.len() + value.len()
@@ -304,7 +304,7 @@ fn varint_length(number: usize) -> usize {
     if number < 0x80 { 1 } else { (number | 1).ilog2() as usize / 7 + 1 }
 }
 
-/// Appends a pair as it lies in a block: both lengths, key, value.
+/// Appends a pair as stored in a block: both lengths, key, value.
 #[inline]
 pub(crate) fn put_frame(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     put_varint(key.len(), out);

@@ -1,4 +1,4 @@
-//! Where segments are written, and why they could not be.
+//! Settings and errors of writing segments.
 
 use crate::budget::Reservation;
 use crate::fault;
@@ -7,47 +7,47 @@ use gristmill_scheduler::ids::JobId;
 use std::io;
 use std::path::PathBuf;
 
-/// Output that cannot be kept.
+/// Error of keeping output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The spill folder refuses: full, read-only, gone.
+    /// The spill directory failed: full, read-only, removed.
     #[error("could not write to {path}")]
     Spill {
-        /// The file, or the folder if there is no file yet.
+        /// File, or directory if there is no file yet.
         path: PathBuf,
-        /// The error of the file system.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A pair over the limit.
+    /// A pair exceeds the limit.
     #[error(
         "a key and value of {length} bytes are more than the {limit} that a slot of this worker has room for; give it more memory (--memory) or fewer slots"
     )]
     PairTooLong {
-        /// Their bytes.
+        /// Bytes of key and value.
         length: usize,
-        /// Bytes that they may have.
+        /// Maximum bytes.
         limit: usize,
     },
 }
 
-/// Whose segments, in which order, and where they may go.
+/// Identity, order and place of the segments.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct WriteSetting {
     pub job: JobId,
     /// Index of the map task.
     pub map: u32,
-    /// Which try of it.
+    /// Epoch of the attempt.
     pub epoch: u32,
     /// Number of partitions.
     pub partitions: u32,
-    /// The order of pairs.
+    /// Order of pairs.
     pub order: SegmentOrder,
-    /// Folders for what memory does not hold.
+    /// Directories for data that memory does not hold.
     pub spill: SpillDirs,
-    /// Compression there.
+    /// Compression of spill files.
     pub compression: SpillCompression,
 }
 
@@ -58,7 +58,7 @@ impl WriteSetting {
     }
 }
 
-/// Bytes in memory that give back their reservation when the last reader is gone.
+/// Bytes in memory that release their reservation with the last reader.
 pub(super) struct KeptBytes {
     pub(super) bytes: Vec<u8>,
     pub(super) _reservation: Reservation,
