@@ -1,4 +1,4 @@
-//! Answers of our servers in one line each: a status, a JSON value, bytes.
+//! Constructors of HTTP responses: a status, a JSON value, bytes.
 
 use crate::http::{self, Body};
 use bytes::Bytes;
@@ -6,18 +6,18 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-/// An answer without a body.
+/// Creates a response without a body.
 #[must_use]
 pub fn status(code: StatusCode) -> Response<Body> {
     with_body(code, http::empty())
 }
 
-/// An answer with these bytes.
+/// Creates a response with these bytes.
 pub fn bytes(code: StatusCode, bytes: impl Into<Bytes>) -> Response<Body> {
     with_body(code, http::full(bytes))
 }
 
-/// An answer with this body.
+/// Creates a response with this body.
 #[must_use]
 pub fn with_body(code: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
@@ -25,7 +25,7 @@ pub fn with_body(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
-/// An answer with this value as JSON; 500 if it has no JSON form.
+/// Creates a response with this value as JSON; 500 if it cannot be serialized.
 pub fn json<T: Serialize>(code: StatusCode, value: &T) -> Response<Body> {
     let Ok(body) = http::json(value) else { return status(StatusCode::INTERNAL_SERVER_ERROR) };
     let mut response = with_body(code, body);

@@ -1,34 +1,34 @@
-//! A worker's memory as a number: who wants to keep bytes asks first and spills if refused.
+//! Memory accounting of a worker: bytes are requested before they are kept, and spilled if the request is rejected.
 //!
-//! [`Shares`] divides all that a worker may use; a [`Budget`] is the share for what lies between tasks: map outputs
-//! and gathered segments. It counts, it does not allocate: a reservation is a promise to hold at most so many
-//! bytes. Collectors, merge tables and buffers have fixed limits per task (`task::TaskSettings`).
+//! [`Shares`] divides the memory of a worker; a [`Budget`] is the share for data between tasks: map outputs and
+//! gathered segments. It counts and does not allocate: a reservation is permission to hold at most this many bytes.
+//! Collectors, merge tables and buffers have fixed limits per task (`task::TaskSettings`).
 //!
-//! Invariant: the bytes in use are the sum of all living reservations and never exceed the limit.
+//! Invariant: the bytes in use are the sum of all live reservations and never exceed the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a worker process needs besides its data: code and heap of an idle one (4 MiB measured), and chunks of
+/// Memory of a worker process apart from its data: code and heap of an idle one (4 MiB measured), and chunks of
 /// segments that are fetched to disk and served from it (4 MiB each at most).
 const PROCESS_BYTES: usize = 12 << 20;
 
-/// What each slot needs besides what it collects or merges: buffers before files, a block of input that cannot be
-/// mapped, and what the allocator keeps.
+/// Memory of each slot apart from what it collects or merges: buffers before files, a block of input that cannot be
+/// mapped, and overhead of the allocator.
 const PROCESS_SLOT_BYTES: usize = 4 << 20;
 
-/// How the memory of a worker is divided.
+/// Division of a worker's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shares {
-    /// For map outputs and gathered segments.
+    /// Bytes for map outputs and gathered segments.
     pub kept_bytes: usize,
-    /// For what each slot collects or merges.
+    /// Bytes for what each slot collects or merges.
     pub slot_bytes: usize,
 }
 
 impl Shares {
-    /// First what the process itself needs, at most half of it all; then one half for what is kept, the other for
-    /// the slots.
+    /// Divides the memory: first the process itself, at most half; then one half for kept data, the other for the
+    /// slots.
     #[must_use]
     pub fn of(memory_bytes: usize, slots: u32) -> Self {
         let slots = slots.max(1) as usize;
@@ -38,7 +38,7 @@ impl Shares {
     }
 }
 
-/// Memory for what a worker keeps between tasks. Cloning shares it.
+/// Memory for data that a worker keeps between tasks. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<BudgetState>);
 
@@ -50,7 +50,7 @@ struct BudgetState {
 }
 
 impl Budget {
-    /// A budget of this many bytes; with 0 everything is refused.
+    /// Creates a budget of this many bytes; with 0 every request is rejected.
     #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
         Self(Arc::new(BudgetState {
@@ -60,44 +60,44 @@ impl Budget {
         }))
     }
 
-    /// Sets `bytes` aside until the reservation is dropped; `None` if they are not there.
+    /// Reserves `bytes` until the reservation is dropped; `None` if they are not available.
     #[must_use]
     pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
         let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
         reservation.try_grow(bytes).then_some(reservation)
     }
 
-    /// Bytes reserved at this moment.
+    /// Number of bytes currently reserved.
     #[must_use]
     pub(crate) fn used_bytes(&self) -> usize {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Most bytes that were ever reserved at once.
+    /// Maximum number of bytes reserved at once.
     #[must_use]
     pub fn peak_bytes(&self) -> usize {
         self.0.peak_bytes.load(Ordering::Relaxed)
     }
 }
 
-/// Input files on which map outputs may rely to stay near, in the page cache, in place of copies of sorted pairs.
+/// Input files on which map outputs may rely to stay in the page cache, instead of copies of sorted pairs.
 #[derive(Clone, Debug)]
 pub struct KeptInFiles {
-    /// Their bytes.
+    /// Budget of their bytes.
     pub budget: Budget,
-    /// As many of short pairs are left in them though there is memory for copies.
+    /// Maximum bytes of short pairs that stay in files although there is memory for copies.
     pub short_bytes_max: usize,
 }
 
 impl KeptInFiles {
-    /// None: all pairs are copied.
+    /// Creates a setting with which all pairs are copied.
     #[must_use]
     pub fn none() -> Self {
         Self { budget: Budget::new(0), short_bytes_max: 0 }
     }
 }
 
-/// Bytes set aside; given back when dropped.
+/// Reserved bytes; released when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Budget,
@@ -105,7 +105,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Adds `more` bytes. Answers false, and changes nothing, if they are not there.
+    /// Adds `more` bytes. Returns false, and changes nothing, if they are not available.
     #[must_use]
     pub(crate) fn try_grow(&mut self, more: usize) -> bool {
         let books = &self.budget.0;
@@ -118,7 +118,7 @@ impl Reservation {
         true
     }
 
-    /// Gives back what is over `bytes`.
+    /// Releases the bytes above `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         if bytes < self.bytes {
             self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Reservation {
         }
     }
 
-    /// Bytes set aside.
+    /// Number of reserved bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,43 +1,43 @@
-//! Text of others, before a person sees it: names, messages, what user code wrote.
+//! Sanitizing of untrusted text before display: names, messages, task logs.
 //!
-//! Cleaned where it comes in, and once more where it is shown. What could drive a terminal or make a text look like
-//! another (control characters, C1 among them, and marks that turn the direction of writing or are not seen) is written
-//! as `\u` and four digits, as JSON does, so that JSON stays JSON. Not here: names of files (`folder`).
+//! Text is sanitized when it is received, and again when it is displayed. Characters that could control a terminal or
+//! disguise a text (control characters including C1, and marks that change the direction of writing or are invisible)
+//! are written as `\u` and four digits, as in JSON, so that JSON stays valid. File names are handled in `folder`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Longest name that somebody gives to something, such as a label, a pool or a host; bytes.
+/// Maximum length of a name, such as a label, a pool or a host; bytes.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// Longest message, bytes; the rest is cut.
+/// Maximum length of a message, bytes; the rest is cut.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
-/// A name that is not taken.
+/// Error of an invalid name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum NameError {
-    /// Nothing, or too much.
+    /// The name is empty or too long.
     #[error("{what} has {bytes} bytes; a name has 1 to {NAME_BYTES_MAX}")]
     Length {
         what: &'static str,
-        /// Its length.
+        /// Length of the name.
         bytes: usize,
     },
-    /// Something that a name does not have.
+    /// The name contains invalid characters.
     #[error("{what} `{name}` holds characters that control a terminal or cannot be seen")]
     Unclean {
         what: &'static str,
-        /// The name, cleaned.
+        /// Name, sanitized.
         name: String,
     },
 }
 
-/// Refuses a name that is empty, too long, or not clean.
+/// Rejects a name that is empty, too long, or contains invalid characters.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first detected error.
 pub fn check_name(what: &'static str, name: &str) -> Result<(), NameError> {
     if !(1..=NAME_BYTES_MAX).contains(&name.len()) {
         return Err(NameError::Length { what, bytes: name.len() });
@@ -48,13 +48,13 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), NameError> {
     }
 }
 
-/// A message of at most [`MESSAGE_BYTES_MAX`] or a little more; it may have several lines.
+/// Sanitizes a message to approximately [`MESSAGE_BYTES_MAX`]; it may have several lines.
 #[must_use]
 pub fn message(text: &str) -> String {
     cut(text, MESSAGE_BYTES_MAX, "\n")
 }
 
-/// One line of at most so many bytes, or a character more; what is cut is shown by `…`.
+/// Sanitizes text to one line of at most this many bytes, or one more character; a cut is shown by `…`.
 #[must_use]
 pub fn line(text: &str, bytes_max: usize) -> String {
     cut(text, bytes_max, " | ")
@@ -76,7 +76,7 @@ fn cut(text: &str, bytes_max: usize, end_of_line: &str) -> String {
     out
 }
 
-/// A text for a terminal: line ends and tabs stay. JSON stays JSON with the same meaning.
+/// Sanitizes text for a terminal: line ends and tabs stay. JSON stays JSON with the same meaning.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     let harmful = |character| is_harmful(character) && !matches!(character, '\n' | '\t');
@@ -103,7 +103,7 @@ fn push(out: &mut String, character: char) {
     }
 }
 
-/// Whether a character does something to a terminal or to its neighbours.
+/// True if a character affects a terminal or its neighbours.
 fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -112,8 +112,8 @@ fn is_harmful(character: char) -> bool {
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
             // Ends of lines and paragraphs.
             | '\u{2028}' | '\u{2029}'
-            // Not seen: soft hyphen, fillers, spaces without width, byte order mark, annotations, tags. Joiners stay: words of
-            // some languages and pictures of several parts need them.
+            // Invisible: soft hyphen, fillers, spaces without width, byte order mark, annotations, tags. Joiners stay:
+            // words of some languages and composed emoji need them.
             | '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{ffa0}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
         )
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sequences that set the title and the clipboard, clear the screen, turn the text around.
+    /// Sequences that set the title and the clipboard, clear the screen, reverse the text.
     const HARM: &str = "\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}31m\u{90}x\u{9c}\u{202e}txt.exe\u{2066}\r\u{8}\u{7f}\u{feff}\u{e0041}";
 
     #[test]

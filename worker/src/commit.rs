@@ -1,19 +1,19 @@
 //! Names of parts, built and published.
 //!
-//! Every attempt builds its part in a file of its own in `DIR/_temporary`; into an object store it is uploaded under a name
-//! of its own (`objects`). Whoever closes the output publishes those
-//! files that hold the parts of the job, and no worker ever touches what is published.
+//! Every attempt builds its part in its own file in `DIR/_temporary`; into an object store it is uploaded under its own
+//! name (`objects`). The code that closes the output publishes the files that contain the parts of the job, and workers
+//! never touch published files.
 
 use crate::folder::PlainName;
 pub use crate::input::list::TEMPORARY;
 use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::AttemptId;
 
-/// Digits in the name of a part, at least.
+/// Minimum digits in the name of a part.
 const PART_DIGITS_MIN: usize = 5;
 
-/// The name of a part of so many: with as many digits as the last one needs, at least five, so that the order of names
-/// is that of parts however many there are. How it lies in its file stands at its end.
+/// Returns the name of a part of this many: with as many digits as the last one needs, at least five, so that names
+/// sort like parts. The format is its extension.
 #[must_use]
 pub fn part_name(index: u32, parts: u32, format: PartFormat) -> String {
     let last = parts.saturating_sub(1).max(index);
@@ -21,35 +21,36 @@ pub fn part_name(index: u32, parts: u32, format: PartFormat) -> String {
     format!("part-{index:0digits$}{}", format.suffix())
 }
 
-/// Outputs beside the main one that a job may have.
+/// Maximum number of named outputs of a job.
 pub const NAMED_OUTPUTS_MAX: usize = 16;
 
-/// Whether an output beside the main one may be called like this: its parts lie in a folder of that name, in which nothing
-/// of ours lies otherwise.
+/// True if an output may have this name: its parts are stored in a directory of that name, which Gristmill does not
+/// otherwise use.
 #[must_use]
 pub fn is_output_name(name: &PlainName) -> bool {
     let name = name.as_str();
     name.as_bytes()[0].is_ascii_alphanumeric() && !name.starts_with("part-") && !name.starts_with("arriving-")
 }
 
-/// The name of the file in [`TEMPORARY`] in which an attempt builds its part of a named output, beside that of its part.
+/// Returns the name of the file in [`TEMPORARY`] in which an attempt builds its part of a named output, next to that of
+/// its main part.
 #[must_use]
 pub fn named_built_name(built: &str, output: &PlainName) -> String {
     format!("{built}.{output}")
 }
 
-/// How the name of a claim begins; its nonce follows.
+/// Prefix of a claim's name, before its nonce.
 pub const PROBE: &str = "probe-";
 
-/// What tells the files and objects of a claim from those of any other.
+/// Returns the nonce, which distinguishes the files and objects of a claim from those of any other.
 #[must_use]
 pub fn nonce_of(probe: &PlainName) -> &str {
     probe.as_str().strip_prefix(PROBE).unwrap_or_default()
 }
 
-/// The name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job to job,
-/// also between jobs of different masters: an attempt that lingers after its job has ended must not meet one of the
-/// next job in the same output directory.
+/// Returns the name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job
+/// to job, also between jobs of different masters: an attempt that lingers after its job has ended must not conflict
+/// with one of the next job in the same output directory.
 #[must_use]
 pub fn built_name(probe: &PlainName, attempt: AttemptId) -> String {
     format!("{probe}-{}", attempt.file_name())

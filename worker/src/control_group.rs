@@ -1,24 +1,24 @@
-//! The memory control groups that this process is in: where their files are, and how much memory they leave it.
+//! Memory control groups of this process: their files, and the memory they allow.
 //!
-//! Not here: what the kernel's count of ended processes means (`gristmill-runtime`, `out_of_memory`).
+//! `out_of_memory` in `gristmill-runtime` interprets the kernel's count of killed processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are, as nearly every system has it.
+/// Mount point of control groups on nearly every system.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// A memory control group.
+/// Memory control group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryGroup {
-    /// Its folder, which need not be visible from here.
+    /// Directory of the group, which need not be visible from here.
     pub folder: PathBuf,
-    /// Whether it is of the unified hierarchy, version 2.
+    /// True if it is of the unified hierarchy, version 2.
     pub unified: bool,
 }
 
-/// Those of this process, by what `/proc/self/cgroup` says: its own before those around it, up to the root, which is
-/// the first one that can be seen inside a container.
+/// Returns the groups of this process by `/proc/self/cgroup`: its own before its parents, up to the root, which is the
+/// first one that is visible inside a container.
 #[must_use]
 pub fn memory_groups() -> Vec<MemoryGroup> {
     groups_in(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
@@ -42,8 +42,8 @@ fn groups_in(text: &str) -> Vec<MemoryGroup> {
     found
 }
 
-/// The least of what these groups leave their processes, bytes; `None` where none sets a limit. One that has none says
-/// `max`, or a number that is more than any machine has.
+/// Returns the smallest limit of these groups, bytes; `None` without any limit. A group without a limit has `max`, or a
+/// number that exceeds the memory of any machine.
 pub(crate) fn memory_limit(groups: &[MemoryGroup]) -> Option<u64> {
     let limit = |group: &MemoryGroup| -> Option<u64> {
         let file = if group.unified { "memory.max" } else { "memory.limit_in_bytes" };

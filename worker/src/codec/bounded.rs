@@ -1,8 +1,8 @@
-//! Counts the memory that lists inside a message take while it is decoded.
+//! Counts the memory of lists inside a message while it is decoded.
 //!
-//! An item of a list can cost far more memory than bytes: `None` is one byte, and its place in the list is as large as
-//! the largest thing that could stand there. The decoder counts bytes alone, so a [`Deserializer`] is wrapped around
-//! it that also counts places. Not here: the bytes of strings, which cost what they are.
+//! An item of a list can take far more memory than bytes: `None` is one byte, and its place in the list is as large as
+//! the largest variant. The decoder counts bytes only, so a wrapping [`Deserializer`] also counts places. The bytes of
+//! strings are not counted here, since their memory equals their bytes.
 
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -11,18 +11,18 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Places that are made in a list before its items have come, at most. Its length is a claim until then, and serde
-/// would reserve up to 1 MiB by its claimed length. A longer list grows as it comes.
+/// Maximum places allocated in a list before its items have been decoded. Until then its length is only a claim, and
+/// serde would reserve up to 1 MiB by it. A longer list grows as its items are decoded.
 const PLACES_AHEAD_MAX: usize = 64;
 
-/// Decodes a `T` whose lists have places of at most so many bytes together.
+/// Decodes a `T` whose lists have places of at most this many bytes in total.
 pub(super) struct Bounded<'a, T> {
     left: &'a Cell<usize>,
     of: PhantomData<T>,
 }
 
 impl<'a, T> Bounded<'a, T> {
-    /// `left` is what lists may take from now on; it goes down.
+    /// `left` is the remaining memory for lists; it decreases.
     pub fn new(left: &'a Cell<usize>) -> Self {
         Self { left, of: PhantomData }
     }
@@ -36,11 +36,11 @@ impl<'de, T: serde::Deserialize<'de>> DeserializeSeed<'de> for Bounded<'_, T> {
     }
 }
 
-/// Whatever hands on what is decoded: a deserializer, a visitor, a seed or an access, and what is left.
+/// Wrapper of any part of decoding: a deserializer, a visitor, a seed or an access, with the remaining memory.
 struct Counted<'a, I> {
     inner: I,
     left: &'a Cell<usize>,
-    /// Its items lie in a list, whose length whoever encoded it chose, and are charged.
+    /// True if its items are in a list, whose length is controlled by the sender, and are charged.
     list: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a, I> Counted<'a, I> {
     }
 }
 
-/// Methods whose visitor is given nothing that holds further items.
+/// Methods whose visitor receives no nested items.
 macro_rules! leaves {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -78,7 +78,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         deserialize_identifier deserialize_ignored_any
     }
 
-    // Borrowed, so that no room is made for one that is not there.
+    // Borrowed, so that no memory is allocated for a string that does not exist.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.inner.deserialize_str(visitor)
     }
@@ -151,7 +151,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
     }
 }
 
-/// Only what is nested comes here: the visitors of plain values are handed to the decoder as they are.
+/// Only nested values use this: visitors of plain values are passed to the decoder directly.
 impl<'de, V: Visitor<'de>> Visitor<'de> for Counted<'_, V> {
     type Value = V::Value;
 

@@ -1,10 +1,10 @@
-//! The one way structures become bytes: bincode with fixed settings, every decode bounded.
+//! Encoding of structures as bytes: bincode with fixed settings, and limits on every decode.
 //!
-//! Values of user types, frames and request bodies go through here, the latter two by [`decode_message`]. No other file
-//! names bincode, so that it can be swapped.
+//! Values of user types, frames and request bodies are encoded here, the latter two by [`decode_message`]. No other
+//! file uses bincode, so that it can be replaced.
 //!
-//! Types on the wire must not be recursive and must not hold lists of zero-sized items: neither costs bytes, so
-//! no limit on bytes stops them.
+//! Types on the wire must not be recursive and must not have lists of zero-sized items: neither costs bytes, so a limit
+//! on bytes does not stop them.
 
 mod bounded;
 
@@ -14,60 +14,60 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use std::cell::Cell;
 
-/// Bytes that do not decode, or a structure that does not encode.
+/// Error of bytes that do not decode, or of a structure that does not encode.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// A structure whose own `Serialize` refuses, such as a list of unknown length.
+    /// The structure's own `Serialize` failed, for instance for a list of unknown length.
     #[error("could not encode a {type_name}")]
     Encode {
-        /// The Rust type.
+        /// Name of the Rust type.
         type_name: &'static str,
-        /// The error of the encoder.
+        /// Error of the encoder.
         #[source]
         source: bincode::error::EncodeError,
     },
-    /// Bytes that are not an encoding of the type, or claim more memory than allowed.
+    /// The bytes are not an encoding of the type, or claim more memory than allowed.
     #[error("could not decode {length} bytes into a {type_name}")]
     Decode {
-        /// The Rust type.
+        /// Name of the Rust type.
         type_name: &'static str,
-        /// Bytes there were.
+        /// Number of bytes.
         length: usize,
-        /// The error of the decoder.
+        /// Error of the decoder.
         #[source]
         source: bincode::error::DecodeError,
     },
     /// The type was decoded before the bytes ended.
     #[error("{left} of {length} bytes are left after a {type_name}")]
     Trailing {
-        /// The Rust type.
+        /// Name of the Rust type.
         type_name: &'static str,
-        /// Bytes there were.
+        /// Number of bytes.
         length: usize,
-        /// Bytes too many.
+        /// Number of remaining bytes.
         left: usize,
     },
     /// More bytes than any limit allows.
     #[error("{length} bytes for a {type_name} are over the limit of {limit}")]
     TooLong {
-        /// The Rust type.
+        /// Name of the Rust type.
         type_name: &'static str,
-        /// Bytes there were.
+        /// Number of bytes.
         length: usize,
-        /// Bytes of memory allowed.
+        /// Allowed bytes of memory.
         limit: usize,
     },
 }
 
-/// Smallest limit that is handed to the decoder: limits are rounded up to a power of four from here, because
-/// the decoder wants them at compile time.
+/// Minimum limit of the decoder: limits are rounded up to a power of four from here, because the decoder needs them at
+/// compile time.
 const LIMIT_MIN: usize = 1 << 16;
 
-/// Appends the encoding of `value` to `out`. For our own frames, whose types always encode.
+/// Appends the encoding of `value` to `out`. For the project's own frames, whose types always encode.
 ///
 /// # Panics
-/// If the type's `Serialize` refuses; use [`try_encode`] for types of others.
+/// If the type's `Serialize` fails; use [`try_encode`] for types of users.
 pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) {
     try_encode(value, out).expect("our own frames hold only types that always encode");
 }
@@ -75,7 +75,7 @@ pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) {
 /// Appends the encoding of `value` to `out`. After an error `out` may have grown by a part of it.
 ///
 /// # Errors
-/// A type whose `Serialize` refuses.
+/// A type whose `Serialize` fails.
 pub fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
     match bincode::serde::encode_into_std_write(value, out, standard()) {
         Ok(_) => Ok(()),
@@ -83,13 +83,13 @@ pub fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Code
     }
 }
 
-/// Decodes all of `bytes`, which come from another process: lists inside may take `memory_max` bytes together.
+/// Decodes all of `bytes`, received from another process: lists inside may take `memory_max` bytes in total.
 ///
-/// A list has up to twice the places that it needs, as it grows by doubling, and strings are as long as they came: all
-/// in all at most `bytes.len() + 2 * memory_max` and less than 64 KiB for places that nothing has come for.
+/// A list has up to twice the places that it needs, as it grows by doubling, and strings have their received length.
+/// The total is at most `bytes.len() + 2 * memory_max` plus less than 64 KiB for places without items.
 ///
 /// # Errors
-/// Bytes that are not exactly one encoding of the type, are more than the limit or take more.
+/// Bytes that are not exactly one encoding of the type, exceed the limit or take more memory.
 pub fn decode_message<T: DeserializeOwned>(bytes: &[u8], memory_max: usize) -> Result<T, CodecError> {
     let type_name = std::any::type_name::<T>();
     let length = bytes.len();
@@ -105,10 +105,10 @@ pub fn decode_message<T: DeserializeOwned>(bytes: &[u8], memory_max: usize) -> R
     Ok(value)
 }
 
-/// Decodes JSON that comes from another process: lists inside may take `memory_max` bytes together.
+/// Decodes JSON received from another process: lists inside may take `memory_max` bytes in total.
 ///
 /// # Errors
-/// Text that is not JSON of the type, or that takes more.
+/// Text that is not JSON of the type, or that takes more memory.
 pub fn decode_json<T: DeserializeOwned>(text: &[u8], memory_max: usize) -> Result<T, serde_json::Error> {
     let left = Cell::new(memory_max);
     let mut deserializer = serde_json::Deserializer::from_slice(text);
@@ -116,9 +116,8 @@ pub fn decode_json<T: DeserializeOwned>(text: &[u8], memory_max: usize) -> Resul
     deserializer.end().map(|()| value)
 }
 
-/// Decodes all of `bytes`. `limit` bounds the bytes of memory that one string inside may claim, and what all of it has
-/// in bytes; it is rounded up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB. Places in lists are not
-/// counted.
+/// Decodes all of `bytes`. `limit` applies to the memory claimed by one string inside, and to the total bytes; it is
+/// rounded up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB. Places in lists are not counted.
 ///
 /// # Errors
 /// Bytes that are not exactly one encoding of the type, or claim more than the limit.

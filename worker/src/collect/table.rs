@@ -1,8 +1,8 @@
-//! An open-addressing table from key bytes to values, made for counting.
+//! Open-addressing table from key bytes to values, optimised for counting.
 //!
-//! A slot holds keys up to 15 bytes itself; longer ones lie in a side arena. With an eight-byte value a slot has
-//! 32 bytes, half a cache line: emptiness is told by the hash, which is never zero. The home of a key is given
-//! by the top bits of its hash times `spread`, so that a scan of the table meets hashes nearly in order.
+//! A slot holds keys up to 15 bytes itself; longer ones are in a side arena. With an eight-byte value a slot has 32
+//! bytes, half a cache line: an empty slot is known by its hash, which is otherwise never zero. The home of a key is
+//! given by the top bits of its hash times `spread`, so that a scan of the table finds hashes nearly in order.
 //!
 //! Invariant: `used` slots are full, fewer than all; between a key's home and its slot there is no empty one.
 
@@ -12,8 +12,8 @@ use crate::prefetch::prefetch;
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
 
-/// One key with its value, or with one more value on its way into the table. Aligned so that a counter's slot
-/// lies in one cache line.
+/// One key with its value, or with one more value on its way into the table. Aligned so that a counter's slot is in one
+/// cache line.
 #[repr(align(32))]
 pub(crate) struct Slot<V> {
     pub key: Packed,
@@ -21,7 +21,7 @@ pub(crate) struct Slot<V> {
     pub value: V,
 }
 
-/// The table.
+/// Table from keys to values.
 pub(crate) struct Table<V> {
     slots: Vec<Option<Slot<V>>>,
     shift: u32,
@@ -32,16 +32,16 @@ pub(crate) struct Table<V> {
 }
 
 impl<V> Table<V> {
-    /// Fewest slots, so that a batch always fits behind the fill limit.
+    /// Minimum slots, so that a batch always fits above the fill limit.
     pub(crate) const SLOTS_MIN: usize = 128;
 
-    /// A table of at least `slots` slots. `spread` is odd or the number of partitions whose share of the hash
-    /// space the keys come from: then they spread over the whole table.
+    /// Creates a table of at least `slots` slots. `spread` is odd, or the number of partitions of whose share of the
+    /// hash space the keys are: then they spread over the whole table.
     pub fn new(slots: usize, spread: u64) -> Self {
         Self::with_memory(Vec::new(), slots, spread)
     }
 
-    /// The same in the memory of an earlier table, if that suffices.
+    /// Creates it in the memory of an earlier table, if that suffices.
     pub(crate) fn with_memory(memory: TableMemory<V>, slots: usize, spread: u64) -> Self {
         let slots = slots.max(Self::SLOTS_MIN).next_power_of_two();
         Self {
@@ -53,27 +53,27 @@ impl<V> Table<V> {
         }
     }
 
-    /// Slots that suffice for `keys` different keys.
+    /// Returns the slots that suffice for `keys` different keys.
     pub(crate) fn slots_for(keys: usize) -> usize {
         (keys.saturating_mul(8) / 5 + 1).max(Self::SLOTS_MIN).checked_next_power_of_two().unwrap_or(1 << 62)
     }
 
-    /// Different keys.
+    /// Number of different keys.
     pub fn len(&self) -> usize {
         self.used
     }
 
-    /// Bytes of slots and long keys.
+    /// Number of bytes of slots and long keys.
     pub fn bytes(&self) -> usize {
         Self::bytes_of(self.slots.len()) + self.long.len()
     }
 
-    /// Bytes of long keys.
+    /// Number of bytes of long keys.
     pub(crate) fn long_bytes(&self) -> usize {
         self.long.len()
     }
 
-    /// Bytes of so many slots.
+    /// Returns the bytes of this many slots.
     pub(crate) fn bytes_of(slots: usize) -> usize {
         slots.saturating_mul(size_of::<Option<Slot<V>>>())
     }
@@ -83,12 +83,12 @@ impl<V> Table<V> {
         self.slots.len()
     }
 
-    /// Different keys with which so many slots are full: five of eight.
+    /// Returns the number of different keys with which this many slots are full: five of eight.
     pub(crate) fn keys_of(slots: usize) -> usize {
         slots / 8 * 5
     }
 
-    /// Whether it is time to grow.
+    /// True if the table has to grow.
     pub(crate) fn is_full(&self) -> bool {
         Self::keys_of(self.slots.len()) <= self.used
     }
@@ -98,13 +98,13 @@ impl<V> Table<V> {
         (hash.get().wrapping_mul(self.spread) >> self.shift) as usize
     }
 
-    /// Begins to load the home of a hash.
+    /// Prefetches the home of a hash.
     #[inline]
     pub fn prefetch(&self, hash: NonZeroU64) {
         prefetch(&self.slots, self.home(hash));
     }
 
-    /// Adds a value under a key. `long` is the arena that a long key of `item` points into.
+    /// Adds a value under a key. `long` is the arena of a long key of `item`.
     #[inline]
     pub fn add(&mut self, item: Slot<V>, long: &[u8], combine: impl FnOnce(&mut V, V)) {
         if item.key.is_long() {
@@ -153,7 +153,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// Makes the table `factor` times as large, a power of two.
+    /// Grows the table by `factor`, a power of two.
     pub(crate) fn grow(&mut self, factor: usize) {
         let slots = self.slots.len() * factor;
         let old = std::mem::replace(&mut self.slots, empty_slots(Vec::new(), slots));
@@ -167,25 +167,25 @@ impl<V> Table<V> {
         }
     }
 
-    /// The key of a slot: from the arena, or from `buffer`, into which a short one is unpacked.
+    /// Returns the key of a slot: from the arena, or from `buffer`, into which a short one is unpacked.
     #[inline]
     pub fn key<'a>(&'a self, slot: &Slot<V>, buffer: &'a mut [u8; 16]) -> &'a [u8] {
         key_bytes(&self.long, slot.key, buffer)
     }
 
-    /// The full slots in the order in which they lie.
+    /// Returns the full slots in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = &Slot<V>> {
         self.slots.iter().flatten()
     }
 
-    /// Values alone, in no particular order.
+    /// Returns the values, in no particular order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|slot| &slot.value)
     }
 
-    /// Visits the slots share by share of the hash space (of `shares` equal ones), which a plain scan does not
-    /// do: near a border, a probe run mixes keys of two shares, and the last run goes on at the beginning.
-    /// Needs a table whose spread is 1.
+    /// Visits the slots share by share of the hash space (of `shares` equal ones). A plain scan does not: near a
+    /// boundary, a probe run mixes keys of two shares, and the last run continues at the start. Requires a table with a
+    /// spread of 1.
     pub(crate) fn for_each_by_share<E>(
         &self,
         shares: u32,
@@ -193,14 +193,14 @@ impl<V> Table<V> {
     ) -> Result<(), E> {
         let slots = self.slots.len();
         let first_home = |share: u32| {
-            // The least hash of a share is the border rounded up.
+            // The smallest hash of a share is the boundary rounded up.
             let least = (u128::from(share) << 64).div_ceil(u128::from(shares));
             u64::try_from(least).map_or(slots, |least| (least >> self.shift) as usize)
         };
         for share in 0..shares {
             let (mut index, end) = (first_home(share), first_home(share + 1));
-            // Keys lie at or behind their homes, with no empty slot between. So the share ends with the first
-            // empty slot at or behind the next share's first home, perhaps beyond the end of the table.
+            // Keys are at or after their homes, with no empty slot between. So the share ends with the first empty slot
+            // at or after the next share's first home, possibly beyond the end of the table.
             loop {
                 let place = index & (slots - 1);
                 match &self.slots[place] {
@@ -220,7 +220,7 @@ impl<V> Table<V> {
         Ok(())
     }
 
-    /// Makes a list of the table, sorted by key.
+    /// Converts the table to a list, sorted by key.
     pub(crate) fn into_sorted_by_key(self) -> Sorted<V> {
         let mut sorted = Sorted::new(self);
         let long = &sorted.long;
@@ -234,7 +234,7 @@ impl<V> Table<V> {
         sorted
     }
 
-    /// Makes a list of the table, sorted by hash and then by key.
+    /// Converts the table to a list, sorted by hash and then by key.
     pub(crate) fn into_sorted_by_hash(mut self) -> Sorted<V> {
         let beyond_the_end = self.take_beyond_the_end();
         let mut sorted = Sorted::new(self);
@@ -249,7 +249,7 @@ impl<V> Table<V> {
         sorted
     }
 
-    /// Takes the slots out that belong to the end of the table and lie at its beginning, because the end was full.
+    /// Removes the slots that belong to the end of the table and are at its start, because the end was full.
     fn take_beyond_the_end(&mut self) -> Vec<Slot<V>> {
         let mut taken = Vec::new();
         for place in 0..self.slots.len() {
@@ -262,7 +262,7 @@ impl<V> Table<V> {
         taken
     }
 
-    /// Gives up all slots and keeps their memory for another table.
+    /// Drops all slots and keeps their memory for another table.
     pub(crate) fn into_memory(self) -> TableMemory<V> {
         let mut slots = self.slots;
         slots.clear();
@@ -270,7 +270,7 @@ impl<V> Table<V> {
     }
 }
 
-/// The slots of a table, in order, in the memory of the table.
+/// Slots of a table, in order, in the memory of the table.
 pub(crate) struct Sorted<V> {
     /// Invariant: all are full.
     slots: Vec<Option<Slot<V>>>,
@@ -285,17 +285,17 @@ impl<V> Sorted<V> {
         Self { slots, long }
     }
 
-    /// The slots in order.
+    /// Returns the slots in order.
     pub fn iter(&self) -> impl Iterator<Item = &Slot<V>> {
         self.slots.iter().flatten()
     }
 
-    /// Takes all slots out, in order. What is left is memory, and the bytes of long keys.
+    /// Removes all slots, in order. The memory and the bytes of long keys are left.
     pub(crate) fn take_slots(&mut self) -> (impl Iterator<Item = Slot<V>>, &[u8]) {
         (self.slots.drain(..).flatten(), &self.long)
     }
 
-    /// Gives up all slots and keeps their memory for another table.
+    /// Drops all slots and keeps their memory for another table.
     pub(crate) fn into_memory(self) -> TableMemory<V> {
         let mut slots = self.slots;
         slots.clear();
@@ -303,15 +303,15 @@ impl<V> Sorted<V> {
     }
 }
 
-/// The memory of a table, without any slots in it.
+/// Memory of a table, without any slots in it.
 pub(crate) type TableMemory<V> = Vec<Option<Slot<V>>>;
 
-/// Moves of an item to its place, for each item in the mean, up to which a list counts as nearly sorted. A scan of a table
-/// of counters that is full needs one.
+/// Mean number of moves per item up to which a list counts as nearly sorted. A scan of a full table of counters needs
+/// one.
 const MOVES_EACH_MAX: usize = 4;
 
-/// Sorts what is nearly in order: each item goes forward past the few that come behind it. `false`, and it is in some other
-/// order, if that would take long.
+/// Sorts a nearly sorted list: each item moves forward past the few that belong after it. Returns `false`, with the
+/// items in another order, if that would take long.
 fn settle_nearly_sorted<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> bool {
     let mut moves_left = items.len().saturating_mul(MOVES_EACH_MAX);
     for number in 1..items.len() {
@@ -351,7 +351,7 @@ fn empty_slots<V>(memory: TableMemory<V>, count: usize) -> Vec<Option<Slot<V>>> 
     slots
 }
 
-/// The bytes of a packed key whose long form lies in `long`.
+/// Returns the bytes of a packed key; those of a long key are in `long`.
 #[inline]
 pub(crate) fn key_bytes<'a>(long: &'a [u8], key: Packed, buffer: &'a mut [u8; 16]) -> &'a [u8] {
     if key.is_long() {
@@ -405,7 +405,7 @@ mod tests {
         (key_bytes(long, slot.key, &mut [0; 16]).to_vec(), slot.value)
     }
 
-    /// Keys of 8 to 15 bytes that all have the same hash: their first half is the one that mixes to zero.
+    /// Returns keys of 8 to 15 bytes with equal hashes: their first half mixes to zero.
     fn colliding(tail: u8) -> Vec<u8> {
         let mut key = 0x6A09_E667_F3BC_C909_u64.to_le_bytes().to_vec();
         key.push(tail);
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(size_of::<Option<Slot<u64>>>(), 32);
     }
 
-    /// Keys whose home is the last slot of the smallest table.
+    /// Returns keys whose home is the last slot of the smallest table.
     fn keys_at_the_end(count: usize) -> Vec<Vec<u8>> {
         let keys = (0u64..).map(|number| number.to_be_bytes().to_vec());
         keys.filter(|key| key_hash(key).get() >> 57 == 127).take(count).collect()
@@ -481,7 +481,7 @@ mod tests {
     #[test]
     fn table_sorted_by_hash_ends_with_keys_that_wrapped_around_its_end() {
         let mut keys = keys_at_the_end(10);
-        // One with its home at the beginning comes between them, and pushes the later ones on.
+        // A key with its home at the start is inserted between them, and displaces the later ones.
         let mut others = (0u64..).map(|number| number.to_be_bytes().to_vec());
         let first = others.find(|key| key_hash(key).get() >> 57 == 0).unwrap();
         keys.insert(5, first.clone());
@@ -493,7 +493,7 @@ mod tests {
 
     #[test]
     fn table_scan_by_share_meets_keys_that_wrapped_around_the_end() {
-        // Many of them: the run goes on at the beginning.
+        // Many of them: the run continues at the start.
         let (table, oracle) = table_of(&keys_at_the_end(40), 1);
         assert_eq!(table.slots(), Table::<u64>::SLOTS_MIN);
         for shares in [1, 2, 5, 128, 1000] {

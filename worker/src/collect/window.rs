@@ -1,16 +1,15 @@
-//! The block of input that a mapper is working on, so that keys which lie in it can be taken from there.
+//! Block of input of the current call of a mapper, so that keys in it can be loaded from there.
 //!
-//! Reading sixteen bytes at the place of a short key and cutting off what is too much is faster than reading
-//! just its bytes, but one has to know that the bytes behind it may be read, which a slice alone does not tell.
+//! Loading sixteen bytes at a short key and masking the rest is faster than loading just its bytes, but requires that
+//! the bytes after it may be read, which a slice alone does not guarantee.
 
-/// Bytes read at once.
+/// Bytes loaded at once.
 const LOAD_BYTES: usize = 16;
 
-/// Where the current block lies; of no bytes between blocks.
+/// Address range of the current block; empty between blocks.
 ///
-/// Invariant: from `set` to `clear`, sixteen bytes may be read at each of the `loadable` places from `base` on, and
-/// they do not change hands. Whoever sets
-/// a window clears it before the borrow of the block ends.
+/// Invariant: from `set` to `clear`, sixteen bytes may be read at each of the `loadable` addresses from `base` on, and
+/// they are not modified. The code that sets a window clears it before the borrow of the block ends.
 pub(super) struct KeyWindow {
     base: *const u8,
     loadable: usize,
@@ -29,7 +28,7 @@ impl KeyWindow {
         *self = Self::none();
     }
 
-    /// Sixteen bytes from the first of `key` on, if they lie in the block.
+    /// Returns sixteen bytes from the first of `key` on, if they are in the block.
     #[inline(always)]
     pub fn load(&self, key: &[u8]) -> Option<[u8; LOAD_BYTES]> {
         let at = (key.as_ptr() as usize).wrapping_sub(self.base as usize);

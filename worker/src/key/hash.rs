@@ -1,12 +1,12 @@
-//! The hash of a key, the same on every machine, and the form of short keys in tables.
+//! Hash of a key, equal on all machines, and the packed form of short keys in tables.
 //!
-//! `FORMAT.md` specifies both, because the hash chooses partitions. It spreads well but does not withstand
-//! someone who chooses keys on purpose to collide.
+//! `FORMAT.md` specifies both, because the hash chooses partitions. It spreads well but does not resist deliberate
+//! collisions.
 
 use std::num::NonZeroU64;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Longest key that a table holds in its slot, bytes.
+/// Maximum length of a key that a table holds in its slot, bytes.
 pub(crate) const INLINE_BYTES_MAX: usize = 15;
 
 /// Added to both halves before they are multiplied.
@@ -14,10 +14,10 @@ const MIX_LOW: u64 = 0x6A09_E667_F3BC_C909;
 const MIX_HIGH: u64 = 0xBB67_AE85_84CA_A73B;
 /// Seed of the hash of longer keys.
 const LONG_SEED: u64 = 0x3C6E_F372_FE94_F82B;
-/// The top byte of `high` where the key is longer.
+/// Top byte of `high` for longer keys.
 pub(crate) const LONG_MARK: u64 = 0xFF << 56;
 
-/// By the length of a short key: the bits of both halves that belong to it.
+/// Masks of the bits of both halves that belong to a short key, by its length.
 const SHORT_MASKS: [(u64, u64); INLINE_BYTES_MAX + 1] = {
     let mut masks = [(u64::MAX, 0); INLINE_BYTES_MAX + 1];
     let mut length = 0;
@@ -32,10 +32,10 @@ const SHORT_MASKS: [(u64, u64); INLINE_BYTES_MAX + 1] = {
     masks
 };
 
-/// A short key in two numbers: its bytes, padded with zeros, and its length plus one in the last byte. Without
-/// the length `a` and `a\0` would be one key.
+/// Short key in two numbers: its bytes, padded with zeros, and its length plus one in the last byte. Without the length
+/// `a` and `a\0` would be the same key.
 ///
-/// A longer key has [`LONG_MARK`] and its length in `high`, and its place in some arena in `low`.
+/// A longer key has [`LONG_MARK`] and its length in `high`, and its offset in an arena in `low`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Packed {
     pub low: u64,
@@ -50,7 +50,7 @@ impl Packed {
         debug_assert!(length <= INLINE_BYTES_MAX);
         let u64_at = |at: usize| key[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let u32_at = |at: usize| key[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        // Two loads that overlap instead of a loop over bytes.
+        // Two overlapping loads instead of a loop over bytes.
         let (low, high) = if 8 <= length {
             (u64_at(0), u64_at(length - 8).unbounded_shr(8 * (16 - length) as u32))
         } else if 4 <= length {
@@ -65,8 +65,8 @@ impl Packed {
         Self { low, high: high | (length as u64 + 1) << 56 }
     }
 
-    /// Packs a key of `length` bytes, at most [`INLINE_BYTES_MAX`], which are the first of `loaded`; what follows
-    /// them is cut off. Without a branch: lengths of words are hard to foresee.
+    /// Packs a key of `length` bytes, at most [`INLINE_BYTES_MAX`], which are the first of `loaded`; the other bytes
+    /// are masked. Without a branch: lengths of words are hard to predict.
     #[inline(always)]
     pub(crate) fn loaded(loaded: [u8; 16], length: usize) -> Self {
         debug_assert!(length <= INLINE_BYTES_MAX);
@@ -75,7 +75,7 @@ impl Packed {
         Self { low: both as u64 & low, high: (both >> 64) as u64 & high | (length as u64 + 1) << 56 }
     }
 
-    /// Stands for a longer key at `offset` of an arena.
+    /// Represents a longer key at `offset` of an arena.
     pub fn long(offset: usize, length: usize) -> Self {
         Self { low: offset as u64, high: LONG_MARK | length as u64 }
     }
@@ -85,13 +85,13 @@ impl Packed {
         LONG_MARK <= self.high
     }
 
-    /// Bytes of a longer key.
+    /// Returns the length of a longer key.
     #[inline]
     pub(crate) fn long_length(self) -> usize {
         (self.high & !LONG_MARK) as usize
     }
 
-    /// The bytes of a short key are the first ones of the result, as many as the second tells.
+    /// Returns the bytes of a short key, followed by padding, and its length.
     #[inline]
     pub(crate) fn unpack(self) -> ([u8; 16], usize) {
         let mut bytes = [0; 16];
@@ -100,7 +100,7 @@ impl Packed {
         (bytes, (self.high >> 56) as usize - 1)
     }
 
-    /// Sorts like short keys do: by bytes, and where one ends, by length, which stands in the last byte.
+    /// Returns a number that sorts like short keys: by bytes, and for prefixes by length, which is in the last byte.
     #[inline]
     pub(crate) fn short_rank(self) -> u128 {
         u128::from(self.low.swap_bytes()) << 64 | u128::from(self.high.swap_bytes())
@@ -113,12 +113,12 @@ impl Packed {
     }
 }
 
-/// The hash of a key longer than [`INLINE_BYTES_MAX`].
+/// Returns the hash of a key longer than [`INLINE_BYTES_MAX`].
 pub(crate) fn long_hash(key: &[u8]) -> NonZeroU64 {
     odd(xxh3_64_with_seed(key, LONG_SEED))
 }
 
-/// The hash of any key. Its lowest bit is set, so that it is never zero; the others count.
+/// Returns the hash of any key. Its lowest bit is set, so that it is never zero; the others are significant.
 #[inline]
 pub(crate) fn key_hash(key: &[u8]) -> NonZeroU64 {
     if key.len() <= INLINE_BYTES_MAX { Packed::short(key).short_hash() } else { long_hash(key) }
@@ -129,7 +129,7 @@ fn odd(hash: u64) -> NonZeroU64 {
     NonZeroU64::MIN | hash
 }
 
-/// The first eight bytes of a key as a number that sorts like them; shorter keys are padded with zeros.
+/// Returns the first eight bytes of a key as a number that sorts like them; shorter keys are padded with zeros.
 #[inline]
 pub(crate) fn key_prefix(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
@@ -138,7 +138,7 @@ pub(crate) fn key_prefix(key: &[u8]) -> u64 {
     }
 }
 
-/// The share of the hash space a hash lies in, of `shares` equal ones.
+/// Returns the share of the hash space that contains a hash, of `shares` equal ones.
 #[inline]
 pub(crate) fn hash_share(hash: NonZeroU64, shares: u32) -> u32 {
     ((u128::from(hash.get()) * u128::from(shares)) >> 64) as u32

@@ -1,17 +1,17 @@
-//! The encodings of the standard key types. `FORMAT.md` is their specification.
+//! Encodings of the standard key types. `FORMAT.md` is their specification.
 
 use super::{ByteString, CompositeKey, DecodeError, Key};
 use crate::narration::words_of;
 use std::cmp::Reverse;
 
-/// A zero byte inside a text or byte string in part form is followed by this; the end is a zero byte followed
-/// by another, so that what ends sorts before what goes on.
+/// Byte after a zero byte inside a text or byte string in part form. The end is a zero byte followed by another one, so
+/// that a prefix sorts before its continuations.
 const ESCAPE: u8 = 0xFF;
-/// Marks in `Option` and `Vec`: nothing more, and one more.
+/// Marks in `Option` and `Vec`: no further element, and one more.
 const NONE: u8 = 0;
 const SOME: u8 = 1;
 
-/// The functions of a key whose whole form is its part form and whose view is itself.
+/// Functions of a key whose whole form is its part form and whose view is itself.
 macro_rules! whole_is_part {
     ($expected:expr) => {
         type View<'a> = Self;
@@ -39,7 +39,7 @@ macro_rules! whole_is_part {
     };
 }
 
-/// The words of a key that can be printed.
+/// Display functions of a key that implements `Display`.
 macro_rules! printed {
     () => {
         fn part_words(&self) -> String {
@@ -94,7 +94,7 @@ macro_rules! integer_keys {
 
             #[inline]
             fn encode_part(&self, out: &mut Vec<u8>) {
-                // Signed numbers are shifted so that the least becomes zero.
+                // Signed numbers are shifted so that the minimum becomes zero.
                 let shifted = (*self as $unsigned) ^ ($type::MIN as $unsigned);
                 out.extend_from_slice(&shifted.to_be_bytes());
             }
@@ -170,7 +170,7 @@ fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Takes text or bytes in part form off the front and hands each stretch without escapes to `keep`.
+/// Takes text or bytes in part form off the front and passes each range without escapes to `keep`.
 fn decode_escaped(bytes: &mut &[u8], mut keep: impl FnMut(&[u8])) -> Result<(), DecodeError> {
     let wrong = DecodeError::part("a text or byte string", bytes);
     loop {
@@ -322,8 +322,8 @@ impl<T: Key> Key for Vec<T> {
     }
 }
 
-/// All bits of the part form turned over: because part forms are prefix-free, that turns the order over.
-/// Decoding copies the rest of the key, so a `Vec` of these costs the square of its length.
+/// All bits of the part form are inverted: because part forms are prefix-free, that inverts the order. Decoding copies
+/// the rest of the key, so a `Vec` of these takes quadratic time.
 impl<T: Key> Key for Reverse<T> {
     whole_is_part!("a Reverse");
 
@@ -380,7 +380,7 @@ macro_rules! tuple_keys {
         impl<$first: Key, $($other: Key),*> CompositeKey for ($first, $($other),*) {
             fn first_length(encoded: &[u8]) -> usize {
                 let mut rest = encoded;
-                // A key that does not decode is reported when it is decoded; until then it is its own group.
+                // An invalid key is reported when it is decoded; until then it is its own group.
                 match $first::skip_part(&mut rest) {
                     Ok(()) => encoded.len() - rest.len(),
                     Err(_) => encoded.len(),

@@ -1,8 +1,8 @@
-//! Keys: what pairs are grouped and sorted by. The order of a key's bytes is the order of the key.
+//! Keys: by which pairs are grouped and sorted. The order of a key's bytes is the order of the key.
 //!
-//! So nothing in the engine ever decodes a key to compare it. `FORMAT.md` has the encodings. A type has two:
-//! the whole form, used where its end is known (a `String` is its bytes), and the part form, used inside
-//! tuples, `Option` and `Vec`, which is prefix-free: no encoding of a value begins another one's.
+//! So the engine never decodes a key to compare it. `FORMAT.md` has the encodings. A type has two: the whole form, used
+//! where its end is known (a `String` is its bytes), and the part form, used inside tuples, `Option` and `Vec`, which
+//! is prefix-free: no encoding of a value is a prefix of another one.
 
 pub(crate) mod hash;
 mod impls;
@@ -11,41 +11,41 @@ mod tests;
 
 use crate::narration::words_of;
 
-/// Bytes that are not the encoding of a key of the expected type.
+/// Error of bytes that are not the encoding of a key of the expected type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{length} bytes at {place} are not {expected}")]
 pub struct DecodeError {
-    /// What was expected.
+    /// Expected type.
     pub expected: &'static str,
-    /// Where: in a whole key, or in a part of one.
+    /// Place of the error: in a whole key, or in a part of one.
     pub place: &'static str,
-    /// Bytes there were.
+    /// Number of bytes.
     pub length: usize,
 }
 
 impl DecodeError {
-    /// An error inside a key.
+    /// Creates an error inside a key.
     #[must_use]
     pub fn part(expected: &'static str, bytes: &[u8]) -> Self {
         Self { expected, place: "a part of a key", length: bytes.len() }
     }
 
-    /// An error of a whole key.
+    /// Creates an error of a whole key.
     #[must_use]
     pub fn whole(expected: &'static str, bytes: &[u8]) -> Self {
         Self { expected, place: "a whole key", length: bytes.len() }
     }
 }
 
-/// How many bytes of an encoded key make up its group (secondary sort).
+/// Returns the length of an encoded key's prefix that identifies its group (secondary sort).
 pub type GroupPrefix = fn(&[u8]) -> usize;
 
-/// What pairs are grouped and sorted by: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
+/// Type by which pairs are grouped and sorted: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
 /// [`ByteString`], `()`, tuples of two to six, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys.
 ///
-/// For own types use [`key_newtype!`](crate::key_newtype), or write this trait in terms of another key's.
-/// The laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms;
-/// equal keys have equal encodings; part encodings are prefix-free; decoding gives back what was encoded.
+/// For custom types use [`key_newtype!`](crate::key_newtype), or implement this trait with another key's encodings. The
+/// laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms; equal keys have
+/// equal encodings; part encodings are prefix-free; decoding returns the encoded key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     note = "keys are whole numbers, `bool`, `char`, floats, `String`, `ByteString`, `()`, and tuples, `Option`, `Vec` and \
@@ -53,14 +53,14 @@ pub type GroupPrefix = fn(&[u8]) -> usize;
     note = "`usize` is none, because its size differs between machines: take `u64`"
 )]
 pub trait Key: Sized + 'static {
-    /// How a key is handed to and taken from user code: `&str` for `String`, `&[u8]` for [`ByteString`], the
-    /// key itself for all others.
+    /// Type in which a key is passed to and from user code: `&str` for `String`, `&[u8]` for [`ByteString`], the key
+    /// itself for all others.
     type View<'a>;
 
     /// Appends the whole form.
     fn encode(view: Self::View<'_>, out: &mut Vec<u8>);
 
-    /// Hands the whole form to `use_bytes`; `scratch` is used where the view is not already the encoding.
+    /// Passes the whole form to `use_bytes`; `scratch` is used if the view is not already the encoding.
     #[inline]
     fn with_bytes<R>(view: Self::View<'_>, scratch: &mut Vec<u8>, use_bytes: impl FnOnce(&[u8]) -> R) -> R {
         scratch.clear();
@@ -68,13 +68,13 @@ pub trait Key: Sized + 'static {
         use_bytes(scratch)
     }
 
-    /// The key of a whole form.
+    /// Decodes a whole form.
     ///
     /// # Errors
     /// Bytes that are not exactly one key.
     fn decode(bytes: &[u8]) -> Result<Self::View<'_>, DecodeError>;
 
-    /// A key that needs nothing but itself.
+    /// Converts a view to an owned key.
     fn own(view: Self::View<'_>) -> Self;
 
     /// Appends the part form.
@@ -83,24 +83,24 @@ pub trait Key: Sized + 'static {
     /// Takes one part form off the front of `bytes`.
     ///
     /// # Errors
-    /// Bytes that do not begin with one.
+    /// Bytes that do not start with one.
     fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError>;
 
-    /// Takes one part form off the front of `bytes` without making a key of it.
+    /// Takes one part form off the front of `bytes` without decoding it.
     ///
     /// # Errors
-    /// Bytes that do not begin with one.
+    /// Bytes that do not start with one.
     fn skip_part(bytes: &mut &[u8]) -> Result<(), DecodeError> {
         Self::decode_part(bytes).map(|_| ())
     }
 
-    /// A whole form as a person reads it, where a job is told step by step. Unless somebody says more, its bytes.
+    /// Formats a whole form for display in a job's story. By default its bytes.
     #[must_use]
     fn words(whole: &[u8]) -> String {
         words_of(whole)
     }
 
-    /// The key as a person reads it inside another one. Unless somebody says more, the bytes of its part form.
+    /// Formats the key inside another one for display. By default the bytes of its part form.
     #[must_use]
     fn part_words(&self) -> String {
         let mut bytes = Vec::new();
@@ -109,17 +109,17 @@ pub trait Key: Sized + 'static {
     }
 }
 
-/// A key with a first component, by which it can be grouped: the tuples.
+/// Key with a first component, by which it can be grouped: the tuples.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no first component to group by",
     note = "`group_by_first` takes keys that are tuples: what is grouped by comes first, what values are ordered by behind it"
 )]
 pub trait CompositeKey: Key {
-    /// Bytes of the first component at the front of an encoded key.
+    /// Returns the length of the first component at the front of an encoded key.
     fn first_length(encoded: &[u8]) -> usize;
 }
 
-/// Any bytes, as key or value. Text that need not be UTF-8, fixed records, anything already encoded.
+/// Arbitrary bytes, as key or value: text that need not be UTF-8, fixed records, encoded data.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ByteString(pub Vec<u8>);
 

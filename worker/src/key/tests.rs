@@ -1,4 +1,4 @@
-//! The laws of keys, checked on random pairs that often share a beginning.
+//! Tests of the laws of keys, on random pairs that often share a prefix.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn part<K: Key>(key: &K) -> Vec<u8> {
     out
 }
 
-/// Checks all laws for two keys whose order `compare` tells.
+/// Checks all laws for two keys with the order of `compare`.
 fn laws_by<K: Key + Clone + Debug>(a: &K, b: &K, compare: impl Fn(&K, &K) -> Ordering) {
     let (bytes_a, bytes_b) = (part(a), part(b));
     assert_eq!(bytes_a.cmp(&bytes_b), compare(a, b), "part order of {a:?} and {b:?}");
@@ -34,7 +34,7 @@ fn laws<K: Key + Clone + Debug + Ord>(a: &K, b: &K) {
     laws_by(a, b, K::cmp);
 }
 
-/// For types whose view is themselves: whole form as part form.
+/// Checks types whose view is themselves: whole form as part form.
 fn whole<K: for<'a> Key<View<'a> = K> + Clone + Debug + PartialEq>(key: &K) {
     let mut out = Vec::new();
     K::encode(key.clone(), &mut out);

@@ -1,11 +1,11 @@
-//! Merges that write segments again: of a map's runs, and of more segments than may be read at once.
+//! Merges whose results are segments: of a map's runs, and of more segments than may be read at once.
 
 use super::tree::{LoserTree, MergeError};
 use crate::attempt::{Progress, TaskFailure};
 use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
 use std::sync::Arc;
 
-/// Pairs between two looks at whether the task is to make way.
+/// Number of pairs between two checks if the task has to stop.
 const CHECK_PAIRS: u64 = 1 << 16;
 
 /// Writes the pairs of all segments, sorted.
@@ -24,17 +24,17 @@ pub(crate) fn merge_into(
     Ok(())
 }
 
-/// How many segments may be read at once, of those that need a buffer.
+/// Limits of segments with buffers that are read at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FanIn {
-    /// So many at most.
+    /// Maximum number of segments.
     pub segments_max: usize,
-    /// What their buffers may take together.
+    /// Maximum total size of their buffers.
     pub buffers_bytes: usize,
 }
 
-/// Merges neighbours until few enough segments need a buffer to be read: those in files, and those whose blocks are
-/// compressed. The others are left alone unless they lie between. The order of segments, and so of equal keys, stays.
+/// Merges neighbours until few enough segments need a buffer to be read: those in files, and those with compressed
+/// blocks. The others are left unchanged unless they are between. The order of segments, and so of equal keys, is kept.
 pub(crate) fn limit_fan_in(
     mut segments: Vec<SegmentData>,
     fan_in: FanIn,

@@ -1,8 +1,8 @@
-//! Merging sorted segments, and the stream of values that a reducer sees.
+//! Merging of sorted segments, and the stream of values for a reducer.
 //!
-//! Ties between segments go to the earlier one, so values of equal keys stay in (map, position) order. A group
-//! is never held in memory: [`Values`] reads on as the reducer asks. Not here: totals by key in a table
-//! (`collect`), and who calls the reducer (`task`).
+//! Ties between segments go to the earlier one, so values of equal keys stay in (map, position) order. A group is never
+//! held in memory: [`Values`] reads as the reducer requests values. Totals by key in a table are in `collect`; the
+//! caller of the reducer is `task`.
 
 mod fan_in;
 mod tree;

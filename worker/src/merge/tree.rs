@@ -1,4 +1,4 @@
-//! A loser tree over segment readers: one comparison per level for each pair.
+//! Loser tree over segment readers: one comparison per level for each pair.
 
 use crate::attempt::TaskFailure;
 use crate::segment::{SegmentData, SegmentError, SegmentReader};
@@ -9,7 +9,7 @@ use crate::segment::{SegmentData, SegmentError, SegmentReader};
 /// children of node `n` are `2n` and `2n + 1`.
 pub(crate) struct LoserTree {
     readers: Vec<SegmentReader>,
-    /// Ranks of the current pairs; the largest number where a reader has ended.
+    /// Ranks of the current pairs; the maximum for a reader that has ended.
     ranks: Vec<u64>,
     live: Vec<bool>,
     losers: Vec<u32>,
@@ -17,7 +17,7 @@ pub(crate) struct LoserTree {
     started: bool,
 }
 
-/// A segment of a merge that cannot be read, and the map it came from.
+/// Error of a segment in a merge, with its map.
 #[derive(Debug)]
 pub(crate) struct MergeError {
     pub map: Option<u32>,
@@ -31,7 +31,7 @@ impl From<MergeError> for TaskFailure {
 }
 
 impl LoserTree {
-    /// Opens segments, none of them empty, in the order in which equal keys are to come.
+    /// Opens non-empty segments, in the order of equal keys.
     pub fn open(segments: Vec<SegmentData>) -> Result<Self, MergeError> {
         let readers: Result<Vec<_>, _> = segments
             .into_iter()
@@ -43,7 +43,7 @@ impl LoserTree {
         Ok(Self { readers, ranks, live, losers, winner: 0, started: false })
     }
 
-    /// Goes to the next pair; false after the last.
+    /// Moves to the next pair; false after the last.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, MergeError> {
         if !self.started {
@@ -94,7 +94,7 @@ impl LoserTree {
         Ok(self.live[self.winner])
     }
 
-    /// Lets a reader that has moved climb from its leaf as far as it wins.
+    /// Moves a reader up from its leaf as long as it wins.
     #[inline]
     fn replay(&mut self, reader: usize) {
         let mut winner = reader;
@@ -110,14 +110,14 @@ impl LoserTree {
         self.winner = winner;
     }
 
-    /// Whether the pair of reader `a` comes before that of `b`.
+    /// True if the pair of reader `a` comes before that of `b`.
     #[inline]
     fn beats(&self, a: usize, b: usize) -> bool {
         let (x, y) = (self.ranks[a], self.ranks[b]);
         if x != y { x < y } else { self.beats_with_equal_rank(a, b) }
     }
 
-    /// Also decides where a reader has ended: its rank is the largest there is.
+    /// Handles equal ranks, also for an ended reader, whose rank is the maximum.
     #[inline(never)]
     fn beats_with_equal_rank(&self, a: usize, b: usize) -> bool {
         if !(self.live[a] && self.live[b]) {
@@ -126,31 +126,31 @@ impl LoserTree {
         (self.readers[a].key(), a) < (self.readers[b].key(), b)
     }
 
-    /// Whether the key of the current pair is `key`, which has this rank: most that differ do so in their rank.
+    /// True if the key of the current pair is `key`, which has this rank: most different keys differ in their rank.
     #[inline]
     pub(crate) fn stands_at(&self, key: &[u8], rank: u64) -> bool {
         self.ranks[self.winner] == rank && self.key() == key
     }
 
-    /// The rank of the current pair; see [`SegmentReader::rank`].
+    /// Returns the rank of the current pair; see [`SegmentReader::rank`].
     #[inline]
     pub fn rank(&self) -> u64 {
         self.ranks[self.winner]
     }
 
-    /// The key of the current pair.
+    /// Returns the key of the current pair.
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.readers[self.winner].key()
     }
 
-    /// The value of the current pair.
+    /// Returns the value of the current pair.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.readers[self.winner].value()
     }
 
-    /// The map that the current pair came from.
+    /// Returns the map of the current pair.
     pub(crate) fn map(&self) -> u32 {
         self.readers[self.winner].header().id.map
     }

@@ -1,4 +1,4 @@
-//! The values of one group, read as the reducer asks for them.
+//! Values of one group, read as the reducer requests them.
 
 use super::tree::LoserTree;
 use crate::attempt::{ReadMeter, TaskError, TaskFailure, TaskResult};
@@ -6,15 +6,14 @@ use crate::key::{GroupPrefix, Key};
 use crate::value::Value;
 use std::marker::PhantomData;
 
-/// The values of one group, in (input, map index, position) order, or in key order if the job groups by a part
-/// of the key.
+/// Values of one group, in (input, map index, position) order, or in key order if the job groups by a part of the key.
 ///
-/// They stream: what was read is gone, and what is not read is skipped when the reducer returns.
+/// This is a stream: values are dropped after they were read, and unread ones are skipped when the reducer returns.
 pub struct Values<'a, K: Key, V: Value> {
     source: ValueSource<'a, V>,
-    /// The group's first whole key.
+    /// First whole key of the group.
     group: &'a [u8],
-    /// Bytes of it that all keys of the group have in common; all of them unless the job groups by a part.
+    /// Length of its prefix that all keys of the group have in common; `None` unless the job groups by a part.
     prefix: Option<usize>,
     place: ValuePlace,
     meter: &'a mut ReadMeter,
@@ -22,22 +21,22 @@ pub struct Values<'a, K: Key, V: Value> {
     key: PhantomData<K>,
 }
 
-/// Where values come from.
+/// Source of values.
 pub(crate) enum ValueSource<'a, V> {
     /// One combined value.
     One(Option<V>),
-    /// The merge, which stands at the group's first pair, and the rank of that.
+    /// The merge, at the group's first pair, and the rank of that pair.
     Tree(&'a mut LoserTree, u64),
 }
 
-/// Where the reading of a group is.
+/// Position within a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValuePlace {
-    /// The first value is there and was not given out.
+    /// The first value is available and was not returned.
     First,
-    /// The last value given out is the current pair.
+    /// The last returned value is that of the current pair.
     Within,
-    /// The merge stands at the first pair of the next group.
+    /// The merge is at the first pair of the next group.
     NextGroup,
     /// There are no more pairs.
     End,
@@ -54,11 +53,11 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         Self { source, group, prefix, place: ValuePlace::First, meter, failure: None, key: PhantomData }
     }
 
-    /// The next value; `None` after the last.
+    /// Returns the next value; `None` after the last.
     ///
     /// # Errors
-    /// A value that does not decode, or input of the merge that cannot be read. Return it: the task fails with
-    /// what really happened.
+    /// A value that does not decode, or input of the merge that cannot be read. The reducer should return it: the task
+    /// fails with the original error.
     #[inline]
     #[allow(
         clippy::should_implement_trait,
@@ -79,7 +78,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         }
     }
 
-    /// The whole key of the value that was read last, or the group's first key before and after all values.
+    /// Returns the whole key of the value that was read last, or the group's first key before and after all values.
     ///
     /// # Errors
     /// A key that does not decode.
@@ -91,12 +90,12 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         Ok(K::decode(bytes)?)
     }
 
-    /// The values that are left, owned. A failure ends the iteration; the task fails when the reducer returns.
+    /// Returns the remaining values, owned. A failure ends the iteration; the task fails when the reducer returns.
     pub fn iter(&mut self) -> impl Iterator<Item = V> {
         std::iter::from_fn(move || self.next().ok().flatten().map(V::own))
     }
 
-    /// Goes to the next value, if there is one.
+    /// Moves to the next value, if there is one.
     #[inline]
     fn step(&mut self) -> Result<bool, TaskFailure> {
         if self.failure.is_some() {
@@ -134,7 +133,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         Ok(true)
     }
 
-    /// Skips what the reducer left. Answers whether the merge stands at another group.
+    /// Skips unread values. Returns true if the merge is at another group.
     pub(crate) fn finish(mut self) -> Result<bool, TaskFailure> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -143,13 +142,13 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
         Ok(self.place == ValuePlace::NextGroup)
     }
 
-    /// What failed while the reducer read.
+    /// Returns the failure that occurred while the reducer read.
     pub(crate) fn failed(&mut self) -> Option<TaskFailure> {
         self.failure.take()
     }
 }
 
-/// Keeps a failure for the task and makes an error of it for the user's code.
+/// Keeps a failure for the task and returns an error for the user's code.
 #[cold]
 fn keep(place: &mut Option<TaskFailure>, failure: TaskFailure) -> TaskError {
     let error = TaskError::new(failure.to_string());

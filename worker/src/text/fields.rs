@@ -1,14 +1,14 @@
 //! Fields of records: plain ones between delimiters, and those of CSV with quotes.
 //!
-//! The rule for quotes is the one by which rows are found: a quote opens a quoted part only as the first byte
-//! of a field; inside, two quotes stand for one and a single one ends it; anything else is literal.
+//! Quotes follow the rule by which rows are found: a quote opens a quoted part only as the first byte of a field;
+//! inside, two quotes stand for one and a single one ends it; anything else is literal.
 
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;
 
 const QUOTE: u8 = b'"';
 
-/// The fields of a record between delimiters; quotes mean nothing. A record of no bytes has one empty field.
+/// Returns the fields of a record between delimiters; quotes are literal. An empty record has one empty field.
 pub fn fields(record: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(record);
     std::iter::from_fn(move || {
@@ -19,14 +19,14 @@ pub fn fields(record: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The fields of a CSV row, without quotes. A row of no bytes has one empty field.
+/// Returns the fields of a CSV row, without quotes. An empty row has one empty field.
 #[must_use]
 pub fn csv_fields(record: &[u8], delimiter: u8) -> CsvFields<'_> {
     CsvFields { rest: Some(record), delimiter }
 }
 
-/// Field `index` of a CSV row, from 0, without quotes; `None` if the row has fewer. The fields before it are
-/// passed over without being copied.
+/// Returns field `index` of a CSV row, from 0, without quotes; `None` if the row has fewer. The fields before it are
+/// skipped without being copied.
 #[must_use]
 pub fn csv_field(record: &[u8], delimiter: u8, index: usize) -> Option<Cow<'_, [u8]>> {
     let mut fields = csv_fields(record, delimiter);
@@ -36,7 +36,7 @@ pub fn csv_field(record: &[u8], delimiter: u8, index: usize) -> Option<Cow<'_, [
     fields.next()
 }
 
-/// Iterates over the fields of a CSV row; see [`csv_fields`].
+/// Iterator over the fields of a CSV row; see [`csv_fields`].
 #[derive(Clone, Debug)]
 pub struct CsvFields<'a> {
     rest: Option<&'a [u8]>,
@@ -44,7 +44,7 @@ pub struct CsvFields<'a> {
 }
 
 impl<'a> CsvFields<'a> {
-    /// The next field as it stands in the row, with its quotes.
+    /// Returns the next field as in the row, with its quotes.
     #[inline]
     pub fn next_raw(&mut self) -> Option<&'a [u8]> {
         let bytes = self.rest?;
@@ -65,7 +65,7 @@ impl<'a> Iterator for CsvFields<'a> {
     }
 }
 
-/// The first byte behind the quote that closes the one at the beginning, or the end.
+/// Returns the offset after the quote that closes the one at the start, or the end.
 fn quoted_end(bytes: &[u8]) -> usize {
     let mut from = 1;
     while let Some(quote) = memchr(QUOTE, &bytes[from..]).map(|quote| from + quote) {
@@ -77,7 +77,7 @@ fn quoted_end(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What a field that begins with a quote says.
+/// Returns the content of a field that starts with a quote.
 fn unquote(raw: &[u8]) -> Cow<'_, [u8]> {
     let inside = &raw[1..];
     let first = memchr(QUOTE, inside).unwrap_or(inside.len());
@@ -103,8 +103,8 @@ fn unquote(raw: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Appends a field so that it reads back as the same bytes: in quotes if it holds a quote, the delimiter or a
-/// line break. A row of one empty field has to be written as `""` by the caller, since blank lines are no rows.
+/// Appends a field so that it is parsed as the same bytes: in quotes if it contains a quote, the delimiter or a line
+/// break. The caller has to write a row of one empty field as `""`, since blank lines are not rows.
 pub fn write_csv_field(out: &mut Vec<u8>, field: &[u8], delimiter: u8) {
     let quoted = memchr3(QUOTE, delimiter, b'\n', field).is_some() || memchr(b'\r', field).is_some();
     if !quoted {

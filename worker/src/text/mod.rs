@@ -1,6 +1,6 @@
-//! Tokenisers, field splitters and number formats for mappers: plain functions on bytes.
+//! Tokenisers, field splitters and number formats for mappers: functions on bytes.
 //!
-//! Where a fast form and a plain form of the same thing exist, a test holds them equal.
+//! If a fast and a simple implementation exist, a test checks that they are equal.
 
 mod fields;
 mod numbers;
@@ -15,7 +15,7 @@ pub(crate) use rows::count_plain_rows;
 pub use rows::{PlainRow, for_each_plain_row, is_plain};
 pub use words::{for_each_word, for_each_word_plain, is_white_space, unicode_words, words};
 
-/// The lines of some bytes without their `\n`; the last one may lack it. A `\r` stays part of the line.
+/// Returns the lines of some bytes without their `\n`; the last one may lack it. A `\r` stays part of the line.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
-//! Whole numbers as decimal digits, without a detour through `String`.
+//! Integers as decimal digits, without a `String`.
 
-/// Digits of the largest `u64`.
+/// Number of digits of the maximum `u64`.
 const DIGITS_MAX: usize = 20;
 
 /// Appends `number` in decimal.
@@ -27,8 +27,8 @@ pub fn write_i64(number: i64, out: &mut Vec<u8>) {
     write_u64(number.unsigned_abs(), out);
 }
 
-/// The number that these bytes write in decimal: digits alone, at least one, no sign, no space. `None` for
-/// anything else, also for more than a `u64` holds.
+/// Parses decimal digits only: at least one, no sign, no space. `None` for anything else, also if the number exceeds a
+/// `u64`.
 #[must_use]
 pub fn parse_u64(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {

@@ -3,16 +3,16 @@
 use super::words::GROUP;
 use memchr::memchr2;
 
-/// A row of a table without quotes.
+/// Row of a table without quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'a, 'e> {
     bytes: &'a [u8],
-    /// Where each field ends, from the beginning of the row.
+    /// Ends of the fields, relative to the start of the row.
     ends: &'e [usize],
 }
 
 impl<'a> PlainRow<'a, '_> {
-    /// The row without its line break.
+    /// Returns the row without its line break.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
@@ -26,7 +26,7 @@ impl<'a> PlainRow<'a, '_> {
         self.ends.len()
     }
 
-    /// Field `index`, from 0.
+    /// Returns field `index`, from 0.
     ///
     /// # Panics
     /// If there are fewer fields.
@@ -38,13 +38,13 @@ impl<'a> PlainRow<'a, '_> {
     }
 }
 
-/// Whether rows in these bytes are plain: no quotes, and no carriage returns, which may belong to line breaks.
+/// True if rows in these bytes are plain: no quotes, and no carriage returns, which may belong to line breaks.
 #[must_use]
 pub fn is_plain(bytes: &[u8]) -> bool {
     memchr2(b'"', b'\r', bytes).is_none()
 }
 
-/// The number of rows that are not blank, if the bytes are [plain](is_plain).
+/// Counts the non-blank rows, if the bytes are [plain](is_plain).
 pub(crate) fn count_plain_rows(bytes: &[u8]) -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
@@ -52,7 +52,7 @@ pub(crate) fn count_plain_rows(bytes: &[u8]) -> Option<u64> {
         && is_x86_feature_detected!("popcnt")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the CPU has the features for which the function is compiled.
         return unsafe { count_plain_rows_avx2(bytes) };
     }
     count(bytes, survey_plain)
@@ -64,11 +64,12 @@ fn count_plain_rows_avx2(bytes: &[u8]) -> Option<u64> {
     count(bytes, |group| survey_avx2(group))
 }
 
-/// `survey` answers the mask of line breaks in a group, and whether it holds anything that is not plain.
+/// Counts rows. `survey` returns the mask of line breaks in a group, and true if the group has anything that is not
+/// plain.
 #[inline(always)]
 fn count(bytes: &[u8], survey: impl Fn(&[u8; GROUP]) -> (u64, bool)) -> Option<u64> {
     let (groups, tail) = bytes.as_chunks::<GROUP>();
-    // Line breaks behind the end: the first ends a last row that lacks its own, the others are blank lines.
+    // Padding with line breaks: the first ends a last row that lacks its own, the others are blank lines.
     let mut padded = [b'\n'; GROUP];
     padded[..tail.len()].copy_from_slice(tail);
     let (mut rows, mut after_break) = (0, 1);
@@ -77,7 +78,7 @@ fn count(bytes: &[u8], survey: impl Fn(&[u8; GROUP]) -> (u64, bool)) -> Option<u
         if odd {
             return None;
         }
-        // A break ends a row unless there is another break or the beginning right before it.
+        // A break ends a row unless another break or the start is right before it.
         rows += u64::from((breaks & !(breaks << 1 | after_break)).count_ones());
         after_break = breaks >> (GROUP - 1);
     }
@@ -100,7 +101,7 @@ fn survey_avx2(group: &[u8; GROUP]) -> (u64, bool) {
     let (mut mask, mut odd) = (0, 0);
     for (index, half) in halves.iter().enumerate() {
         #[allow(unsafe_code, reason = "the load takes a pointer")]
-        // SAFETY: 32 bytes are there, and the load asks for no alignment.
+        // SAFETY: 32 bytes are available, and the load requires no alignment.
         let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
         let is = |byte: u8| _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()));
         mask |= u64::from(_mm256_movemask_epi8(is(b'\n')).cast_unsigned()) << (32 * index);
@@ -109,11 +110,11 @@ fn survey_avx2(group: &[u8; GROUP]) -> (u64, bool) {
     (mask, odd != 0)
 }
 
-/// Calls `row` for each row that is not blank, in order, until it answers an error. The bytes must be
-/// [plain](is_plain) and hold whole rows; the last one may lack its line break.
+/// Calls `row` for each non-blank row, in order, until it returns an error. The bytes must be [plain](is_plain) and
+/// contain whole rows; the last one may lack its line break.
 ///
 /// # Errors
-/// What `row` answers.
+/// The error of `row`.
 #[inline]
 pub fn for_each_plain_row<'a, E>(
     bytes: &'a [u8],
@@ -126,7 +127,7 @@ pub fn for_each_plain_row<'a, E>(
         && is_x86_feature_detected!("bmi2")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the CPU has the features for which the function is compiled.
         return unsafe { for_each_plain_row_avx2(bytes, delimiter, row) };
     }
     walk(bytes, |group| ends_mask_plain(group, delimiter), row)
@@ -180,7 +181,7 @@ fn walk<'a, E>(
     Ok(())
 }
 
-/// One bit for each byte, the lowest for the first: whether a field ends there.
+/// Returns one bit per byte, the lowest for the first: 1 if a field ends there.
 fn ends_mask_plain(group: &[u8; GROUP], delimiter: u8) -> u64 {
     group.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(byte == delimiter || byte == b'\n'))
 }
@@ -196,7 +197,7 @@ fn ends_mask_avx2(group: &[u8; GROUP], delimiter: u8) -> u64 {
     let mut mask = 0;
     for (index, half) in halves.iter().enumerate() {
         #[allow(unsafe_code, reason = "the load takes a pointer")]
-        // SAFETY: 32 bytes are there, and the load asks for no alignment.
+        // SAFETY: 32 bytes are available, and the load requires no alignment.
         let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
         let field = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(delimiter.cast_signed()));
         let line = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\n'.cast_signed()));

@@ -1,4 +1,4 @@
-//! What the text functions promise.
+//! Tests of the text functions.
 
 use super::words::{white_space_mask, white_space_mask_plain};
 use super::*;
@@ -14,7 +14,7 @@ fn called(each: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Vec<Vec<u8>> {
     found
 }
 
-/// Bytes in which white space, letters and its neighbours in the code table are all common.
+/// Bytes in which white space, letters and the neighbours of white space in the code table are all common.
 fn wordy_bytes() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         Just(b' '),
@@ -160,7 +160,7 @@ proptest! {
     }
 }
 
-/// A limit of the library; once it follows the rules, the first words are letters alone.
+/// A limitation of the library; once it follows the rules, the first words are only letters.
 #[test]
 fn words_by_unicode_keep_punctuation_a_joiner_and_an_emoji_as_the_library_does() {
     for middle in ["'", ".", ":", "\u{b7}", ".\u{301}"] {
@@ -171,7 +171,7 @@ fn words_by_unicode_keep_punctuation_a_joiner_and_an_emoji_as_the_library_does()
             "{text:?}"
         );
     }
-    // With another letter in the place of the emoji, and without a joiner, the rules are kept.
+    // With another letter instead of the emoji, and without a joiner, the rules are followed.
     assert_eq!(unicode_words("a.\u{200d}b").collect::<Vec<_>>(), ["a.\u{200d}b"]);
     assert_eq!(unicode_words("a.\u{1f6d1}").collect::<Vec<_>>(), ["a"]);
 }

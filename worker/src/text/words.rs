@@ -1,30 +1,30 @@
-//! Words: runs of bytes between white space, or what Unicode calls words.
+//! Words: runs of bytes between white space, or words as defined by Unicode.
 
-/// Bytes that the fast form looks at together: one bit each in a `u64`.
+/// Bytes that the fast implementation processes together: one bit each in a `u64`.
 pub(super) const GROUP: usize = 64;
 
-/// Whether a byte is one of the six that separate words: space, `\t`, `\n`, vertical tab, form feed, `\r`.
+/// True if a byte is one of the six that separate words: space, `\t`, `\n`, vertical tab, form feed, `\r`.
 #[inline]
 #[must_use]
 pub fn is_white_space(byte: u8) -> bool {
     byte == b' ' || byte.wrapping_sub(b'\t') <= b'\r' - b'\t'
 }
 
-/// The words of some bytes: longest runs without white space, in order.
+/// Returns the words of some bytes: maximal runs without white space, in order.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&byte| is_white_space(byte)).filter(|word| !word.is_empty())
 }
 
-/// The words of a text by Unicode's rules (UAX 29): runs that hold a letter or a digit, without the
+/// Returns the words of a text by Unicode's rules (UAX 29): runs that contain a letter or a digit, without the
 /// punctuation around them.
 ///
-/// The library departs from them in one place: a letter, punctuation that may stand within a word, a joiner (U+200D) and
-/// an emoji stay one word (`a.\u{200d}🛑`), where the rules end the word behind the letter.
+/// The library deviates from them in one case: a letter, punctuation that may be within a word, a joiner (U+200D) and
+/// an emoji stay one word (`a.\u{200d}🛑`), where the rules end the word after the letter.
 pub fn unicode_words(text: &str) -> impl Iterator<Item = &str> {
     unicode_segmentation::UnicodeSegmentation::unicode_words(text)
 }
 
-/// Calls `word` for each word, in order. The plain twin of [`for_each_word`].
+/// Calls `word` for each word, in order. The simple implementation of [`for_each_word`].
 pub fn for_each_word_plain<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) {
     let mut begin = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -42,8 +42,8 @@ pub fn for_each_word_plain<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) 
 
 /// Calls `word` for each word, in order: the same as [`for_each_word_plain`], 64 bytes at a time.
 ///
-/// White space becomes a mask of 64 bits whose set bits are where words end, so the cost is by the word and not
-/// by the byte.
+/// White space becomes a mask of 64 bits whose set bits are the ends of words, so the cost is per word and not per
+/// byte.
 #[inline]
 pub fn for_each_word<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
     #[cfg(target_arch = "x86_64")]
@@ -52,24 +52,24 @@ pub fn for_each_word<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
         && is_x86_feature_detected!("bmi2")
     {
         #[allow(unsafe_code, reason = "the processor was asked at run time")]
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the CPU has the features for which the function is compiled.
         return unsafe { for_each_word_avx2(bytes, word) };
     }
     walk(bytes, white_space_mask, word);
 }
 
-/// The same, compiled with what processors have had since about 2013. What `word` does is compiled so too.
+/// The same, compiled with CPU features available since about 2013, including the code of `word`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn for_each_word_avx2<'a>(bytes: &'a [u8], word: impl FnMut(&'a [u8])) {
     walk(bytes, |group| white_space_mask_avx2(group), word);
 }
 
-/// The loop itself. `word` is called at one place only, so that it is compiled into the loop.
+/// Main loop. `word` is called at one place only, so that it is inlined.
 #[inline(always)]
 fn walk<'a>(bytes: &'a [u8], mask: impl Fn(&[u8; GROUP]) -> u64, mut word: impl FnMut(&'a [u8])) {
     let (groups, tail) = bytes.as_chunks::<GROUP>();
-    // What is behind the end counts as white space, which ends the last word.
+    // Padding counts as white space, which ends the last word.
     let mut padded = [b' '; GROUP];
     padded[..tail.len()].copy_from_slice(tail);
     let mut begin = 0;
@@ -86,12 +86,12 @@ fn walk<'a>(bytes: &'a [u8], mask: impl Fn(&[u8; GROUP]) -> u64, mut word: impl 
     }
 }
 
-/// One bit for each byte, the lowest for the first: whether it is white space.
+/// Returns one bit per byte, the lowest for the first: 1 if it is white space.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 #[allow(unsafe_code, reason = "the compiler does not see that every x86_64 has SSE2")]
 pub(super) fn white_space_mask(group: &[u8; GROUP]) -> u64 {
-    // SAFETY: SSE2 is part of x86_64 itself. The function touches no memory but its argument.
+    // SAFETY: SSE2 is part of x86_64. The function only reads its argument.
     unsafe { white_space_mask_sse2(group) }
 }
 
@@ -109,7 +109,7 @@ fn white_space_mask_sse2(group: &[u8; GROUP]) -> u64 {
         let both = u128::from_le_bytes(*quarter);
         let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
         let space = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x20));
-        // Comparisons are signed: adding 114 takes 9..=13 to 123..=127, the largest values, and no other byte.
+        // Comparisons are signed: adding 114 maps 9..=13 to 123..=127, the largest values, and no other byte.
         let control = _mm_cmpgt_epi8(_mm_add_epi8(bytes, _mm_set1_epi8(114)), _mm_set1_epi8(122));
         let found = _mm_movemask_epi8(_mm_or_si128(space, control));
         mask |= u64::from(found.cast_unsigned()) << (16 * index);
@@ -129,7 +129,7 @@ pub(super) fn white_space_mask_avx2(group: &[u8; GROUP]) -> u64 {
     let mut mask = 0;
     for (index, half) in halves.iter().enumerate() {
         #[allow(unsafe_code, reason = "the load takes a pointer")]
-        // SAFETY: 32 bytes are there, and the load asks for no alignment.
+        // SAFETY: 32 bytes are available, and the load requires no alignment.
         let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
         let space = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x20));
         // As above.
@@ -140,14 +140,14 @@ pub(super) fn white_space_mask_avx2(group: &[u8; GROUP]) -> u64 {
     mask
 }
 
-/// One bit for each byte, the lowest for the first: whether it is white space.
+/// Returns one bit per byte, the lowest for the first: 1 if it is white space.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn white_space_mask(group: &[u8; GROUP]) -> u64 {
     white_space_mask_plain(group)
 }
 
-/// The plain twin of the mask.
+/// Simple implementation of the mask.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(super) fn white_space_mask_plain(group: &[u8; GROUP]) -> u64 {
     group.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(is_white_space(byte)))

@@ -1,4 +1,4 @@
-//! The sorting collector where what stays in its file meets what does not.
+//! Tests of the sorting collector with a mixture of pairs that stay in their file and others.
 
 use super::*;
 use crate::api::Input;
@@ -19,7 +19,7 @@ fn keys_of(output: &MapOutput) -> Vec<Vec<u8>> {
     keys
 }
 
-/// One partition, spilled to this folder.
+/// Returns settings for one partition, spilled to this directory.
 fn setting(folder: &Path) -> WriteSetting {
     WriteSetting {
         job: JobId(1),
@@ -53,7 +53,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
     let progress = Arc::new(Progress::default());
     let mut sorting = Sorting::new(LIMIT_BYTES, SortMemory::default());
     sorting.begin_block(&block);
-    // Slices that overlap: 100 entries of 1,000 bytes each are far more than the limit once they are copied.
+    // Overlapping slices: 100 entries of 1,000 bytes each far exceed the limit once they are copied.
     let slices: Vec<&[u8]> = (0..100).map(|at| &block.bytes()[9 * at..][..1000]).collect();
     for slice in &slices {
         assert_eq!(
