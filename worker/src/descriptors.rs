@@ -1,8 +1,7 @@
-//! File descriptors as a means that a process can run out of: how many spill files may stay open, and what it means
-//! when there are none.
+//! File descriptors as a limited resource of a process: how many spill files may stay open, and handling of exhaustion.
 //!
-//! A lack of descriptors is this worker's own trouble, and passes. Whoever finds one must not take it for something
-//! wrong with what was to be opened. Not here: connections, which the server counts itself (`http`).
+//! Exhausted descriptors are a temporary local problem of this worker. The error must not be treated as an error of the
+//! file to be opened. Connections are counted by the server (`http`).
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,50 +11,50 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// One part in so many of the descriptors that this process may have: what finished spill files keep. The rest is for
-/// connections, inputs, parts, and files that are written.
+/// Divisor of this process's descriptors that gives the maximum for finished spill files. The rest is for connections,
+/// inputs, parts, and files that are written.
 const KEPT_OPEN_SHARE: u64 = 4;
 
-/// No more spill files than this are kept open, however many the system allows.
+/// Maximum spill files kept open, even if the system allows more.
 const KEPT_OPEN_MAX: u64 = 4096;
 
-/// How long a spill file that cannot be opened for want of a descriptor is tried again: others come free all the time.
+/// Time during which opening a spill file is retried without a free descriptor: others are released all the time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Most descriptors that a process asks for.
+/// Maximum descriptors that a process requests.
 const ALLOWED_MAX: u64 = 65_536;
 
-/// Fewest descriptors with which a master or a worker can do its work: with fewer, connections wait for one for ever.
+/// Minimum descriptors for a master or a worker: with fewer, connections wait for one forever.
 pub const NEEDED: usize = 64;
 
-/// This process may not have [`NEEDED`] descriptors.
+/// Error: this process may not have [`NEEDED`] descriptors.
 #[derive(Debug, thiserror::Error)]
 #[error("the limit of open files is {allowed} for this process (`ulimit -n`), and {NEEDED} are needed")]
 pub struct TooFewDescriptors {
     allowed: usize,
 }
 
-/// What this process may have.
+/// Maximum descriptors of this process.
 static ALLOWED: LazyLock<u64> = LazyLock::new(raised);
 
-/// Raises the soft limit, which is low for the sake of old programs, to the hard one.
+/// Raises the soft limit, which is low for compatibility with old programs, to the hard one.
 pub fn raise() {
     LazyLock::force(&ALLOWED);
 }
 
-/// Descriptors that this process may have, once the soft limit has been raised.
+/// Returns the maximum descriptors of this process, after raising the soft limit.
 #[must_use]
 pub fn allowed() -> usize {
     usize::try_from(*ALLOWED).unwrap_or(usize::MAX)
 }
 
-/// Looks whether a master or a worker of this process, or of one that it starts, could do its work.
+/// Checks that the limit suffices for a master or a worker of this process, or of one that it starts.
 ///
 /// # Errors
-/// The limit does not allow it.
+/// The limit is too low.
 pub fn ensure_enough() -> Result<(), TooFewDescriptors> {
     let allowed = allowed();
     if allowed < NEEDED { Err(TooFewDescriptors { allowed }) } else { Ok(()) }
@@ -72,15 +71,15 @@ fn raised() -> u64 {
     current.min(ALLOWED_MAX)
 }
 
-/// What this process may keep open.
+/// Descriptors that this process may keep open.
 static KEPT_OPEN: LazyLock<Descriptors> = LazyLock::new(|| {
     let allowed = *ALLOWED;
     Descriptors { max: (allowed / KEPT_OPEN_SHARE).min(KEPT_OPEN_MAX), used: AtomicU64::new(0) }
 });
 
-/// A number of descriptors, counted.
+/// Counter of descriptors.
 ///
-/// Invariant: `used` living permits, at most `max`.
+/// Invariant: `used` live permits, at most `max`.
 #[derive(Debug)]
 struct Descriptors {
     max: u64,
@@ -94,12 +93,12 @@ impl Descriptors {
     }
 }
 
-/// A descriptor that may be kept; given back when dropped.
+/// Permit to keep a descriptor; released when dropped.
 #[derive(Debug)]
 pub(crate) struct KeptOpen(());
 
 impl KeptOpen {
-    /// One more, if there is one left.
+    /// Returns another permit, if one is available.
     pub fn take() -> Option<Self> {
         KEPT_OPEN.try_take().then(|| Self(()))
     }
@@ -111,13 +110,13 @@ impl Drop for KeptOpen {
     }
 }
 
-/// Whether this process, or its machine, had no descriptor left.
+/// True if this process, or its machine, had no descriptor left.
 #[must_use]
 pub fn are_used_up(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Whether that is the cause of an error.
+/// True if this is the cause of an error.
 pub(crate) fn caused(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -129,7 +128,7 @@ pub(crate) fn caused(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Opens something, again and again for a while if no descriptor is left. Blocks.
+/// Opens a file; retries for some time if no descriptor is left. Blocks.
 ///
 /// # Errors
 /// The error of the last try.

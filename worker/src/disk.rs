@@ -1,12 +1,12 @@
-//! Why a file system takes no more, where its error code does not explain it.
+//! Reasons of file system errors that the error code does not explain.
 
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 
-/// What to add to the error of a write to this path, or to a file to be made there; `None` if the error says
-/// it all.
+/// Returns a remark for the error of a write to this path, or to a file to be created there; `None` if the error needs
+/// none.
 #[must_use]
 pub fn remark(path: &Path, error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
@@ -20,10 +20,10 @@ pub fn remark(path: &Path, error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Whether more files can be made where this path is, or would be.
+/// True if more files can be created at this path.
 fn has_inodes(path: &Path) -> bool {
     let Some(stat) = path.ancestors().find_map(|part| statvfs(part).ok()) else { return true };
-    // File systems that make inodes as they need them report none at all.
+    // File systems that create inodes on demand report none at all.
     stat.f_files == 0 || 0 < stat.f_favail
 }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// An error and its causes on one line, joined by `: `. What a text ends with already is not said again.
+/// Returns an error and its causes on one line, joined by `: `, without repetitions at the end.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -19,7 +19,7 @@ pub fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Words without a link to the documentation of a library at their end, which says nothing to who runs a program.
+/// Removes a link to the documentation of a library at the end, which is not useful to users.
 fn without_link(words: &str) -> &str {
     let rest =
         words.rsplit_once(": https://docs.rs/").filter(|(_, link)| !link.contains(char::is_whitespace));

@@ -1,11 +1,12 @@
-//! Places where a test can stop a worker or a submitter, to kill it there or to let it go on, and spans that it can shorten.
+//! Fault points at which a test can stop a worker or a submitter, to kill or continue it, and time spans that it can
+//! shorten.
 //!
 //! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
-//! after the place, such as `commit.before`. Whoever reaches the place takes the token (so a fault fires exactly as
-//! often as there are tokens, over all processes), leaves `PLACE.hit` with its process id in it, and waits until
-//! that file is gone. A token that says `panic` makes it panic instead. In release builds this is nothing.
+//! after the fault point, such as `commit.before`. A process that reaches the fault point takes the token (so a fault
+//! occurs exactly once per token, over all processes), creates `PLACE.hit` with its process id in it, and waits until
+//! that file is removed. A token with the content `panic` causes a panic instead. In release builds this does nothing.
 
-/// Where tokens lie.
+/// Directory of the tokens.
 #[cfg(debug_assertions)]
 fn directory() -> Option<&'static std::path::Path> {
     use std::path::PathBuf;
@@ -15,13 +16,13 @@ fn directory() -> Option<&'static std::path::Path> {
     DIRECTORY.get_or_init(|| std::env::var_os("GRISTMILL_FAULTS").map(PathBuf::from)).as_deref()
 }
 
-/// Fails as a disk does that has an error if a test wants it: once for each token `PLACE`, or `PLACE.1`, `PLACE.2`, ...
+/// Fails like a disk with an error if a test requests it: once for each token `PLACE`, or `PLACE.1`, `PLACE.2`, ...
 ///
 /// # Errors
 /// `EIO`.
 #[cfg(debug_assertions)]
 pub fn error(name: &str) -> std::io::Result<()> {
-    /// Tokens of one place that are looked for.
+    /// Maximum tokens of one fault point.
     const TOKENS_MAX: u32 = 9;
     let Some(directory) = directory() else { return Ok(()) };
     let mut names = std::iter::once(name.to_owned()).chain((1..=TOKENS_MAX).map(|n| format!("{name}.{n}")));
@@ -31,7 +32,7 @@ pub fn error(name: &str) -> std::io::Result<()> {
     }
 }
 
-/// Nothing, in a release build.
+/// Does nothing in a release build.
 ///
 /// # Errors
 /// None.
@@ -41,14 +42,14 @@ pub fn error(_name: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a test has left a file of this name.
+/// True if a test has created a file of this name.
 #[cfg(debug_assertions)]
 #[must_use]
 pub fn is_armed(name: &str) -> bool {
     directory().is_some_and(|directory| directory.join(name).exists())
 }
 
-/// Never, in a release build.
+/// Returns false in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]
@@ -56,7 +57,7 @@ pub fn is_armed(_name: &str) -> bool {
     false
 }
 
-/// Stops here if a test wants it.
+/// Stops here if a test requests it.
 #[cfg(debug_assertions)]
 pub fn place(name: &str) {
     use std::fs;
@@ -65,7 +66,7 @@ pub fn place(name: &str) {
     let Some(directory) = directory() else { return };
     let token = directory.join(name);
     let panics = fs::read(&token).is_ok_and(|text| text == b"panic");
-    // The removal succeeds in one process only, however many try.
+    // The removal succeeds in one process only.
     if fs::remove_file(&token).is_err() {
         return;
     }
@@ -77,12 +78,12 @@ pub fn place(name: &str) {
     }
 }
 
-/// Nothing, in a release build.
+/// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn place(_name: &str) {}
 
-/// How long something takes: as usual, unless a test has left a file of this name with other milliseconds.
+/// Returns a time span: the given one, unless a test has created a file of this name with other milliseconds.
 #[cfg(debug_assertions)]
 #[must_use]
 pub fn span(name: &str, usual: std::time::Duration) -> std::time::Duration {
@@ -92,7 +93,7 @@ pub fn span(name: &str, usual: std::time::Duration) -> std::time::Duration {
     milliseconds.map_or(usual, std::time::Duration::from_millis)
 }
 
-/// As usual, in a release build.
+/// Returns the given time span in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]

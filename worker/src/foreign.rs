@@ -1,10 +1,10 @@
-//! One task of a job under another MapReduce system, between two streams of bytes: lines go into a map, pairs travel as raw
-//! bytes, and lines come out of a reduce.
+//! One task of a job under another MapReduce system, between two streams of bytes: lines are the input of a map, pairs
+//! are transferred as raw bytes, and lines are the output of a reduce.
 //!
-//! A pair is its key and its value, each as four bytes of length (most significant first) and the bytes: what Hadoop Streaming
-//! calls `rawbytes`. The other system cuts the input, sorts pairs by the bytes of their keys and carries them to reduces; a
-//! map combines what it emitted itself. Not here: who calls this, and how the job is told to the other system
-//! (`gristmill as-streaming`).
+//! A pair is its key and its value, each as four bytes of length (most significant first) and the bytes: the `rawbytes`
+//! of Hadoop Streaming. The other system splits the input, sorts pairs by the bytes of their keys and transfers them to
+//! reduces; a map combines its own output. The caller, and the submission to the other system, are in `gristmill
+//! as-streaming`.
 
 use crate::api::{JobPlan, KeyOrder, SideInputs};
 use crate::attempt::{AttemptContext, Progress, TaskFailure, TaskSettings, TaskStats};
@@ -26,21 +26,21 @@ use std::sync::Arc;
 
 const JOB: JobId = JobId(0);
 
-/// Memory for the output of a map, or for what a reduce was given, bytes; what is more goes to a file in its folder.
+/// Memory for the output of a map, or for the input of a reduce, bytes; larger data goes to a file in its directory.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes read, or gathered before they are written, at once.
+/// Bytes read or buffered for writing at once.
 const STREAM_BYTES: usize = 256 << 10;
 
-/// The input of a map in its folder, while it runs.
+/// File name of the input of a running map in its directory.
 const INPUT_NAME: &str = "gristmill-input";
 
-/// Why a task under another system did not succeed, or why a job cannot have tasks there.
+/// Error of a task under another system, or of a job that cannot run there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ForeignError {
-    /// The plan asks for what streams of lines do not have.
+    /// The plan requires features that streams of lines do not have.
     #[error("the job {what}, which cannot be had of lines on standard input")]
     Plan { what: &'static str },
     #[error("standard input could not be read")]
@@ -53,7 +53,7 @@ pub enum ForeignError {
         #[source]
         source: io::Error,
     },
-    /// The folder of the task.
+    /// The directory of the task failed.
     #[error("could not write to {}", path.display())]
     Folder {
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum ForeignError {
         #[source]
         source: InputError,
     },
-    /// What a reduce was given is no pairs, or not in their order.
+    /// The input of a reduce does not consist of pairs, or is not in order.
     #[error(
         "pair {number} on standard input {what}: set stream.map.output and stream.reduce.input to rawbytes"
     )]
@@ -84,17 +84,17 @@ pub enum ForeignError {
     Task { failure: TaskFailure },
 }
 
-/// Whether a job with a reduce comes out right with one reduce alone: where another system hashes whole keys, neither the
-/// parts of a total order nor groups of several keys stay together.
+/// True if a job with a reduce is only correct with a single reduce: another system hashes whole keys, which keeps
+/// neither the parts of a total order nor groups of several keys together.
 #[must_use]
 pub fn needs_one_reduce(plan: &JobPlan) -> bool {
     plan.order() == KeyOrder::Total || plan.reduces() == Some(1) || plan.groups_several_keys()
 }
 
-/// Whether tasks of this job can run between streams of lines.
+/// Checks that tasks of this job can run between streams of lines.
 ///
 /// # Errors
-/// What stands against it.
+/// The first unsupported feature.
 pub fn check(plan: &JobPlan) -> Result<(), ForeignError> {
     let bare = plan.inputs().iter().any(|input| 0 < input.bare_tasks);
     let lines = plan.inputs().iter().all(|input| input.format == RecordFormat::Lines);
@@ -108,7 +108,7 @@ pub fn check(plan: &JobPlan) -> Result<(), ForeignError> {
     Err(ForeignError::Plan { what })
 }
 
-/// A place for tasks: a folder of their own, where what memory does not hold goes.
+/// Environment of tasks: their own directory, for data that exceeds the memory.
 pub struct ForeignTasks<'a> {
     plan: &'a JobPlan,
     folder: &'a Path,
@@ -118,7 +118,7 @@ pub struct ForeignTasks<'a> {
 }
 
 impl<'a> ForeignTasks<'a> {
-    /// Of this job, in this folder.
+    /// Creates the environment of this job, in this directory.
     ///
     /// # Errors
     /// As [`check`].
@@ -129,11 +129,11 @@ impl<'a> ForeignTasks<'a> {
         Ok(Self { plan, folder, settings, budget: Budget::new(OUTPUT_BYTES_MAX), progress: Arc::default() })
     }
 
-    /// Runs a map over the lines of `from` and writes its pairs, sorted and combined, to `to`; or its output, if the job has no
-    /// reduce.
+    /// Runs a map over the lines of `from` and writes its pairs, sorted and combined, to `to`; or its output, if the
+    /// job has no reduce.
     ///
     /// # Errors
-    /// Streams that break, a folder that is full, and whatever would make the task fail.
+    /// Failed streams, a full directory, and all failures of tasks.
     pub fn map(&self, from: &mut dyn Read, to: Box<dyn Write + Send>) -> Result<TaskStats, ForeignError> {
         let path = self.folder.join(INPUT_NAME);
         let stats = self.keep(from, &path).and_then(|()| self.map_file(&path, to));
@@ -143,10 +143,10 @@ impl<'a> ForeignTasks<'a> {
         Ok(stats)
     }
 
-    /// Runs a reduce over the pairs of `from`, which come in the order of their keys, and writes its output to `to`.
+    /// Runs a reduce over the pairs of `from`, which must be sorted by their keys, and writes its output to `to`.
     ///
     /// # Errors
-    /// As [`ForeignTasks::map`], and bytes that are no pairs in that order.
+    /// As [`ForeignTasks::map`], and bytes that are not pairs in that order.
     pub fn reduce(&self, from: &mut dyn Read, to: Box<dyn Write + Send>) -> Result<TaskStats, ForeignError> {
         let given = self.take_in(from)?;
         let segments: Vec<SegmentData> =
@@ -167,7 +167,7 @@ impl<'a> ForeignTasks<'a> {
         }
     }
 
-    /// Keeps what comes in a file, as maps read files.
+    /// Stores the stream in a file, since maps read files.
     fn keep(&self, from: &mut dyn Read, path: &Path) -> Result<(), ForeignError> {
         let failed = |source| ForeignError::Folder { path: path.to_owned(), source };
         let mut file = File::create(path).map_err(failed)?;
@@ -204,7 +204,7 @@ impl<'a> ForeignTasks<'a> {
         Ok(done.stats)
     }
 
-    /// The pairs that come, as a map's output.
+    /// Reads the pairs of a stream as a map's output.
     fn take_in(&self, from: &mut dyn Read) -> Result<MapOutput, ForeignError> {
         let keep = |source| ForeignError::Keep { source };
         let setting = WriteSetting {
@@ -239,7 +239,7 @@ impl<'a> ForeignTasks<'a> {
     }
 }
 
-/// Why a field of a pair could not be read.
+/// Error of reading a field of a pair.
 enum NoField {
     Broken(io::Error),
     Wrong(String),
@@ -269,7 +269,7 @@ fn field(from: &mut impl BufRead, field: &mut Vec<u8>) -> Result<(), NoField> {
         )));
     }
     field.clear();
-    // Memory is taken as bytes come, not as they are announced.
+    // Memory is allocated as bytes arrive, not by the announced length.
     let got = from.take(u64::from(length)).read_to_end(field).map_err(NoField::Broken)?;
     if got < length as usize { Err(cut_short()) } else { Ok(()) }
 }
@@ -299,7 +299,7 @@ mod tests {
     use crate::input::Record;
     use std::sync::Mutex;
 
-    /// What a task wrote.
+    /// Output of a task.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -342,7 +342,7 @@ mod tests {
         Ok(written.bytes())
     }
 
-    /// The pairs of raw bytes, as (key, value).
+    /// Parses raw bytes as pairs of (key, value).
     fn pairs(mut bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut pairs = Vec::new();
         let field = |bytes: &mut &[u8]| {

@@ -1,9 +1,9 @@
-//! The hands of Gristmill: the job API, records, map, combine, sort, spill, merge, HTTP shuffle,
-//! reduce, output, and the worker process.
+//! Worker side of Gristmill: the job API, records, map, combine, sort, spill, merge, HTTP shuffle, reduce, output, and
+//! the worker process.
 //!
-//! Start with [`api`], which a user implements; [`task`] runs one attempt, start to finish and blocking;
-//! [`shuffle`] moves segments between workers; [`agent`] is the process around them. The bytes on disk and on
-//! the wire are described in `FORMAT.md`.
+//! Start with [`api`], which users implement; [`task`] runs one attempt, from start to end and blocking; [`shuffle`]
+//! moves segments between workers; [`agent`] is the process around them. The bytes on disk and on the wire are
+//! described in `FORMAT.md`.
 
 pub mod agent;
 pub mod answer;

@@ -1,4 +1,4 @@
-//! What this process is and where it runs: the program's build id, the host's name, its memory.
+//! Identity of this process and its machine: the program's build id, the host's name, its memory.
 
 use crate::control_group::{memory_groups, memory_limit};
 use std::fs::File;
@@ -6,11 +6,11 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-/// Bytes at the start of an executable in which headers and the build note lie.
+/// Bytes at the start of an executable that contain headers and the build note.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Identifies this executable: its linker's build id, or a hash of the whole file where the linker left none.
-/// User functions are compiled in, so two processes with different ids may compute different things.
+/// Returns the id of this executable: its linker's build id, or a hash of the whole file without one. User functions
+/// are compiled in, so two processes with different ids may compute different results.
 #[must_use]
 pub fn build_id() -> String {
     static KNOWN: OnceLock<String> = OnceLock::new();
@@ -38,7 +38,7 @@ fn read_build_id() -> String {
     read().unwrap_or_else(|_| format!("version {}", env!("CARGO_PKG_VERSION")))
 }
 
-/// The descriptor of the note of type 3 and name GNU in a 64-bit little-endian ELF file.
+/// Returns the descriptor of the note of type 3 and name GNU in a 64-bit little-endian ELF file.
 fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
     let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
     let half = |at: usize| Some(u16::from_le_bytes(head.get(at..at + 2)?.try_into().ok()?) as usize);
@@ -66,9 +66,9 @@ fn gnu_build_id(head: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Name of this machine, and of its network namespace if that is not the one the system started with: workers
-/// with the same name share a disk and an address. Where the system does not report which it started with, the
-/// namespace is part of the name.
+/// Returns the name of this machine, and of its network namespace if that is not the initial one: workers with the same
+/// name share a disk and an address. If the system does not report the initial namespace, the namespace is always part
+/// of the name.
 #[must_use]
 pub fn host_name() -> String {
     use std::os::unix::fs::MetadataExt;
@@ -82,8 +82,8 @@ pub fn host_name() -> String {
     }
 }
 
-/// What two processes have in common that find the same files under the same paths: the boot of the machine, the mounts
-/// and the root directory. `None` where the system does not report it.
+/// Returns the identity of the file system: processes with the same boot of the machine, mounts and root directory find
+/// the same files under the same paths. `None` if the system does not report it.
 #[must_use]
 pub(crate) fn files_seen() -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -93,19 +93,19 @@ pub(crate) fn files_seen() -> Option<String> {
     Some(format!("{boot} {mounts} {}:{}", root.dev(), root.ino()))
 }
 
-/// Names the boot of this machine: no two have the same.
+/// Returns the id of this machine's boot, which is unique.
 ///
 /// # Errors
-/// A system that does not tell.
+/// A system that does not report it.
 pub fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Longer than what the system reports of a process, bytes.
+/// Upper bound of the length of the system's status of a process, bytes.
 const STATUS_BYTES: usize = 4096;
 
-/// Sum of these fields of what the system reports of this process, in bytes; 0 where it does not tell. Read in one go:
-/// it is asked for after every reduce.
+/// Returns the sum of these fields of the system's status of this process, in bytes; 0 if it is not reported. Read in
+/// one call, since it is needed after every reduce.
 fn status_bytes(fields: &[&str]) -> u64 {
     let mut text = [0; STATUS_BYTES];
     let Ok(read) = File::open("/proc/self/status").and_then(|mut status| status.read(&mut text)) else {
@@ -119,25 +119,25 @@ fn status_bytes(fields: &[&str]) -> u64 {
     fields.iter().filter_map(field).sum::<u64>() << 10
 }
 
-/// Resident anonymous and shared memory of this process, bytes; 0 where the system does not report it.
+/// Returns the resident anonymous and shared memory of this process, bytes; 0 if the system does not report it.
 pub(crate) fn resident_bytes() -> u64 {
     status_bytes(&["RssAnon:", "RssShmem:"])
 }
 
-/// Resident anonymous memory of this process, bytes; 0 where the system does not report it.
+/// Returns the resident anonymous memory of this process, bytes; 0 if the system does not report it.
 pub(crate) fn anonymous_bytes() -> u64 {
     status_bytes(&["RssAnon:"])
 }
 
-/// Most memory of this process that was resident at once, bytes; 0 where the system does not report it.
+/// Returns the maximum resident memory of this process, bytes; 0 if the system does not report it.
 pub(crate) fn resident_peak_bytes() -> u64 {
     status_bytes(&["VmHWM:"])
 }
 
-/// What is assumed where the system does not report it its memory.
+/// Assumed memory if the system does not report it.
 const MEMORY_BYTES_UNKNOWN: u64 = 2 << 30;
 
-/// Memory of this machine, or what the control groups of this process leave of it, in bytes.
+/// Returns the memory of this machine, or the limit of this process's control groups, in bytes.
 #[must_use]
 pub fn memory_bytes() -> u64 {
     let Ok(mut system) = sysinfo::System::new() else { return MEMORY_BYTES_UNKNOWN };

@@ -1,23 +1,23 @@
 //! Ends a process that takes much more memory than its budget.
 //!
-//! What tasks collect, merge and keep is counted before it is taken ([`crate::budget`]). Everything else, such as what
-//! user code holds, is not. A process that goes on and on would take the memory of its neighbours, and the kernel
-//! would choose which of them ends.
+//! Memory for collecting, merging and keeping data is counted before it is taken ([`crate::budget`]). All other memory,
+//! such as that of user code, is not. A process without a limit would take the memory of other processes, and the
+//! kernel would choose which of them to kill.
 
 use crate::machine;
 use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// Memory of a process beyond its budget: buffers, tables of segments, stacks and what the allocator keeps. Word counts,
-/// sorts and streaming under `--memory 32MiB` and `64MiB` were seen at 1 MiB beyond it at most, looked at 50 times a
-/// second; rankings and joins that hold a table at 22 MiB.
+/// Memory of a process beyond its budget: buffers, tables of segments, stacks and overhead of the allocator. In
+/// measurements 50 times a second, word counts, sorts and streaming with `--memory 32MiB` and `64MiB` took at most 1
+/// MiB more than it; rankings and joins that hold a table took 22 MiB more.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 
-/// The same for each slot.
+/// Additional allowance for each slot.
 const SLOT_ALLOWANCE_BYTES: u64 = 8 << 20;
 
-/// A process that takes 1 GiB/s takes 50 MiB between two looks.
+/// A process that takes 1 GiB/s takes 50 MiB between two checks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum bytes that a task may hold of one item that is not divided: the keys of a ranking.
@@ -26,7 +26,7 @@ pub(crate) fn item_bytes_max(slot_bytes: usize) -> usize {
     slot_bytes.saturating_add(ALLOWANCE_BYTES as usize / 2)
 }
 
-/// Calls `exceeded` with the reason, on a thread of its own, once this process has more anonymous memory than its budget
+/// Calls `exceeded` with the reason, on a separate thread, once this process has more anonymous memory than its budget
 /// and the allowance. Mapped files do not count.
 ///
 /// # Errors

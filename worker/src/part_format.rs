@@ -1,14 +1,14 @@
-//! How parts lie in their files, and what tells it: the end of their names.
+//! Formats of parts, which are known by the ends of their names.
 
 use crate::input::{Compression, FilePath, TableKind};
 use serde::{Deserialize, Serialize};
 
-/// How a part lies in its file.
+/// Format of a part's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PartFormat {
-    /// The bytes that the job writes, perhaps compressed.
+    /// The bytes that the job writes, optionally compressed.
     Bytes(Compression),
-    /// A table by columns, of the lines that the job writes.
+    /// A columnar table of the lines that the job writes.
     Table(TableKind),
 }
 
@@ -25,7 +25,7 @@ impl From<Compression> for PartFormat {
 }
 
 impl PartFormat {
-    /// What the names of such parts end in.
+    /// Returns the end of the names of such parts.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl PartFormat {
         }
     }
 
-    /// What the end of a part's name says.
+    /// Returns the format by the end of a part's name.
     #[must_use]
     pub fn of_name(name: &FilePath) -> Self {
         match TableKind::of_name(name) {

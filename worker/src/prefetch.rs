@@ -1,15 +1,14 @@
-//! Asks the processor to bring memory near before it is needed. Changes nothing but time.
+//! Prefetches memory before it is used. Affects only time.
 
-/// Begins to load the cache line of `items[index]`. Where there is no such item nothing happens, or some other
-/// line is loaded: a prefetch of an address that is not there is no fault.
+/// Starts to load the cache line of `items[index]`. If the item does not exist nothing happens, or another line is
+/// loaded: a prefetch of an invalid address is not a fault.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         #[allow(unsafe_code, reason = "a prefetch reads nothing, whatever the address")]
-        // SAFETY: the instruction touches no memory in a way that can be noticed; every processor of this kind
-        // has SSE.
+        // SAFETY: the instruction has no observable effect on memory; every processor of this kind has SSE.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(index).cast());
         }
@@ -20,10 +19,10 @@ pub fn prefetch<T>(items: &[T], index: usize) {
 
 /// Bytes of a cache line, on most processors.
 const LINE_BYTES: usize = 64;
-/// What is loaded ahead of one item at most: the processor sees by itself that more is read in a row.
+/// Maximum bytes prefetched for one item: the processor detects sequential reads itself.
 const RANGE_BYTES_MAX: usize = 256;
 
-/// Begins to load all cache lines of so many bytes from `from` on. One that is forgotten costs as much as all of them.
+/// Starts to load all cache lines of this many bytes from `from` on. A single missing one costs as much as all of them.
 #[inline(always)]
 pub(crate) fn prefetch_range(bytes: &[u8], from: usize, length: usize) {
     let last = length.clamp(1, RANGE_BYTES_MAX) - 1;

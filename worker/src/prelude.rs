@@ -1,6 +1,6 @@
-//! What a job is made of, for `use gristmill_worker::prelude::*`.
+//! Types and traits for writing a job, for `use gristmill_worker::prelude::*`.
 //!
-//! The prelude of the package `gristmill` has it too, and what runs a job besides.
+//! The prelude of the package `gristmill` includes it, with what is needed to run a job.
 
 pub use crate::api::{
     Columns, Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError,

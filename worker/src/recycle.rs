@@ -1,23 +1,23 @@
-//! Buffers that one task leaves and a later one of the same kind takes over.
+//! Buffers of ended tasks, reused by later ones of the same kind.
 //!
-//! Memory that was just used is far cheaper than fresh memory, which the kernel has to clear page by page. A
-//! task holds at most one such buffer, within what its slot may collect, and takes over or frees one when it
-//! begins, so that running tasks and kept buffers together never exceed the worker's slots.
+//! Recently used memory is far cheaper than new memory, which the kernel has to clear page by page. A task holds at
+//! most one such buffer, within what its slot may collect, and takes over or frees one at its start, so that running
+//! tasks and kept buffers together never exceed the worker's slots.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The kept buffers of a worker. Cloning shares them.
+/// Kept buffers of a worker. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Recycler(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
 
 impl Recycler {
     fn kept(&self) -> MutexGuard<'_, Vec<Box<dyn Any + Send>>> {
-        // A push or a removal that panics leaves a list that is still well formed.
+        // A push or a removal that panics leaves a well-formed list.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A kept buffer of this type. Where there is none, one of another type is freed.
+    /// Returns a kept buffer of this type. Without one, a buffer of another type is freed.
     pub(crate) fn take<T: Any + Send>(&self) -> Option<T> {
         let mut kept = self.kept();
         let found = kept.iter().rposition(|buffer| buffer.is::<T>());
@@ -34,7 +34,7 @@ impl Recycler {
         self.kept().push(Box::new(buffer));
     }
 
-    /// Frees all buffers: nothing is going to run soon.
+    /// Frees all buffers, because no task is expected soon.
     pub fn clear(&self) {
         let kept = std::mem::take(&mut *self.kept());
         drop(kept);

@@ -1,7 +1,7 @@
-//! What a worker process is made to be: whatever the person who starts it decides, from the flag to the effect.
+//! Settings of a worker process, as chosen by the person who starts it.
 //!
-//! These settings travel as a whole, from the flags over the parent's pipe into [`crate::agent::WorkerConfig`]. Where a
-//! value takes effect is in [`crate::agent`].
+//! These settings are passed as a whole, from the flags over the parent's pipe into [`crate::agent::WorkerConfig`].
+//! They are applied in [`crate::agent`].
 
 use crate::http::{ListenAddress, Permissions};
 use crate::input::FilePath;
@@ -14,41 +14,41 @@ use std::time::Duration;
 /// Settings of one worker process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkerSettings {
-    /// Attempts at once; each has a thread.
+    /// Number of concurrent attempts; each has a thread.
     pub slots: SlotCounts,
-    /// How fast its slots are made to be, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
+    /// Simulated speed of its slots, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
     pub speed: f64,
-    /// How many times as long its slots are made to take for what they compute, at least 1; waiting is not stretched.
+    /// Factor on the computing time of its slots, at least 1; waiting is not extended.
     pub slow: f64,
-    /// How long a job is to take here, so that people can watch it.
+    /// Minimum time of a job, so that people can watch it.
     pub watched: Option<WatchedJob>,
-    /// What its shuffle is held to, in each direction, so that a fast network can play a slow one.
+    /// Limit of its shuffle, in each direction, so that a fast network can simulate a slow one.
     pub nic_bytes_per_second: Option<NonZeroU64>,
     /// Memory for collectors, map outputs and gathered segments.
     pub memory: Bytes,
-    /// Bytes that stay free on the file system of each folder for spills.
+    /// Bytes that stay free on the file system of each spill directory.
     pub disk_reserve: Bytes,
     /// How it gets segments.
     pub shuffle: Shuffle,
-    /// Where its shuffle server listens; `None`: on the address from which it reaches the master.
+    /// Address of its shuffle server; `None` is the address from which it reaches the master.
     pub listen: Option<ListenAddress>,
-    /// The name or address under which others reach it; `None`: the address that the master sees.
+    /// Name or address under which others reach it; `None` is the address that the master sees.
     pub advertise: Option<String>,
-    /// What its shuffle server is allowed to do.
+    /// Permissions of its shuffle server.
     pub permissions: Permissions,
-    /// Folder in which attempts write down their pairs, for somebody who wants to read them.
+    /// Directory for recorded pairs of attempts, if requested.
     pub narration: Option<Box<FilePath>>,
-    /// The file with the join line, which is never input.
+    /// File with the join line, which is never input.
     pub join_file: Option<Box<FilePath>>,
-    /// Directories of which it reads input; empty: any.
+    /// Directories from which it reads input; empty means any.
     pub input_dirs: Vec<FilePath>,
 }
 
 impl WorkerSettings {
-    /// Bytes that stay free on each file system with spills, unless somebody says otherwise.
+    /// Default of the bytes that stay free on each file system with spills.
     pub const DISK_RESERVE: Bytes = Bytes::gib(1);
 
-    /// As fast as the machine is, for others on this machine or on the way to the master.
+    /// Creates settings with full speed, for peers on this machine or on the route to the master.
     #[must_use]
     pub fn new(slots: SlotCounts, memory: Bytes) -> Self {
         Self {
@@ -69,24 +69,24 @@ impl WorkerSettings {
         }
     }
 
-    /// Whether all bytes that others want of it are sent, because that is wanted or a slow network is played.
+    /// True if segments for others are always sent as bytes, because that is requested or a slow network is simulated.
     #[must_use]
     pub fn sends_all(&self) -> bool {
         self.shuffle == Shuffle::Http || self.nic_bytes_per_second.is_some()
     }
 }
 
-/// How long each job of a cluster is to take: its attempts take their shares of that at least.
+/// Minimum time of each job of a cluster: its attempts take at least their shares of it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WatchedJob {
     /// Time of a job.
     pub takes: Duration,
-    /// Slots of the cluster.
+    /// Number of slots of the cluster.
     pub slots: u32,
 }
 
 impl WatchedJob {
-    /// Time of an attempt of a job with this many tasks, which run in waves of one task for each slot.
+    /// Returns the time of an attempt of a job with this many tasks, which run in waves of one task per slot.
     #[must_use]
     pub fn attempt(self, maps: u32, reduces: u32) -> Duration {
         let waves = |tasks: u32| tasks.div_ceil(self.slots.max(1));
@@ -98,10 +98,10 @@ impl WatchedJob {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shuffle {
-    /// Those of another worker over HTTP; a worker's own, and those whose pairs lie in a file that it sees too, are
-    /// read where they lie.
+    /// Those of another worker over HTTP; a worker's own, and those whose pairs are in a file that it can also read,
+    /// are read in place.
     #[default]
     Auto,
-    /// All over HTTP, also a worker's own.
+    /// All over HTTP, including a worker's own.
     Http,
 }

@@ -1,37 +1,37 @@
-//! Handlers for signals that this process brings upon itself, in front of what was set before.
+//! Handlers for signals that this process causes itself, called before the previous handlers.
 //!
-//! What runs in a handler touches atomics, thread locals without destructors, and system calls that may be used there.
+//! Handler code only uses atomics, thread locals without destructors, and async-signal-safe system calls.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// What a handler is called with: the signal, what is known of it, and the state of the thread.
+/// Handler function: receives the signal, its data, and the state of the thread.
 pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// What a signal did before; empty until a handler is set.
+/// Previous action of a signal; empty until a handler is set.
 pub(crate) type Before = OnceLock<libc::sigaction>;
 
-/// True if this process ignores a signal, as one does that was started by `nohup`.
+/// True if this process ignores a signal, as when started by `nohup`.
 #[must_use]
 pub fn is_ignored(signal: libc::c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     #[allow(unsafe_code, reason = "the C library alone knows what a signal does")]
-    // SAFETY: the structure is whole for the call, which fills it or leaves its zeros.
+    // SAFETY: the structure is valid for the call, which fills it or leaves its zeros.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
 
-/// Calls `handler` on this signal from now on. What was done before is kept in `before` first, so that the handler can
+/// Calls `handler` on this signal from now on. The previous action is first stored in `before`, so that the handler can
 /// [`pass_on`].
 ///
 /// # Errors
 /// A signal that cannot be caught.
 pub(crate) fn handle(signal: libc::c_int, handler: Handler, before: &Before) -> io::Result<()> {
     #[allow(unsafe_code, reason = "signal handlers are set with the C library")]
-    // SAFETY: both are whole structures for the call, and the handler does only what handlers may.
+    // SAFETY: both are valid structures for the call, and the handler is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = handler as *const () as usize;
@@ -48,7 +48,7 @@ pub(crate) fn handle(signal: libc::c_int, handler: Handler, before: &Before) -> 
     Ok(())
 }
 
-/// Does what the signal did before. Call it in a handler, with what that was called with.
+/// Runs the previous action of the signal. To be called in a handler, with the handler's arguments.
 pub(crate) fn pass_on(
     before: &Before,
     signal: libc::c_int,
@@ -59,7 +59,7 @@ pub(crate) fn pass_on(
     let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     let flags = before.map_or(0, |before| before.sa_flags);
     #[allow(unsafe_code, reason = "what the signal did before is a function of the C library's kind")]
-    // SAFETY: the function was set for this signal with these flags, by the rules that hold for this one.
+    // SAFETY: the function was set for this signal with these flags, by the same rules.
     unsafe {
         if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
             // Ends the process as soon as the handler returns.

@@ -1,13 +1,13 @@
-//! Standard streams that this process was started without: to use one is an error, and not an empty success.
+//! Standard streams that were closed when this process started: their use is an error, not an empty success.
 //!
-//! The standard library opens `/dev/null` in the place of a closed descriptor before `main`, and takes a write to a
-//! descriptor that cannot be written for done. So who is closed is noted before that.
+//! The standard library opens `/dev/null` for a closed descriptor before `main`, and treats a write to a descriptor
+//! that cannot be written as done. So closed descriptors are recorded before that.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bit N: descriptor N was closed, or cannot be used as what it is for.
+/// Bit N: descriptor N was closed, or cannot be used for its purpose.
 static UNUSABLE: AtomicU8 = AtomicU8::new(0);
 
 #[used]
@@ -16,11 +16,11 @@ static UNUSABLE: AtomicU8 = AtomicU8::new(0);
 #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static NOTE: extern "C" fn() = note;
 
-/// Notes which standard streams are closed. It makes system calls alone.
+/// Records which standard streams are closed. It only makes system calls.
 extern "C" fn note() {
     for (number, unfit) in [(0, OFlags::WRONLY), (1, OFlags::RDONLY)] {
         #[allow(unsafe_code, reason = "a number that may be no descriptor has no owner")]
-        // SAFETY: nothing but the call below uses it, to which a closed one is an error.
+        // SAFETY: only the call below uses it, and it returns an error for a closed one.
         let stream = unsafe { BorrowedFd::borrow_raw(number) };
         if rustix::fs::fcntl_getfl(stream).map_or(true, |flags| flags & OFlags::RWMODE == unfit) {
             UNUSABLE.fetch_or(1 << number, Ordering::Relaxed);
@@ -34,12 +34,12 @@ pub fn stdout_is_closed() -> bool {
     UNUSABLE.load(Ordering::Relaxed) & 2 != 0
 }
 
-/// Puts descriptors that fail in the places of closed ones: whatever reads standard input or writes standard output
-/// gets an error.
+/// Replaces closed descriptors by ones that fail: reading standard input or writing standard output then returns an
+/// error.
 pub fn make_closed_ones_fail() {
     let unusable = UNUSABLE.load(Ordering::Relaxed);
     if unusable & 1 != 0
-        // Reading a socket that is not connected fails with a text that says so.
+        // Reading an unconnected socket fails with a clear error text.
         && let Ok(socket) =
             rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None)
     {

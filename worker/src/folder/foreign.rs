@@ -1,24 +1,24 @@
-//! Whether a file or folder belongs to somebody else.
+//! Checks of the owner of a file or directory.
 
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Something belongs to somebody who could change it under our hands.
+/// Error of a file or directory that another user could change.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum ForeignError {
-    /// Another user's.
+    /// It belongs to another user.
     #[error("{} belongs to user {owner}, not to user {user} who runs this", path.display())]
     Owner {
         path: PathBuf,
-        /// User number of its owner.
+        /// User id of its owner.
         owner: u32,
-        /// User number of this process.
+        /// User id of this process.
         user: u32,
     },
-    /// Others may write there.
+    /// Other users may write there.
     #[error("{} has mode {mode:04o}: others may write there; run `chmod go-w {}`", path.display(), path.display())]
     Writable {
         path: PathBuf,
@@ -33,10 +33,10 @@ impl From<ForeignError> for io::Error {
     }
 }
 
-/// Refuses what belongs to another user; `or_root`: root's is as good as ours.
+/// Rejects a file or directory of another user; with `or_root`, those of root are accepted.
 ///
 /// # Errors
-/// Whose it is.
+/// Another owner.
 pub fn refuse_foreign(path: &Path, metadata: &Metadata, or_root: bool) -> Result<(), ForeignError> {
     let user = rustix::process::geteuid().as_raw();
     let owner = metadata.uid();

@@ -1,8 +1,7 @@
-//! A folder that is held open, and what is done in it: by plain names alone, and never through a link.
+//! Directory that is held open, with operations on its entries: by plain names only, and never through a link.
 //!
-//! Whatever becomes of the path by which it was opened, everything goes on in the same folder. A name is one component,
-//! and no call follows links, so nothing can lead out of the folder; the kernel need not be asked to
-//! resolve anything beneath it.
+//! If the path by which it was opened changes, all operations stay in the same directory. A name is one component, and
+//! no call follows links, so nothing can lead out of the directory, without help of the kernel.
 
 mod foreign;
 mod plain_name;
@@ -21,29 +20,29 @@ use std::time::SystemTime;
 pub use foreign::{ForeignError, refuse_foreign};
 pub use plain_name::{NotPlain, PlainName};
 
-/// Depth to which folders are removed with what is in them; each holds a descriptor meanwhile. Ours are not nested, but
-/// what an output replaces may be.
+/// Maximum depth to which directories are removed with their contents; each level holds a descriptor. The project's own
+/// directories are not nested, but those that an output replaces may be.
 const DEPTH_MAX: u32 = 256;
 
-/// A folder that is held open.
+/// Directory that is held open.
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
-    /// By which it was opened; for messages.
+    /// Path by which it was opened; for messages.
     path: PathBuf,
 }
 
-/// How a folder is opened.
+/// Flags for opening a directory.
 const FOLDER_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// By which a file or folder of this machine is known, whatever name led to it: its device and its number there.
+/// Returns the identity of a file or directory of this machine, independent of its name: its device and its inode.
 #[must_use]
 pub fn id_of(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
 impl Folder {
-    /// Opens the folder of a path, wherever links in it lead.
+    /// Opens the directory of a path, and follows links in it.
     ///
     /// # Errors
     /// An error of the file system.
@@ -52,10 +51,10 @@ impl Folder {
         Ok(Self { handle, path: path.to_path_buf() })
     }
 
-    /// Opens a folder in this one.
+    /// Opens a directory in this one.
     ///
     /// # Errors
-    /// An error of the file system; a link is no folder.
+    /// An error of the file system; a link is not a directory.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = plain(name.as_ref())?;
         let flags = FOLDER_FLAGS | OFlags::NOFOLLOW;
@@ -63,14 +62,14 @@ impl Folder {
         Ok(Self { handle, path: self.path(name) })
     }
 
-    /// Where something in it is, for messages; without a name, itself.
+    /// Returns the path of an entry, for messages; without a name, that of the directory itself.
     #[must_use]
     pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
         let name = name.as_ref();
         if name.is_empty() { self.path.clone() } else { self.path.join(name) }
     }
 
-    /// Refuses a folder that belongs to another user; `or_root`: root's is as good as ours.
+    /// Rejects a directory of another user; with `or_root`, those of root are accepted.
     ///
     /// # Errors
     /// [`ForeignError`], or an error of the file system.
@@ -78,7 +77,7 @@ impl Folder {
         Ok(refuse_foreign(&self.path, &self.metadata()?, or_root)?)
     }
 
-    /// Refuses a folder in which anybody but this user can change anything.
+    /// Rejects a directory that other users can change.
     ///
     /// # Errors
     /// [`ForeignError`], or an error of the file system.
@@ -92,21 +91,21 @@ impl Folder {
         Ok(())
     }
 
-    /// Another handle of the same folder.
+    /// Returns another handle of the same directory.
     ///
     /// # Errors
-    /// A process that can open nothing more.
+    /// A process without free descriptors.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { handle: self.handle.try_clone()?, path: self.path.clone() })
     }
 
-    /// The same folder, which has another path now.
+    /// Sets the path of the directory after it was moved.
     #[must_use]
     pub fn named(self, path: PathBuf) -> Self {
         Self { path, ..self }
     }
 
-    /// When something in the folder was last made, renamed or removed.
+    /// Returns the time when an entry of the directory was last created, renamed or removed.
     ///
     /// # Errors
     /// An error of the file system.
@@ -118,28 +117,28 @@ impl Folder {
         File::from(self.handle.try_clone()?).metadata()
     }
 
-    /// Makes a folder in this one, 0700.
+    /// Creates a directory in this one, mode 0700.
     ///
     /// # Errors
-    /// An error of the file system; one that is there already.
+    /// An error of the file system; an existing one.
     pub fn make_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU)?;
         self.folder(name)
     }
 
-    /// Makes a folder in this one for whom the umask says.
+    /// Creates a directory in this one with a mode by the umask.
     ///
     /// # Errors
-    /// An error of the file system; one that is there already.
+    /// An error of the file system; an existing one.
     pub fn make_shared_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
         self.folder(name)
     }
 
-    /// Makes a file and opens it for writing and reading.
+    /// Creates a file and opens it for writing and reading.
     ///
     /// # Errors
-    /// An error of the file system; anything that is there already, also a link.
+    /// An error of the file system; an existing entry, also a link.
     pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
@@ -157,7 +156,7 @@ impl Folder {
     /// Opens a regular file of this user for reading and writing.
     ///
     /// # Errors
-    /// As [`Folder::open_file`], and another user's file.
+    /// As [`Folder::open_file`], and a file of another user.
     pub fn open_own(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = name.as_ref();
         refuse_foreign(&self.path(name), &self.look(name)?, false)?;
@@ -167,7 +166,7 @@ impl Folder {
     }
 
     fn open_regular(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        // A pipe is not waited for.
+        // Opening does not wait for a pipe.
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file: File = rustix::fs::openat(&self.handle, plain(name)?, flags, Mode::empty())?.into();
         match file.metadata()?.is_file() {
@@ -176,7 +175,7 @@ impl Folder {
         }
     }
 
-    /// What something is like: itself, if it is a link.
+    /// Returns the metadata of an entry: of the link itself, if it is one.
     ///
     /// # Errors
     /// An error of the file system.
@@ -186,7 +185,7 @@ impl Folder {
         File::from(rustix::fs::openat(&self.handle, name, flags, Mode::empty())?).metadata()
     }
 
-    /// The names of all that is in it.
+    /// Returns the names of all entries.
     ///
     /// # Errors
     /// An error of the file system.
@@ -201,7 +200,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Moves something to another name, here or in another folder; what has that name is replaced.
+    /// Renames an entry, here or into another directory; an existing entry is replaced.
     ///
     /// # Errors
     /// An error of the file system.
@@ -210,14 +209,14 @@ impl Folder {
         Ok(rustix::fs::renameat(&self.handle, name, &to.handle, new)?)
     }
 
-    /// As [`Folder::rename`], but what has the other name already is an error of kind [`io::ErrorKind::AlreadyExists`].
+    /// Renames as [`Folder::rename`], but an existing entry is an error of kind [`io::ErrorKind::AlreadyExists`].
     ///
     /// # Errors
     /// An error of the file system.
     pub fn publish(&self, name: impl AsRef<OsStr>, to: &Folder, new: impl AsRef<OsStr>) -> io::Result<()> {
         let (name, new) = (plain(name.as_ref())?, plain(new.as_ref())?);
         match rustix::fs::renameat_with(&self.handle, name, &to.handle, new, RenameFlags::NOREPLACE) {
-            // Many network file systems lack the flag; a hard link refuses to replace just the same.
+            // Many network file systems lack the flag; a hard link also fails to replace.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match rustix::fs::linkat(&self.handle, name, &to.handle, new, AtFlags::empty()) {
                     Ok(()) => self.remove_file(name),
@@ -241,7 +240,7 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.handle, plain(name.as_ref())?, AtFlags::empty())?)
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty directory.
     ///
     /// # Errors
     /// An error of the file system.
@@ -249,10 +248,10 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.handle, plain(name.as_ref())?, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder with all that is in it; links are removed and not followed.
+    /// Removes a directory with all its contents; links are removed and not followed.
     ///
     /// # Errors
-    /// An error of the file system, and a tree that is deeper than any of ours.
+    /// An error of the file system, and a tree deeper than the limit.
     pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         self.remove_to_depth(name.as_ref(), DEPTH_MAX)
     }
@@ -265,7 +264,7 @@ impl Folder {
         let folder = self.folder(name)?;
         for inner in folder.names()? {
             let removed = match folder.remove_file(&inner) {
-                // Linux returns the one for folders, other systems the other.
+                // Linux returns one of these for directories, other systems the other.
                 Err(error) if is_folder(&error) => folder.remove_to_depth(&inner, depth),
                 removed => removed,
             };
@@ -277,7 +276,7 @@ impl Folder {
         self.remove_folder(name)
     }
 
-    /// Makes changes of names in it survive a power cut.
+    /// Syncs changes of names in it, so that they survive a power failure.
     ///
     /// # Errors
     /// An error of the file system.
@@ -290,7 +289,7 @@ fn is_folder(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::IsADirectory || error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// One component that stays in its folder.
+/// Checks that a name is one component that stays in its directory.
 fn plain(name: &OsStr) -> io::Result<&OsStr> {
     let bytes = name.as_bytes();
     if bytes.is_empty() || bytes == b"." || bytes == b".." || bytes.contains(&b'/') || bytes.contains(&0) {
@@ -342,7 +341,7 @@ mod tests {
         assert!(folder.folder("folder-link").is_err() && folder.remove_tree("folder-link").is_err());
         assert!(folder.open_file("file-link").is_err() && folder.create("file-link").is_err());
         assert!(folder.open_own("file-link").is_err());
-        // A tree goes without what its links name.
+        // The targets of links survive the removal of a tree.
         folder.make_folder("tree").unwrap().make_folder("branch").unwrap();
         symlink(place.path().join("outside"), inside.join("tree/branch/link")).unwrap();
         folder.remove_tree("tree").unwrap();

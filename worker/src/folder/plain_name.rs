@@ -1,19 +1,19 @@
-//! Names of files that others may choose.
+//! File names that may be chosen by other parties.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest plain name, bytes.
+/// Maximum length of a plain name, bytes.
 const PLAIN_NAME_BYTES_MAX: usize = 64;
 
-/// A name that comes from elsewhere and becomes part of names of files: 1 to 64 of `A-Z a-z 0-9 _ -`.
+/// Untrusted name that becomes part of file names: 1 to 64 of `A-Z a-z 0-9 _ -`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(transparent)]
 pub struct PlainName(String);
 
 impl PlainName {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -45,10 +45,10 @@ impl fmt::Display for PlainName {
     }
 }
 
-/// Text that is no [`PlainName`].
+/// Error of parsing a [`PlainName`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the name {found:?} is not 1 to {PLAIN_NAME_BYTES_MAX} of A-Z a-z 0-9 _ -")]
 pub struct NotPlain {
-    /// How it begins.
+    /// Start of the text.
     pub found: String,
 }

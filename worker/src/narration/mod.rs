@@ -1,8 +1,8 @@
-//! The pairs of an attempt, kept for a person who wants to read what happened, and written to a file of its own.
+//! Recorded pairs of an attempt, for display, in a file of their own.
 //!
-//! They are taken where they pass: what a mapper emits, what its output holds when it is finished, what a reduce reads,
-//! in which order, and which groups it makes of that. Everything is bounded; what does not fit is counted. Not here: the
-//! story that is told of it (`cli`).
+//! They are recorded where they pass: the pairs that a mapper emits, those of its finished output, those that a reduce
+//! reads, in their order, and its groups. All lists are bounded; omitted items are counted. The displayed story is
+//! written in `cli`.
 
 mod narrator;
 mod story;
@@ -23,40 +23,40 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maps, and reduces, of a job that keep their pairs: those with the lowest numbers.
+/// Maximum maps, and maximum reduces, of a job that are recorded: those with the lowest numbers.
 pub const TASKS_MAX: u32 = 64;
 
-/// Items (records, pairs, groups) that one attempt keeps.
+/// Maximum items (records, pairs, groups) recorded for one attempt.
 pub const ITEMS_MAX: usize = 10_000;
 
-/// Bytes of text that one attempt keeps, of all its items together.
+/// Maximum bytes of text recorded for one attempt, over all items.
 pub const TEXT_BYTES_MAX: usize = 512 << 10;
 
-/// Bytes of a key, value or record that are kept, or a character more.
+/// Maximum bytes recorded of a key, value or record, or one more character.
 pub const WORDS_BYTES_MAX: usize = 200;
 
-/// Longest file of an attempt that is read, bytes: JSON says a little more than its text.
+/// Maximum size of an attempt's file that is read, bytes: JSON is slightly longer than its text.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Where the attempts of a worker put what they keep.
+/// Directory of the records of a worker's attempts.
 #[derive(Clone, Debug)]
 pub struct Narration {
     folder: PathBuf,
 }
 
 impl Narration {
-    /// In this folder, which must exist.
+    /// Creates it with this directory, which must exist.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// Whether this attempt keeps its pairs.
+    /// True if this attempt is recorded.
     pub(crate) fn tells(&self, attempt: AttemptId) -> bool {
         attempt.task.index < TASKS_MAX
     }
 
-    /// Writes down what an attempt has kept. A story that cannot be written is a pity, and no reason to fail.
+    /// Writes the record of an attempt. A failed write is not a reason to fail the attempt.
     pub(crate) fn write(&self, attempt: AttemptId, story: &impl Serialize) {
         let write = || {
             let text = serde_json::to_vec(story)?;
@@ -68,10 +68,10 @@ impl Narration {
         }
     }
 
-    /// What an attempt has kept; `None` if it kept nothing.
+    /// Reads the record of an attempt; `None` if it has none.
     ///
     /// # Errors
-    /// A file that cannot be read, is too long, or holds something else.
+    /// A file that cannot be read, is too long, or has other contents.
     pub fn read<T: DeserializeOwned>(&self, attempt: AttemptId) -> io::Result<Option<T>> {
         let file = match File::open(self.folder.join(file_name(attempt))) {
             Ok(file) => file,
@@ -91,16 +91,16 @@ fn file_name(attempt: AttemptId) -> String {
     format!("{}-{}", attempt.task.job, attempt.file_name())
 }
 
-/// Words that a key or value has found for itself, cleaned and bounded.
+/// Sanitizes and bounds the text of a key or value.
 pub(crate) fn bounded(words: &str) -> String {
     clean::line(words, WORDS_BYTES_MAX)
 }
 
-/// Bytes as a person reads them: text, or what is no text escaped; cleaned and bounded. A backslash is written twice, so
-/// that one alone is an escape always: the text `\xff` and the byte look different.
+/// Formats bytes for display: text, or escapes for bytes that are not text; sanitized and bounded. A backslash is
+/// doubled, so that a single one is always an escape: the text `\xff` and the byte look different.
 #[must_use]
 pub fn words_of(bytes: &[u8]) -> String {
-    // A character may become six.
+    // One character may become six.
     let front = &bytes[..bytes.len().min(WORDS_BYTES_MAX + 4)];
     let of_text = |text: &str| bounded(&text.replace('\\', r"\\"));
     let words = match std::str::from_utf8(front) {

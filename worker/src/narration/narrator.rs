@@ -1,23 +1,23 @@
-//! Who keeps what passes, within bounds.
+//! Recorders of records and pairs, with limits.
 
 use super::story::{GroupTold, PlainPair, ReadPair, RecordTold, ReduceStory, Told};
 use super::{ITEMS_MAX, TEXT_BYTES_MAX, bounded, words_of};
 
-/// How the keys and values of a job are put into words.
+/// Formats the keys and values of a job for display.
 #[derive(Clone, Copy)]
 pub(crate) struct PairWords {
     pub key: fn(&[u8]) -> String,
     pub value: fn(&[u8]) -> String,
 }
 
-/// The room that is left for one attempt's story.
+/// Remaining capacity of one attempt's record.
 pub(crate) struct Room {
     items: usize,
     bytes: usize,
 }
 
 impl PairWords {
-    /// The words of a pair, bounded however large it is.
+    /// Returns the text of a pair, bounded regardless of its size.
     pub(crate) fn of(&self, key: &[u8], value: &[u8]) -> (String, String) {
         (bounded(&(self.key)(key)), bounded(&(self.value)(value)))
     }
@@ -30,8 +30,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Appends an item of so much text if there is room, and counts it otherwise. Once one was left out, all later ones
-    /// are: what is kept has no gaps. Whether there was.
+    /// Appends an item with this much text if there is capacity, else counts it. After the first omitted item, all
+    /// later ones are omitted: the list has no gaps. Returns true if it was appended.
     pub(crate) fn keep<T>(&mut self, list: &mut Told<T>, bytes: usize, item: T) -> bool {
         if 0 < list.omitted || self.items == 0 || self.bytes < bytes {
             list.omitted += 1;
@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-/// Keeps the records that a map reads.
+/// Records the input records of a map.
 #[derive(Default)]
 pub(crate) struct RecordNarrator {
     room: Room,
@@ -66,7 +66,7 @@ impl RecordNarrator {
     }
 }
 
-/// Keeps the pairs that a mapper emits.
+/// Records the pairs that a mapper emits.
 pub(crate) struct MapNarrator {
     pub words: PairWords,
     pub room: Room,
@@ -78,7 +78,7 @@ impl MapNarrator {
         Self { words, room: Room::default(), emitted: Told::default() }
     }
 
-    /// `sum` is a hash of the key.
+    /// Records an emitted pair; `sum` is a hash of the key.
     pub(crate) fn emitted(&mut self, sum: u64, key: &[u8], value: &[u8]) {
         if self.room.is_full() {
             self.emitted.omitted += 1;
@@ -89,12 +89,12 @@ impl MapNarrator {
     }
 }
 
-/// Keeps what a reduce reads, and its groups.
+/// Records what a reduce reads, and its groups.
 pub(crate) struct ReduceNarrator {
     words: PairWords,
     room: Room,
     story: ReduceStory,
-    /// The group that the reducer has now.
+    /// Current group of the reducer.
     group: Option<GroupTold>,
 }
 
@@ -103,7 +103,7 @@ impl ReduceNarrator {
         Self { words, room: Room::default(), story, group: None }
     }
 
-    /// A pair is read from the segment of this map; with a merge, for the group that the reducer has.
+    /// Records a pair read from the segment of this map; with a merge, for the reducer's current group.
     pub(crate) fn read(&mut self, map: u32, key: &[u8], value: &[u8]) {
         let mut kept = None;
         if self.room.is_full() {
@@ -114,7 +114,7 @@ impl ReduceNarrator {
             let bytes = key.len() + value.len();
             kept = self.room.keep(&mut self.story.read, bytes, ReadPair { map, key, value }).then_some(words);
         }
-        // A group has the values of pairs that are kept, so it is bounded as they are.
+        // A group has the values of recorded pairs, so it is bounded by the same limit.
         if let Some(group) = &mut self.group {
             match kept {
                 Some(words) => group.values.push(words),
@@ -123,7 +123,7 @@ impl ReduceNarrator {
         }
     }
 
-    /// The reducer gets a group; `value` is its only one if it was totalled before.
+    /// Starts a group of the reducer; `value` is its only one if it was totalled before.
     pub(crate) fn begin_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
         let (key, total) = self.words.of(key, value.unwrap_or_default());
         let values = value.map(|_| total).into_iter().collect();
@@ -132,7 +132,7 @@ impl ReduceNarrator {
 
     pub(crate) fn end_group(&mut self, until: u64) {
         let Some(group) = self.group.take() else { return };
-        // Values that were read have had their room.
+        // The values were counted when they were read.
         let values = if self.story.combines { group.values.iter().map(String::len).sum() } else { 0 };
         let bytes = group.key.len() + values;
         self.room.keep(&mut self.story.groups, bytes, GroupTold { until, ..group });

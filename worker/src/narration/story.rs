@@ -1,14 +1,13 @@
-//! What is kept of an attempt, as it lies in its file. Keys, values and records are words for a person, bounded and
-//! cleaned.
+//! Record of an attempt, as stored in its file. Keys, values and records are text for display, bounded and sanitized.
 
 use serde::{Deserialize, Serialize};
 
-/// Items in the order in which they came, as far as there was room.
+/// Items in their order, up to the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told<T> {
-    /// The first ones.
+    /// The first items.
     pub kept: Vec<T>,
-    /// Items after those.
+    /// Number of omitted items after those.
     pub omitted: u64,
 }
 
@@ -18,145 +17,145 @@ impl<T> Default for Told<T> {
     }
 }
 
-/// What a map attempt read, emitted and left.
+/// Input, emitted pairs and output of a map attempt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MapStory {
-    /// The pieces of its split, and its records.
+    /// Pieces of its split, and its records.
     pub input: KeptInputs,
-    /// The job's side inputs as its worker read them, once for all tasks there; those that no task asked for are left out.
+    /// Side inputs of the job as its worker read them, once for all tasks there; without those that no task requested.
     #[serde(default)]
     pub sides: Vec<KeptInputs>,
-    /// Pairs as the mapper emitted them.
+    /// Pairs emitted by the mapper.
     pub emitted: Told<PlainPair>,
-    /// Whether a combiner merged values of equal keys.
+    /// True if a combiner merged values of equal keys.
     pub combines: bool,
-    /// How a key's partition is chosen.
+    /// Rule that chooses the partition of a key.
     pub rule: PartitionRule,
-    /// Partitions of the job.
+    /// Number of partitions of the job.
     pub partitions: u32,
-    /// The pairs of its output, as they lie there: partition by partition.
+    /// Pairs of its output, in stored order: partition by partition.
     pub output: Told<PlacedPair>,
-    /// Bytes of its segments, by partition; those without pairs are left out.
+    /// Bytes of its segments, by partition; empty ones are omitted.
     pub segments: Vec<(u32, u64)>,
 }
 
-/// What a map read, or a worker for all its tasks.
+/// Input of a map, or side input of a worker for all its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptInputs {
-    /// The stretches of files in the split.
+    /// Ranges of files in the split.
     pub pieces: Vec<PieceTold>,
-    /// Their records.
+    /// Records of the input.
     pub records: Told<RecordTold>,
 }
 
-/// A stretch of a file.
+/// Range of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PieceTold {
-    /// As the user named it.
+    /// Path as given by the user.
     pub path: String,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// A record.
+/// Input record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordTold {
-    /// Where it begins in its file, bytes.
+    /// Offset in its file, bytes.
     pub offset: u64,
-    /// The record without its line end.
+    /// Text without its line end.
     pub text: String,
 }
 
-/// A pair.
+/// Key-value pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say all there is to say")]
 pub struct PlainPair {
     pub key: String,
     pub value: String,
-    /// Hash of the whole key, by which pairs of one key are known where words of keys are cut.
+    /// Hash of the whole key, which identifies equal keys even if their text is cut.
     pub sum: u64,
 }
 
-/// A pair and where it goes.
+/// Pair with its partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlacedPair {
-    /// The partition in whose segment it lies.
+    /// Partition of its segment.
     pub partition: u32,
-    /// Its key.
+    /// Key as text.
     pub key: String,
-    /// Its value.
+    /// Value as text.
     pub value: String,
-    /// The hash that chose the partition, if one did.
+    /// Hash that chose the partition, if one did.
     pub hash: Option<u64>,
-    /// As [`PlainPair::sum`].
+    /// Hash as [`PlainPair::sum`].
     pub sum: u64,
 }
 
-/// How a key's partition is chosen.
+/// Rule that chooses the partition of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionRule {
-    /// Each partition has an equal share of all hashes, and gets the keys whose hash lies there.
+    /// Each partition has an equal share of all hashes, and gets the keys whose hash is in it.
     #[default]
     Hash,
-    /// Likewise, with the hash of the key's first component.
+    /// The same, with the hash of the key's first component.
     FirstComponent,
-    /// Each partition has a range of keys; these are the first keys of all but the first.
+    /// Each partition has a range of keys; these are the first keys of all except the first.
     Ranges(Vec<String>),
-    /// By a rule of the job's own.
+    /// Custom rule of the job.
     Own,
 }
 
-/// What a reduce attempt read, and the groups that it made of it.
+/// Input of a reduce attempt, and its groups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReduceStory {
-    /// Whether pairs were totalled in a table, as they are with a combiner, and not merged.
+    /// True if pairs were totalled in a table, as with a combiner, and not merged.
     pub combines: bool,
-    /// The segments in the order in which they were merged, or went into the table; empty ones are left out.
+    /// Segments in the order in which they were merged, or added to the table; empty ones are omitted.
     pub segments: Vec<SegmentTold>,
-    /// The pairs in the order in which they were read.
+    /// Pairs in the order in which they were read.
     pub read: Told<ReadPair>,
-    /// The groups in the order in which the reducer got them.
+    /// Groups in the order in which the reducer received them.
     pub groups: Told<GroupTold>,
-    /// Groups that an earlier attempt had reduced, which handed over.
+    /// Number of groups that an earlier attempt reduced before its hand-over.
     pub groups_before: u64,
 }
 
-/// A segment that a reduce read.
+/// Segment that a reduce read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SegmentTold {
-    /// The map it came from.
+    /// Map of the segment.
     pub map: u32,
-    /// Its pairs.
+    /// Number of pairs.
     pub records: u64,
-    /// Its bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// A pair that a reduce read.
+/// Pair that a reduce read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadPair {
-    /// The map whose segment it came from.
+    /// Map of its segment.
     pub map: u32,
-    /// Its key.
+    /// Key as text.
     pub key: String,
-    /// Its value.
+    /// Value as text.
     pub value: String,
 }
 
-/// A group.
+/// Group of a reduce.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupTold {
-    /// Its first key.
+    /// First key of the group.
     pub key: String,
-    /// The values that the reducer got, as far as there was room.
+    /// Values that the reducer received, up to the limit.
     pub values: Vec<String>,
-    /// Values after those.
+    /// Number of omitted values after those.
     pub omitted: u64,
-    /// First byte of the part that the reducer wrote for it.
+    /// Offset of the first output byte that the reducer wrote for it.
     pub from: u64,
-    /// The byte behind the last one.
+    /// Offset after its last output byte.
     pub until: u64,
 }

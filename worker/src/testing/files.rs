@@ -1,4 +1,4 @@
-//! The files of a trial: real ones, in a folder of their own, under the names that the job knows them by.
+//! Files of a trial: real ones, in a separate directory, under the names used by the job.
 
 use crate::api::{Input, PlanError, Submitter};
 use crate::error_text::chain;
@@ -10,22 +10,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Files that a job finds by their names, as if they lay in the folder where it is submitted. A name that is none of
-/// them means the file of this machine.
+/// Files that a job finds by their names, as if they were in the directory where it is submitted. Other names refer to
+/// files of this machine.
 pub struct TrialFiles {
     folder: TempDir,
 }
 
 impl TrialFiles {
-    /// No files.
+    /// Creates an empty set of files.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// A directory that cannot be created.
     pub fn new() -> io::Result<Self> {
         Ok(Self { folder: tempfile::tempdir()? })
     }
 
-    /// Adds a file; folders in its name are made.
+    /// Adds a file; directories in its name are created.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -41,12 +41,12 @@ impl TrialFiles {
         self.folder.path().join("files").join(name.strip_prefix("/").unwrap_or(name))
     }
 
-    /// Where nothing of the job's is.
+    /// Returns a directory without files of the job.
     pub(super) fn spill_folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// How the job names a file that was listed here.
+    /// Returns the job's name of a file that was listed here.
     pub(super) fn name_of(&self, path: &FilePath) -> Option<FilePath> {
         let name = path.to_path().strip_prefix(self.folder.path().join("files")).ok()?;
         Some(FilePath::from(name))

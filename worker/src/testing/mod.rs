@@ -1,7 +1,7 @@
 //! Tests of jobs without a cluster: a mapper, combiner or reducer alone, or a whole job over files in memory.
 //!
-//! What runs is the code of a worker's tasks, one after another in this process. Pairs are encoded and decoded, sorted,
-//! combined and grouped as ever.
+//! They run the code of a worker's tasks, one after another in this process. Pairs are encoded and decoded, sorted,
+//! combined and grouped as usual.
 //!
 //! ```
 //! # use gristmill_worker as gristmill;
@@ -32,8 +32,8 @@
 //! # }
 //! ```
 //!
-//! Not here: clusters (`testing::Cluster` of the package `gristmill`), which cost a second and show what several
-//! processes do.
+//! Tests with clusters are in `testing::Cluster` of the package `gristmill`. They take a second and show the
+//! interaction of several processes.
 
 mod files;
 mod single;

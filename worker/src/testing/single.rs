@@ -1,4 +1,4 @@
-//! One mapper, combiner or reducer, without a job around it.
+//! Runs one mapper, combiner or reducer, without a job around it.
 
 use super::trial::{Trial, TrialError, Written};
 use crate::api::{Combiner, Counters, JobPlan, MapOnly, Mapper, Reducer, SideInputs, TaskContext};
@@ -11,14 +11,14 @@ use gristmill_scheduler::ids::{JobId, TaskId};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Name of the file that a mapper is shown.
+/// File name of a mapper's input.
 const FILE: &str = "input";
 
-/// The pairs that a mapper emits for these lines, in that order: its `setup`, one block of all records, its `finish`.
-/// What it counts is lost; a [`Trial`] has counters.
+/// Returns the pairs that a mapper emits for these lines, in order: its `setup`, one block of all records, its
+/// `finish`. Its counters are lost; a [`Trial`] has counters.
 ///
 /// # Errors
-/// Those of the mapper, and a pair that cannot be encoded.
+/// Errors of the mapper, and a pair that cannot be encoded.
 pub fn map<M: Mapper>(mut mapper: M, lines: impl AsRef<[u8]>) -> TaskResult<Vec<(M::Key, M::Value)>> {
     let source = Source { path: FILE.to_owned(), input: 0 };
     let mut out = Emitter::in_memory();
@@ -30,10 +30,10 @@ pub fn map<M: Mapper>(mut mapper: M, lines: impl AsRef<[u8]>) -> TaskResult<Vec<
     out.into_pairs()
 }
 
-/// What the mapper of a job without a reduce writes for these lines.
+/// Returns what the mapper of a job without a reduce writes for these lines.
 ///
 /// # Errors
-/// Those of the mapper.
+/// Errors of the mapper.
 pub fn map_only<M, F>(mapper: F, lines: impl AsRef<[u8]>) -> Result<Written, TrialError>
 where
     M: MapOnly + 'static,
@@ -42,7 +42,7 @@ where
     Trial::of_plan(JobPlan::map_only(Input::lines([FILE]), mapper)).file(FILE, lines.as_ref()).run()
 }
 
-/// What a combiner makes of the values of one key; `None` of none.
+/// Returns a combiner's result for the values of one key; `None` without values.
 pub fn combine<C: Combiner>(mut combiner: C, values: impl IntoIterator<Item = C::Value>) -> Option<C::Value> {
     values.into_iter().reduce(|mut total, value| {
         combiner.combine(&mut total, value);
@@ -50,11 +50,11 @@ pub fn combine<C: Combiner>(mut combiner: C, values: impl IntoIterator<Item = C:
     })
 }
 
-/// What a reducer writes when these pairs reach it, sorted and grouped by their keys. Keys are given as a mapper emits
+/// Returns what a reducer writes for these pairs, sorted and grouped by their keys. Keys are given as a mapper emits
 /// them: `&str` for `String`.
 ///
 /// # Errors
-/// Those of the reducer, and a pair that cannot be encoded.
+/// Errors of the reducer, and a pair that cannot be encoded.
 pub fn reduce<'a, R, F>(
     reducer: F,
     pairs: impl IntoIterator<Item = (<R::Key as Key>::View<'a>, R::Value)>,
@@ -67,7 +67,8 @@ where
     Trial::of_plan(JobPlan::map(Input::bare_tasks(1), move || given.again()).reduce(reducer)).run()
 }
 
-/// As [`reduce`], in a job that [groups by the first component](crate::api::MapReducePlan::group_by_first) of its keys.
+/// Runs a reducer as [`reduce`], in a job that [groups by the first
+/// component](crate::api::MapReducePlan::group_by_first) of its keys.
 ///
 /// # Errors
 /// As those of [`reduce`].
@@ -88,7 +89,7 @@ fn context() -> TaskContext {
     TaskContext::new(TaskId::map(JobId(0), 0), 1, Counters::default(), Arc::new(SideInputs::none()))
 }
 
-/// Emits pairs that are there already.
+/// Mapper that emits given pairs.
 struct Given<K, V> {
     encoded: Arc<Vec<(Vec<u8>, Vec<u8>)>>,
     types: PhantomData<fn() -> (K, V)>,
@@ -107,7 +108,7 @@ impl<K: Key, V: Value> Given<K, V> {
         Ok(Given { encoded, types: PhantomData })
     }
 
-    /// Another that emits the same.
+    /// Returns another one that emits the same pairs.
     fn again(&self) -> Self {
         Given { encoded: self.encoded.clone(), types: PhantomData }
     }

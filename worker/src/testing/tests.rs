@@ -1,4 +1,4 @@
-//! Trials against what whole tasks do, and mistakes that they must tell.
+//! Tests of trials against whole tasks, and of the errors that they must report.
 
 use super::{Trial, TrialError, map, map_only, reduce, reduce_by_first};
 use crate::api::{FailureKind, Input, JobPlan, MapOnly, Mapper, Reducer, Sum, TaskContext};
@@ -9,7 +9,7 @@ use crate::merge::Values;
 use crate::output::Output;
 use std::io::Write;
 
-/// Emits what `setup` and `finish` make of their own, and refuses the line `bad`.
+/// Mapper that also emits in `setup` and `finish`, and rejects the line `bad`.
 struct Edges;
 
 impl Mapper for Edges {
@@ -52,7 +52,7 @@ fn a_record_that_a_mapper_refuses_is_named() {
     assert_eq!(error.to_string(), "the record at byte 2 of input is bad: it is bad");
 }
 
-/// Writes each line twice, and how many there were.
+/// Writes each line twice, and the number of lines.
 #[derive(Default)]
 struct Twice(u64);
 
