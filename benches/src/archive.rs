@@ -1,6 +1,6 @@
-//! What is kept of every measurement: one line of JSON for each run in `runs.jsonl`, and the machine beside it.
+//! Archive of all measurements: one line of JSON for each run in `runs.jsonl`, with the machine next to it.
 //!
-//! Lines are only ever added; what was measured again counts from then on, see [`latest`].
+//! Lines are only appended; repeated measurements replace earlier ones, see [`latest`].
 
 use crate::check::Digest;
 use crate::measure::MeasuredRun;
@@ -12,71 +12,71 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Which question a measurement answers.
+/// Section of the report that a measurement belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BenchSection {
-    /// Whole jobs beside other systems.
+    /// Whole jobs compared with other systems.
     Table,
-    /// Promises about memory.
+    /// Targets for memory.
     Memory,
     /// Small jobs and many tasks.
     Latency,
-    /// Against size, reduces, skew, workers, tasks.
+    /// Dependence on size, reduces, skew, workers, tasks.
     Scaling,
-    /// Where the time goes.
+    /// CPU profile.
     Profile,
 }
 
-/// Where a measurement belongs.
+/// Identity of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunLabel {
-    /// Seconds since 1970 when the program was started that measured it.
+    /// Start time of the measuring program, seconds since 1970.
     pub invocation: u64,
-    /// Which question.
+    /// Section of the report.
     pub section: BenchSection,
-    /// What was to be done.
+    /// Work to be done.
     pub row: String,
-    /// Who did it, or with what setting.
+    /// System that did the work, or setting.
     pub contestant: String,
-    /// The command, with variables for paths.
+    /// Command, with variables for paths.
     pub command: String,
 }
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// One run of a whole process.
     Run {
-        /// 0 is the warm-up, which does not count.
+        /// Number of the round; 0 is the warm-up, which does not count.
         round: u32,
-        /// What it took.
+        /// Measurements of the run.
         measured: Box<MeasuredRun>,
-        /// What it wrote, where that was looked at.
+        /// Digest of its output, if checked.
         digest: Option<Digest>,
-        /// What it read, where that matters.
+        /// Bytes that it read, if relevant.
         input_bytes: Option<u64>,
-        /// Slots it had, where that matters.
+        /// Number of its slots, if relevant.
         slots: Option<u32>,
     },
-    /// Times that the command itself took, in order.
+    /// Times that the command itself measured, in order.
     Samples {
-        /// Each, seconds.
+        /// Each time, seconds.
         seconds: Vec<f64>,
-        /// Tasks in each.
+        /// Number of tasks in each.
         tasks: u64,
     },
-    /// Where the processor time of one run went.
+    /// CPU profile of one run.
     Profile {
         /// Samples of one core, by phase.
         phases: Vec<PhaseSamples>,
         /// Time between two samples of a core, seconds.
         interval_s: f64,
     },
-    /// Could not be measured.
+    /// The measurement was not possible.
     Absent {
-        /// Why.
+        /// Reason as text.
         reason: String,
     },
 }
@@ -86,47 +86,47 @@ pub enum Finding {
 pub struct PhaseSamples {
     /// Its name, one of `profile::PHASES`.
     pub phase: String,
-    /// In user mode.
+    /// Samples in user mode.
     pub user: u64,
-    /// In the kernel, bringing pages in.
+    /// Samples in the kernel, during page faults.
     pub page_faults: u64,
-    /// In the kernel otherwise.
+    /// Other samples in the kernel.
     pub kernel: u64,
 }
 
 impl PhaseSamples {
-    /// All of them.
+    /// Number of all samples.
     pub fn all(&self) -> u64 {
         self.user + self.page_faults + self.kernel
     }
 }
 
-/// A line of the archive.
+/// Line of the archive.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ArchiveEntry {
-    /// Where it belongs.
+    /// Identity of the measurement.
     #[serde(flatten)]
     pub label: RunLabel,
-    /// What was found.
+    /// Result of the measurement.
     pub finding: Finding,
 }
 
-/// A folder of results.
+/// Directory of results.
 pub struct Archive {
     folder: PathBuf,
 }
 
 impl Archive {
-    /// Opens or makes it.
+    /// Opens or creates it.
     ///
     /// # Errors
-    /// A folder that cannot be made.
+    /// A directory that cannot be created.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
         Ok(Self { folder: folder.to_path_buf() })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -134,7 +134,7 @@ impl Archive {
     /// Adds a line.
     ///
     /// # Errors
-    /// A disk that is full and the like.
+    /// An error of writing, such as a full disk.
     pub fn add(&self, entry: &ArchiveEntry) -> anyhow::Result<()> {
         let path = self.folder.join("runs.jsonl");
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -143,10 +143,10 @@ impl Archive {
         file.write_all(&line).with_context(|| format!("could not write to {}", path.display()))
     }
 
-    /// All lines so far, oldest first.
+    /// Returns all lines so far, oldest first.
     ///
     /// # Errors
-    /// A line that is none of ours.
+    /// An invalid line.
     pub fn entries(&self) -> anyhow::Result<Vec<ArchiveEntry>> {
         let path = self.folder.join("runs.jsonl");
         let text = match fs::read_to_string(&path) {
@@ -160,7 +160,7 @@ impl Archive {
     }
 }
 
-/// Of each row only what was measured when it was measured last.
+/// Returns only the latest measurement of each row.
 pub fn latest(entries: Vec<ArchiveEntry>) -> Vec<ArchiveEntry> {
     let mut last: BTreeMap<(BenchSection, String), u64> = BTreeMap::new();
     for ArchiveEntry { label, .. } in &entries {
@@ -173,14 +173,14 @@ pub fn latest(entries: Vec<ArchiveEntry>) -> Vec<ArchiveEntry> {
     entries.into_iter().filter(counts).collect()
 }
 
-/// Seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The day as `2026-03-31`, in universal time.
+/// Returns the day as `2026-03-31`, in UTC.
 ///
-/// Days since 1970 to a date of the Gregorian calendar, counted in eras of 400 years that begin in March.
+/// Converts days since 1970 to a date of the Gregorian calendar, counted in eras of 400 years that begin in March.
 pub fn day(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,7 +1,7 @@
-//! What all measurements share: run a command under the rules, look at its output, keep the result.
+//! Common part of all measurements: run a command by the rules, check its output, store the result.
 //!
-//! The rules: before each run, outside the clock, the output and the temporary folder are emptied, the disk is given
-//! time to write what it owes, and the inputs are read into the page cache.
+//! The rules: before each run, while the time is not measured, the output and the temporary directory are emptied, the
+//! disk gets time to write pending data, and the inputs are read into the page cache.
 
 use crate::archive::{Archive, ArchiveEntry, BenchSection, Finding, RunLabel};
 use crate::check::{Digest, OutputKind, digest};
@@ -12,37 +12,37 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Lines of what a failed command said that are shown.
+/// Number of shown lines of a failed command's standard error.
 const LAST_WORDS_LINES: usize = 12;
 
-/// A command and what it is for.
+/// Command with its purpose.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Which question.
+    /// Section of the report.
     pub section: BenchSection,
-    /// What is to be done.
+    /// Work to be done.
     pub row: String,
-    /// Who does it, or with what setting.
+    /// System that does the work, or setting.
     pub contestant: String,
     /// Program and arguments, with variables for paths.
     pub command: Vec<String>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
-    /// Files that are warmed, with variables.
+    /// Files to be read into the page cache, with variables.
     pub inputs: Vec<String>,
-    /// Slots, where the report is to judge how busy they were.
+    /// Number of slots, if the report evaluates their use.
     pub slots: Option<u32>,
 }
 
 impl Task {
-    /// The command as one would type it.
+    /// Returns the command as typed in a shell.
     pub fn command_line(&self) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
         variables.chain(self.command.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A word as a shell reads it; variables stay variables.
+/// Quotes a word for a shell; variables stay variables.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./$:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -52,27 +52,27 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Words of a command that need no quotes.
+/// Splits a command without quotes into words.
 pub fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Everything a measurement needs.
+/// Environment of a measurement.
 pub struct Bench {
-    /// Where things are.
+    /// Paths.
     pub places: Places,
-    /// Where results go.
+    /// Archive of results.
     pub archive: Archive,
-    /// Seconds since 1970 when this program started.
+    /// Start time of this program, seconds since 1970.
     pub invocation: u64,
-    /// Longest run.
+    /// Maximum time of a run.
     pub timeout: Duration,
-    /// Whether anything failed that should not have.
+    /// True after an unexpected failure.
     pub failed: bool,
 }
 
 impl Bench {
-    /// What keeps this command from being run at all.
+    /// Returns the reason if this command cannot run at all.
     pub fn obstacle(&self, task: &Task) -> Option<String> {
         if let Some(name) = self.places.missing(&task.command.join(" ")) {
             return Some(format!("{name} is not there"));
@@ -81,10 +81,10 @@ impl Bench {
         missing.map(|input| format!("{input} is not there"))
     }
 
-    /// Runs it once under the rules.
+    /// Runs the command once by the rules.
     ///
     /// # Errors
-    /// A command that cannot be started, folders that cannot be emptied. A command that fails is no error.
+    /// A command that cannot be started, directories that cannot be emptied. A failed command is not an error.
     pub fn run(&self, task: &Task) -> anyhow::Result<MeasuredRun> {
         self.places.clean()?;
         warm(&self.expand(&task.inputs))?;
@@ -118,7 +118,7 @@ impl Bench {
         Ok(measured)
     }
 
-    /// What the last command's output says.
+    /// Returns the digest of the last command's output.
     ///
     /// # Errors
     /// Files that cannot be read.
@@ -126,7 +126,7 @@ impl Bench {
         digest(kind, self.places.path("$OUT")).context("could not read the output")
     }
 
-    /// What the last command printed.
+    /// Returns the standard output of the last command.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -134,7 +134,7 @@ impl Bench {
         fs::read_to_string(self.stdout()).context("could not read what the command printed")
     }
 
-    /// The last lines that the last command wrote to its standard error.
+    /// Returns the last lines of the last command's standard error.
     pub fn last_words(&self) -> String {
         let text = fs::read(self.stderr()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -143,7 +143,7 @@ impl Bench {
         last.iter().map(|line| format!("    {line}\n")).collect()
     }
 
-    /// Runs it once, looks at its output as one of this kind, and keeps the result.
+    /// Runs the command once, checks its output as one of this kind, and stores the result.
     ///
     /// # Errors
     /// As [`Bench::run`], or an archive that cannot be written.
@@ -166,7 +166,7 @@ impl Bench {
         Ok(RunOutcome::Well(digest))
     }
 
-    /// Adds a finding to the archive.
+    /// Adds a result to the archive.
     ///
     /// # Errors
     /// An archive that cannot be written.
@@ -201,12 +201,12 @@ impl Bench {
     }
 }
 
-/// How a run went that was kept.
+/// Outcome of a stored run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RunOutcome {
-    /// The command failed; the archive says how.
+    /// The command failed; the archive has the details.
     Failed,
-    /// It did what it should, and wrote this, if that was asked for.
+    /// The command succeeded, with the digest of its output, if requested.
     Well(Option<Digest>),
 }
 

@@ -1,7 +1,7 @@
-//! What an output says, however it is cut into parts: order inside the parts, sums, digests.
+//! Digest of an output, for any division into parts: order inside the parts, sums, hashes.
 //!
-//! Two programs gave the same result if their [`Digest::result`] is equal; the same files if their [`Digest::content`]
-//! is. Reads part by part and holds one line, and for word counts a hash of each word.
+//! Two programs have the same result if their [`Digest::result`] is equal, and the same files if their
+//! [`Digest::content`] is. Reads part by part and holds one line, and for word counts a hash of each word.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -16,10 +16,10 @@ const SORT_KEY_BYTES: usize = 10;
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Longest line, bytes; a longer one is an error.
+/// Maximum length of a line, bytes; a longer one is an error.
 const LINE_BYTES_MAX: usize = 1 << 30;
 
-/// What an output is.
+/// Kind of an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutputKind {
     /// `word<TAB>count`, each part sorted by word, no word twice.
@@ -30,14 +30,14 @@ pub enum OutputKind {
     Lines,
 }
 
-/// An output, summed up.
+/// Digest of an output.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Digest {
-    /// Part files that are not empty.
+    /// Number of part files that are not empty.
     pub parts: u32,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// Bytes, line breaks counted.
+    /// Number of bytes, including line breaks.
     pub bytes: u64,
     /// Sum of the hashes of all lines: the same for the same lines in any order.
     pub multiset: u64,
@@ -47,12 +47,12 @@ pub struct Digest {
     pub key_sequence: u64,
     /// Hash of all bytes of the parts one after another.
     pub content: u64,
-    /// Lines that are out of order, words that occur twice, lines that are no counts.
+    /// Number of lines out of order, duplicate words, and invalid counts.
     pub wrong: u64,
 }
 
 impl Digest {
-    /// What must agree between programs that cut their output differently.
+    /// Returns the values that must be equal for programs that divide their output differently.
     pub fn result(&self) -> (u64, u64, u64, u64, u64) {
         (self.lines, self.bytes, self.multiset, self.sum, self.key_sequence)
     }
@@ -81,7 +81,7 @@ pub fn digest(kind: OutputKind, output: &Path) -> io::Result<Digest> {
     Ok(reading.end())
 }
 
-/// Part files in the order of their names, as every reader of such outputs sees them: without `_SUCCESS`, checksums
+/// Returns part files in the order of their names, as readers of such outputs see them: without `_SUCCESS`, checksums
 /// and hidden files.
 fn parts(output: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ struct DigestReader {
     kind: OutputKind,
     digest: Digest,
     content: Xxh3,
-    /// Key of the line before.
+    /// Key of the previous line.
     last: Vec<u8>,
     words: HashSet<u64>,
 }
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Writes these parts and reads them back.
+    /// Writes these parts and returns their digest.
     fn digest_of(kind: OutputKind, parts: &[&str]) -> Digest {
         let folder = tempfile::tempdir().unwrap();
         for (number, part) in parts.iter().enumerate() {

@@ -9,33 +9,33 @@ use std::fs;
 /// Bytes of the small input.
 const SMALL_BYTES: usize = 1024;
 
-/// Runs of a cold start before those that count.
+/// Uncounted cold starts before the counted ones.
 const COLD_WARM_UP: u32 = 3;
 
-/// Runs of a cold start of others: enough for a median.
+/// Number of cold starts of other systems: enough for a median.
 const PEER_RUNS: u32 = 10;
 
-/// The unit of a row's figure, and on which side of the target it has to lie.
+/// Target of a row, with its unit and direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Goal {
-    /// Median below, milliseconds.
+    /// Median below this, milliseconds.
     MillisecondsMax(f64),
-    /// Median above, tasks for each second.
+    /// Median above this, tasks per second.
     TasksPerSecondMin(f64),
-    /// Nothing is promised.
+    /// No target.
     None,
 }
 
-/// A question about small jobs.
+/// Measurement of small jobs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Small {
-    /// Name of its row.
+    /// Name of the row.
     pub name: &'static str,
-    /// One line about it.
+    /// Title in one line.
     pub title: &'static str,
-    /// What is to be reached.
+    /// Target of the row.
     pub goal: Goal,
-    /// What others need, as measured elsewhere.
+    /// Times of other systems, as measured elsewhere.
     pub quoted: &'static str,
 }
 
@@ -87,29 +87,29 @@ pub const COLD_TASKS: Small = Small {
     quoted: "",
 };
 
-/// All of them.
+/// All rows.
 pub const ALL: [Small; 6] = [COLD, WARM, WARM_CLIENTS, TASKS, MANY_TASKS, COLD_TASKS];
 
-/// What `warm-jobs` prints.
+/// Output of `warm-jobs`.
 #[derive(Deserialize)]
 struct Printed {
     seconds: Vec<f64>,
     tasks: u64,
 }
 
-/// How often.
+/// Numbers of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencyOptions {
-    /// Cold starts.
+    /// Number of cold starts.
     pub cold_runs: u32,
-    /// Jobs on a warm cluster.
+    /// Number of jobs on a warm cluster.
     pub warm_jobs: u32,
 }
 
-/// Measures all of them.
+/// Measures all rows.
 ///
 /// # Errors
-/// Whatever keeps measurements from being made at all.
+/// An error that prevents measurements.
 pub fn measure_all(bench: &mut Bench, options: LatencyOptions) -> anyhow::Result<()> {
     bench.places.clean_made()?;
     let small: Vec<u8> = b"the miller grinds the grain that the farmer reaps\n"
@@ -168,10 +168,10 @@ fn repeat(bench: &mut Bench, task: &Task, warm_up: u32, runs: u32) -> anyhow::Re
     Ok(())
 }
 
-/// Runs `warm-jobs` and keeps the times that it prints, beside what its processes took.
+/// Runs `warm-jobs` and stores the times that it prints, with the resources of its processes.
 ///
 /// # Errors
-/// Whatever keeps the measurement from being made at all.
+/// An error that prevents the measurement.
 pub fn warm_jobs(bench: &mut Bench, task: &Task) -> anyhow::Result<()> {
     if let Some(reason) = bench.obstacle(task) {
         return bench.keep(task, Finding::Absent { reason });

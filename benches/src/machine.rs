@@ -1,4 +1,4 @@
-//! What was measured on and with: machine, system, versions. Without names of hosts or paths.
+//! Environment of a measurement: machine, system, versions. Without host names and paths.
 
 use crate::places::Places;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A machine with what runs on it.
+/// Machine with its software.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MachineFacts {
-    /// Day of the last measurement, in universal time.
+    /// Day of the last measurement, in UTC.
     pub day: String,
     /// Model of the processor.
     pub processor: String,
     /// Cores that this process may use.
     pub cores: u32,
-    /// Whether it is a virtual machine.
+    /// True if it is a virtual machine.
     pub is_virtual: bool,
     /// Main memory, bytes.
     pub memory_bytes: u64,
@@ -24,21 +24,21 @@ pub struct MachineFacts {
     pub kernel: String,
     /// File system of the outputs.
     pub output_file_system: String,
-    /// How the kernel backs memory with huge pages.
+    /// Huge page setting of the kernel.
     pub huge_pages: String,
     /// Commit of this repository; `None` outside of one.
     pub commit: Option<String>,
-    /// Whether files differed from that commit.
+    /// True if files differed from that commit.
     pub changed: bool,
-    /// Programs and their versions, as they say themselves.
+    /// Versions of programs, as reported by them.
     pub versions: BTreeMap<String, String>,
     /// Inputs and their sizes, bytes.
     pub data_bytes: BTreeMap<String, u64>,
-    /// What made them.
+    /// Program that generated them.
     pub data_maker: String,
 }
 
-/// What is asked for its version, and how.
+/// Programs and arguments that report versions.
 const VERSIONS: [(&str, &[&str]); 12] = [
     ("gristmill", &["$GRISTMILL", "--version"]),
     ("rustc", &["rustc", "--version"]),
@@ -55,7 +55,7 @@ const VERSIONS: [(&str, &[&str]); 12] = [
 ];
 
 impl MachineFacts {
-    /// This machine, now. What cannot be found out stays empty.
+    /// Returns the facts of this machine. Unknown values stay empty.
     pub fn look(places: &Places, day: String) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let processor = read("/proc/cpuinfo");
@@ -91,7 +91,7 @@ impl MachineFacts {
     }
 }
 
-/// The first line that is not empty of what a command prints; `None` if there is none or it fails.
+/// Returns the first non-empty line of a command's output; `None` if there is none or it fails.
 fn first_line(command: &[String]) -> Option<String> {
     let output = Command::new(&command[0]).args(&command[1..]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -99,7 +99,7 @@ fn first_line(command: &[String]) -> Option<String> {
     output.status.success().then(|| line.trim().to_owned())
 }
 
-/// `name : value` as in `/proc/cpuinfo`.
+/// Returns the value of `name : value` as in `/proc/cpuinfo`.
 fn field(text: &str, name: &str) -> Option<String> {
     let of = |line: &str| {
         let (key, value) = line.split_once(':')?;
@@ -108,18 +108,18 @@ fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(of)
 }
 
-/// Bytes of `1234 kB`.
+/// Parses `1234 kB` as bytes.
 fn kibibytes(text: &str) -> u64 {
     text.trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }
 
-/// The version of a package in a lock file.
+/// Returns the version of a package in a lock file.
 fn locked(lock: &str, package: &str) -> Option<String> {
     let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{package}\""));
     Some(lines.nth(1)?.strip_prefix("version = \"")?.trim_end_matches('"').to_owned())
 }
 
-/// Kind of the file system with the longest mount point above a folder.
+/// Returns the type of the file system with the longest mount point above a directory.
 fn file_system(mounts: &str, folder: &Path) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let of = |line: &str| {
@@ -128,7 +128,7 @@ fn file_system(mounts: &str, folder: &Path) -> String {
         let kind = rest.split(' ').next()?.to_owned();
         folder.starts_with(&point).then_some((point.len(), kind))
     };
-    // Of two mounts at one point the later one is seen.
+    // Of two mounts at one point the later one is visible.
     mounts.lines().filter_map(of).max_by_key(|(length, _)| *length).map(|(_, kind)| kind).unwrap_or_default()
 }
 

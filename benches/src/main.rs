@@ -1,8 +1,8 @@
-//! `gristmill-bench`: Gristmill beside other systems, its promises about memory and small jobs, how it grows, and
-//! where its time goes.
+//! `gristmill-bench`: measures Gristmill compared with other systems, its targets for memory and small jobs, its
+//! scaling, and its CPU profile.
 //!
-//! `scripts/bench.sh` sets up what this needs and starts it. What is missing is said and left out. Not here: micro
-//! benchmarks of single parts (`cargo bench`).
+//! `scripts/bench.sh` sets up what this needs and starts it. Missing systems are reported and skipped. Micro benchmarks
+//! of single parts are run by `cargo bench`.
 
 mod archive;
 mod bench;
@@ -48,7 +48,7 @@ struct BenchArguments {
 
 #[derive(Args)]
 struct Common {
-    /// Folder for programs made for measuring, outputs and spills
+    /// Directory for programs made for measuring, outputs and spills
     #[arg(
         long,
         value_name = "DIR",
@@ -57,10 +57,10 @@ struct Common {
         global = true
     )]
     home: PathBuf,
-    /// Folder with the inputs [default: data in the home folder]
+    /// Directory with the inputs [default: data in the home directory]
     #[arg(long, value_name = "DIR", env = "GRISTMILL_BENCH_DATA", global = true)]
     data: Option<PathBuf>,
-    /// Folder with the other systems' jobs
+    /// Directory with the other systems' jobs
     #[arg(
         long,
         value_name = "DIR",
@@ -69,19 +69,19 @@ struct Common {
         global = true
     )]
     peers: PathBuf,
-    /// Our program
+    /// Gristmill program
     #[arg(long, value_name = "FILE", default_value = "target/dist/gristmill", global = true)]
     program: PathBuf,
-    /// Our program with jobs made for measuring [default: beside this one]
+    /// Gristmill program with jobs made for measuring [default: next to this one]
     #[arg(long, value_name = "FILE", global = true)]
     jobs: Option<PathBuf>,
-    /// Folder for results [default: benches/results/ and the day]
+    /// Directory for results [default: benches/results/ and the day]
     #[arg(long, value_name = "DIR", global = true)]
     results: Option<PathBuf>,
-    /// Runs that count [default: 5 for the table, else 3]
+    /// Counted runs [default: 5 for the table, else 3]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Longest run, seconds
+    /// Maximum time of a run, seconds
     #[arg(long, value_name = "S", default_value_t = 900, global = true)]
     timeout: u64,
 }
@@ -90,18 +90,18 @@ struct Common {
 enum What {
     /// Everything, one after another; also without a command
     All(Extent),
-    /// Whole jobs beside other systems
+    /// Whole jobs compared with other systems
     Table {
         /// Rows [default: all]
         rows: Vec<String>,
-        /// Also peers that are not among the strongest
+        /// Also other systems that are not among the strongest
         #[arg(long)]
         all_peers: bool,
-        /// Only ours and the limit
+        /// Only Gristmill and the limit
         #[arg(long, conflicts_with = "all_peers")]
         no_peers: bool,
     },
-    /// Promises about memory
+    /// Targets for memory
     Memory {
         /// Bytes of the large group
         #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = parse_bytes)]
@@ -116,23 +116,23 @@ enum What {
         #[arg(long, value_name = "N", default_value_t = 200)]
         warm_jobs: u32,
     },
-    /// How time and memory grow
+    /// Growth of time and memory
     Scaling {
         /// Series [default: all]
         series: Vec<String>,
         #[command(flatten)]
         extent: Extent,
     },
-    /// Where our processor time goes; needs perf
+    /// CPU profile of Gristmill; needs perf
     Profile {
         /// Rows [default: all]
         rows: Vec<String>,
     },
-    /// Write the report again from what was measured
+    /// Write the report again from stored measurements
     Report,
 }
 
-/// How far scaling goes.
+/// Maximum sizes of scaling.
 #[derive(Args, Clone, Copy)]
 struct Extent {
     /// Largest input of scaling
@@ -144,7 +144,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// Quick: inputs of 256 MiB where the size is not the question, up to 10,000 tasks and 32 workers.
+    /// Quick options: inputs of 256 MiB where the size is not relevant, up to 10,000 tasks and 32 workers.
     fn options(self, rounds: u32) -> scaling::ScalingOptions {
         let bytes_max = if self.full { 16 << 30 } else { self.max_bytes };
         let base_bytes = if self.full { 1 << 30 } else { (256 << 20).min(bytes_max) };
@@ -164,7 +164,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says whether everything that should have run did.
+/// Runs the command. Returns true if everything ran as expected.
 fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
     let invocation = now();
     let common = arguments.common;
@@ -193,7 +193,7 @@ fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
     if !only_report {
         write_machine(&bench, day)?;
     }
-    // What was measured before something went wrong is worth a report too.
+    // Measurements made before an error are also reported.
     let text = write_report(&bench);
     outcome?;
     print(&text?)?;
@@ -225,7 +225,7 @@ fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result
     }
 }
 
-/// Rows by name, all if there is none.
+/// Returns the rows of these names, or all if there are none.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<BenchRow>> {
     if names.is_empty() {
         return Ok(ROWS.to_vec());
@@ -261,7 +261,7 @@ fn write_report(bench: &Bench) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A reader that has had enough is no error.
+/// A reader that stops early is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -1,20 +1,20 @@
-//! Runtimes that work where the system starts no more threads (`ulimit -u`, `pids.max`).
+//! Runtimes that work when the system starts no more threads (`ulimit -u`, `pids.max`).
 
 use std::io;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long a thread for blocking work waits for more: as long as any process lives.
+/// Time that a thread for blocking work waits for more: longer than any process lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// A runtime on the thread that drives it, with a thread for blocking work that stays. The library panics where there is no
-/// such thread and none can be started; with one, further work waits for it.
+/// Creates a runtime on the current thread, with a permanent thread for blocking work. The library panics without such
+/// a thread if none can be started; with one, further work waits for it.
 ///
 /// # Errors
-/// A thread that cannot be started, and what the system says.
+/// A thread that cannot be started, with the error of the system.
 pub fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_current_thread().enable_all().thread_keep_alive(KEEP_ALIVE).build()?;
-    // This one can be refused without a panic.
+    // Starting this thread can fail without a panic.
     let probe = std::thread::Builder::new().spawn(|| ())?;
     if probe.join().is_ok() {
         runtime.spawn_blocking(|| ());

@@ -1,7 +1,7 @@
-//! Values: what is carried along with a key.
+//! Values of pairs.
 //!
-//! Every type that serde can write and read is a value. [`ByteString`] is a value without any encoding: its
-//! bytes travel as they are and are handed out without a copy.
+//! Every type with serde's two traits is a value. [`ByteString`] is a value without any encoding: its bytes are sent
+//! unchanged and returned without a copy.
 
 use crate::codec::{self, CodecError};
 use crate::key::ByteString;
@@ -9,34 +9,34 @@ use crate::narration::words_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Memory that the containers inside one value may claim when it is decoded, as a multiple of its encoding. An
-/// item of 64 bytes in memory may have an encoding of one byte.
+/// Memory that the containers inside one value may claim when it is decoded, as a multiple of its encoding. An item of
+/// 64 bytes in memory may have an encoding of one byte.
 const DECODED_PER_ENCODED_MAX: usize = 64;
 
-/// Memory that the containers inside one value may claim in any case, bytes.
+/// Memory that the containers inside one value may always claim, bytes.
 const DECODED_BYTES_MIN: usize = 1 << 16;
 
-/// What is carried along with a key. Implemented for every type with serde's two traits that owns what it holds
-/// and may go from thread to thread: derive `Serialize` and `Deserialize`, there is nothing else to write.
+/// Value of a pair. Implemented for every type with serde's two traits that owns its data and may be sent between
+/// threads: derive `Serialize` and `Deserialize`; nothing else is required.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a value",
     note = "values own what they hold, travel between processes and threads, and derive `Serialize` and `Deserialize`"
 )]
 pub trait Value: Sized + Send + 'static {
-    /// How a value is handed to and taken from user code: the value itself (a `String` too), or `&[u8]` for
+    /// Type in which a value is passed to and from user code: the value itself (also a `String`), or `&[u8]` for
     /// [`ByteString`].
     type View<'a>;
 
     /// Appends the encoding of a value.
     ///
     /// # Errors
-    /// A type whose `Serialize` refuses.
+    /// A type whose `Serialize` fails.
     fn encode(view: Self::View<'_>, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Hands the encoding to `use_bytes`; `scratch` is used where the view is not already the encoding.
+    /// Passes the encoding to `use_bytes`; `scratch` is used if the view is not already the encoding.
     ///
     /// # Errors
-    /// A type whose `Serialize` refuses.
+    /// A type whose `Serialize` fails.
     fn with_bytes<R>(
         view: Self::View<'_>,
         scratch: &mut Vec<u8>,
@@ -46,22 +46,22 @@ pub trait Value: Sized + Send + 'static {
     /// Appends the encoding of an owned value.
     ///
     /// # Errors
-    /// A type whose `Serialize` refuses.
+    /// A type whose `Serialize` fails.
     fn encode_owned(&self, out: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// The value of an encoding.
+    /// Decodes a value.
     ///
     /// # Errors
     /// Bytes that are not exactly one value.
     fn decode(bytes: &[u8]) -> Result<Self::View<'_>, CodecError>;
 
-    /// A value that needs nothing but itself.
+    /// Converts a view to an owned value.
     fn own(view: Self::View<'_>) -> Self;
 
-    /// Hands out the value in `slot`, if it is still there. May leave it there or take it.
+    /// Returns the value in `slot`, if it is still there. May leave it there or take it.
     fn view_of(slot: &mut Option<Self>) -> Option<Self::View<'_>>;
 
-    /// An encoding as a person reads it, where a job is told step by step. Unless somebody says more, its bytes.
+    /// Formats an encoding for display in a job's story. By default its bytes.
     #[must_use]
     fn words(encoded: &[u8]) -> String {
         words_of(encoded)
@@ -103,14 +103,13 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
     }
 
     fn words(encoded: &[u8]) -> String {
-        // As JSON, which nearly all values have.
+        // As JSON, which nearly all values support.
         let json = <T as Value>::decode(encoded).ok().and_then(|value| serde_json::to_vec(&value).ok());
         words_of(json.as_deref().unwrap_or(encoded))
     }
 }
 
-/// Bytes as they are: nothing is added, nothing is copied when read. For this, `ByteString` must not implement
-/// serde's traits.
+/// Raw bytes: nothing is added, nothing is copied when read. For this, `ByteString` must not implement serde's traits.
 impl Value for ByteString {
     type View<'a> = &'a [u8];
 

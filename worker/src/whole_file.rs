@@ -1,5 +1,5 @@
-//! Files that are there whole or not at all: written beside their place under a name that nobody can guess, then put
-//! there. No link at their place is followed.
+//! Atomically written files: written next to their place under an unpredictable name, then renamed. Links at their
+//! place are not followed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -8,19 +8,19 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// How the names of what is not whole yet begin, as nobody's own do.
+/// Prefix of the names of incomplete files, which no other files have.
 const DRAFT: &str = ".gristmill-draft-";
 
-/// What is promised of a file.
+/// Guarantees of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
-    /// Only its owner may read it, and it is on disk before it counts, its name too.
+    /// Only its owner may read it. It and its name are on disk before it counts.
     PrivateAndDurable,
-    /// Only its owner may read it; when it is on disk is up to the system.
+    /// Only its owner may read it; the system decides when it is on disk.
     Private,
-    /// Who may read it is up to the process's umask; it is on disk before it counts.
+    /// The process's umask decides who may read it; it is on disk before it counts.
     Durable,
-    /// Who may read it is up to the process's umask, and when it is on disk to the system.
+    /// The process's umask decides who may read it, and the system when it is on disk.
     Plain,
 }
 
@@ -30,10 +30,10 @@ impl Promise {
     }
 }
 
-/// Writes a file anew, in the place of one that may be there.
+/// Writes a file, and replaces an existing one.
 ///
 /// # Errors
-/// What `write` or the file system says; then nothing has changed.
+/// An error of `write` or the file system; then nothing has changed.
 pub fn replace<E: From<io::Error>>(
     path: &Path,
     promise: Promise,
@@ -44,10 +44,10 @@ pub fn replace<E: From<io::Error>>(
     Ok(sync_name(path, promise)?)
 }
 
-/// Writes a file, unless one is there already.
+/// Writes a file, unless one exists.
 ///
 /// # Errors
-/// What `write` or the file system says.
+/// An error of `write` or the file system.
 pub fn create<E: From<io::Error>>(
     path: &Path,
     promise: Promise,
@@ -59,10 +59,10 @@ pub fn create<E: From<io::Error>>(
     }
 }
 
-/// Writes a file where none is.
+/// Writes a file that must not exist.
 ///
 /// # Errors
-/// What `write` or the file system says, [`io::ErrorKind::AlreadyExists`] if there is one by then.
+/// An error of `write` or the file system, [`io::ErrorKind::AlreadyExists`] if one exists by then.
 pub fn create_new(
     path: &Path,
     promise: Promise,
@@ -72,51 +72,52 @@ pub fn create_new(
     sync_name(path, promise)
 }
 
-/// Makes a link, in the place of a file or link that may be there.
+/// Creates a link, and replaces an existing file or link.
 ///
 /// # Errors
-/// What the file system says; then nothing has changed.
+/// An error of the file system; then nothing has changed.
 pub fn replace_link(path: &Path, to: &Path) -> io::Result<()> {
     let draft = named_as_draft().make_in(folder(path), |draft| symlink(to, draft))?;
     Ok(draft.into_temp_path().persist(path)?)
 }
 
-/// Whether a name is that of a file that is not whole yet, or never became so as its writer was killed.
+/// True if a name is that of an incomplete file, which may be left by a killed process.
 pub fn is_draft(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
 }
 
-/// Why a file could not be read whole.
+/// Error of reading a file as a whole.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// What is there is no regular file.
+    /// The path is not a regular file.
     #[error("it is {kind}, not a regular file")]
     NotAFile {
-        /// What it is, with its article.
+        /// Kind of the entry, with an article.
         kind: &'static str,
     },
-    /// It is longer than whoever reads it can use.
+    /// The file is longer than the limit.
     #[error("it has {bytes} bytes, more than the {bytes_max} that are read")]
     TooLong {
-        /// Bytes of the file.
+        /// Length of the file.
         bytes: u64,
-        /// Bytes that are read.
+        /// Maximum length.
         bytes_max: u64,
     },
-    /// The file system refuses.
+    /// The file system failed.
     #[error("it could not be read")]
     Io {
-        /// Its error.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
 }
 
-/// Reads a regular file of at most so many bytes. Never waits for what is none, such as a pipe, and follows no link.
+/// Reads a regular file of at most this many bytes. It never waits for other entries, such as a pipe, and follows no
+/// link.
 ///
 /// # Errors
-/// Something else in its place, a longer file, or what the file system says.
+/// Another entry at this path, a longer file, or an error of the file system.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     use rustix::fs::OFlags;
     let failed = |source| ReadError::Io { source };
@@ -124,7 +125,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     let opened = File::options().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|source| match rustix::io::Errno::from_io_error(&source) {
         Some(rustix::io::Errno::LOOP) => ReadError::NotAFile { kind: "a link" },
-        // As the kernel answers for a socket.
+        // Error of the kernel for a socket.
         Some(rustix::io::Errno::NXIO) => ReadError::NotAFile { kind: "a socket" },
         _ => failed(source),
     })?;
@@ -136,7 +137,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::NotAFile { kind });
     }
     let mut bytes = Vec::new();
-    // One more: a file that grows meanwhile is too long, and not cut.
+    // One more byte: a file that grows in the meantime is too long, and not truncated.
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     let length = (bytes.len() as u64).max(metadata.len());
     if bytes_max < length {
@@ -145,11 +146,11 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// Removes what processes that were killed while they wrote have left in a folder. For whoever is the only one that
-/// writes there.
+/// Removes incomplete files of killed processes from a directory. To be called only by the sole writer of the
+/// directory.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub fn remove_drafts(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -177,8 +178,8 @@ fn draft<E: From<io::Error>>(
     Ok(draft)
 }
 
-/// Gives a draft its name, unless something has it. Without hard links (exFAT, many FUSE mounts) an empty file claims the
-/// name, and is then replaced.
+/// Renames a draft, unless the name exists. Without hard links (exFAT, many FUSE mounts) an empty file claims the name,
+/// and is then replaced.
 fn persist_new(draft: NamedTempFile, path: &Path) -> io::Result<()> {
     use io::ErrorKind::{PermissionDenied, Unsupported};
     match draft.persist_noclobber(path) {
@@ -196,7 +197,7 @@ fn named_as_draft() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// Without this the loss of power could bring the old content back.
+/// Without this a power failure could restore the old content.
 fn sync_name(path: &Path, promise: Promise) -> io::Result<()> {
     match promise.is_durable() {
         true => File::open(folder(path))?.sync_all(),

@@ -1,7 +1,7 @@
 //! Encoding and decoding of values and keys, in items/s (100 Melem/s are 10 ns an item).
 //!
-//! Watches that a value of a few bytes costs far less than the rest of a pair's way (tens of ns): it is paid at every
-//! emit and every read.
+//! Checks that a value of a few bytes costs far less than the rest of a pair's path (tens of ns): the cost occurs at
+//! every emit and every read.
 
 use crate::data::{SHRINK, draw};
 use criterion::measurement::WallTime;
@@ -13,7 +13,7 @@ use std::hint::black_box;
 /// Items of each kind: together they fit in the first or second cache.
 const ITEMS: u64 = 6_400 / SHRINK;
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("codec");
     group.throughput(Throughput::Elements(ITEMS));
@@ -54,7 +54,7 @@ fn values<V: Value>(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, values
     });
 }
 
-/// The form that keys have inside other keys, which is the dearer one for text.
+/// Benchmarks the part form of keys, which is the more expensive one for text.
 fn keys<K: Key>(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, keys: &[K]) {
     let mut out = Vec::new();
     group.bench_function(format!("encode key {name}"), |bencher| {

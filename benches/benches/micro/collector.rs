@@ -1,9 +1,9 @@
 //! One map task over words, from the file to segments in memory, in pairs/s (100 Melem/s are 10 ns a pair).
 //!
-//! `combine` watches the combining collector: 8.6 ns a word in large splits of books, with the tokeniser in it, which
-//! `tokenise/words` tells apart; here it is more, since a small split writes a large part of its words as segments.
-//! `sort` watches the sorting collector with the same words. Long keys have the same front, so the prefix that sorts
-//! look at first says nothing: the dear case.
+//! `combine` measures the combining collector: 8.6 ns a word in large splits of books, including the tokeniser, which
+//! `tokenise/words` measures separately. Here it is more, since a small split writes a large part of its words as
+//! segments. `sort` measures the sorting collector with the same words. Long keys have the same prefix, so the prefix
+//! that sorts compare first is useless: the expensive case.
 
 use crate::data::{self, Frequency, Length, SHRINK};
 use crate::task::TaskRunner;
@@ -43,7 +43,7 @@ pub fn count_words(combine: bool) -> JobPlan {
     plan.reduce(WriteTotal::<ByteString, Sum<u64>>::default)
 }
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "collector");
     group.throughput(Throughput::Elements(PAIRS));

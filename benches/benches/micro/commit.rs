@@ -1,8 +1,8 @@
 //! Publishing small parts, in parts/s (10 Kelem/s are 100 µs a part).
 //!
-//! Watches that a part costs one rename: some µs, so that a job of thousands of small parts does not wait for its
-//! commits. In a folder in memory where the system has one: some file systems write a file out when it replaces
-//! another. Not here: the permit of the master (`decision`), building a part, and what a disk adds.
+//! Checks that a part costs one rename: some µs, so that a job of thousands of small parts does not wait for its
+//! commits. It uses a directory in memory if the system has one: some file systems write a file to disk when it
+//! replaces another. The permit of the master is measured by `decision`; building a part and the disk are not included.
 
 use crate::data::SHRINK;
 use crate::slow_group;
@@ -13,12 +13,12 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Parts of the job.
+/// Number of parts of the job.
 const PARTS: u64 = 128 / SHRINK;
-/// Where most systems have a file system in memory.
+/// Mount point of a file system in memory on most systems.
 const MEMORY_FOLDER: &str = "/dev/shm";
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "commit");
     group.throughput(Throughput::Elements(PARTS));
@@ -40,7 +40,7 @@ pub fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// An output directory with parts that can be published.
+/// Creates an output directory with parts that can be published.
 fn built_parts() -> TempDir {
     let in_memory = Path::new(MEMORY_FOLDER);
     let parent = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };

@@ -1,10 +1,10 @@
-//! The master's core through a whole job, in facts/s (1 Melem/s is 1 µs a fact): each fact is told in a call of its
-//! own, so that each is entered, observed and planned for.
+//! The master's core through a whole job, in events/s (1 Melem/s is 1 µs an event): each event is sent in its own call,
+//! so that each is entered, observed and planned for.
 //!
-//! Watches that the cost of a fact is flat: the figures of all nine settings should lie close together, whether there
-//! are 100 or 100,000 tasks, 2 or 200 workers. A task is three facts here, with its fetches, so 20,000 tasks/s through
-//! the whole master leave 16 µs for a fact, of which this should be a small part. The scheduler's own benchmark has
-//! more settings, such as other policies and waiting jobs (`cargo bench -p gristmill-scheduler`).
+//! Checks that the cost of an event is constant: the results of all nine settings should be close together, with 100 or
+//! 100,000 tasks, 2 or 200 workers. A task is three events here, with its fetches, so 20,000 tasks/s through the whole
+//! master leave 16 µs for an event, of which this should be a small part. The scheduler's own benchmark has more
+//! settings, such as other policies and waiting jobs (`cargo bench -p gristmill-scheduler`).
 
 use crate::data::SHRINK;
 use crate::slow_group;
@@ -20,14 +20,14 @@ use gristmill::scheduler::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const JOB: JobId = JobId(1);
-/// Reduces of the job, each with a home of its own, so that every map is announced to two workers.
+/// Number of reduces of the job, each with a different home, so that every map is announced to two workers.
 const REDUCES: u32 = 2;
-/// Time between two facts.
+/// Time between two events.
 const STEP: Span = Span(1_000);
-/// How long a map says that it ran.
+/// Reported run time of a map.
 const MAP_TOOK: Span = Span(200_000);
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "decision");
     for workers in [2, 20, 200] {
@@ -44,13 +44,13 @@ pub fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Facts of a whole job: its arrival; of each map, its end and one fetch for each home; of each reduce, its wish to
-/// commit and its end.
+/// Returns the number of events of a whole job: its arrival; for each map, its end and one fetch for each home; for
+/// each reduce, its commit request and its end.
 fn facts(maps: u32) -> u64 {
     1 + u64::from(maps) * (1 + u64::from(REDUCES)) + 2 * u64::from(REDUCES)
 }
 
-/// Workers that answer every order at once, in the order of the orders.
+/// Workers that execute every command at once, in order.
 struct SimulatedCluster {
     core: Core,
     now: Time,
@@ -59,7 +59,7 @@ struct SimulatedCluster {
 }
 
 impl SimulatedCluster {
-    /// Workers have joined, and a job is about to arrive.
+    /// Creates a cluster whose workers have joined, with a job that is about to arrive.
     fn new(workers: u32, maps: u32) -> Self {
         let core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()));
         let mut cluster = Self { core, now: Time::ZERO, facts: VecDeque::new(), maps };
@@ -76,7 +76,7 @@ impl SimulatedCluster {
         cluster
     }
 
-    /// Runs the job to its end. Answers the core, so that it is not dropped under the clock.
+    /// Runs the job to its end. Returns the core, so that it is not dropped while the time is measured.
     fn run(mut self) -> Core {
         let mut homes = BTreeMap::new();
         let mut commands = Vec::new();

@@ -1,10 +1,10 @@
 //! Segments from one worker's shuffle server to another worker's store over loopback HTTP, one request after another,
-//! in segments/s and bytes/s: asked for, sent, received, verified and put into the store.
+//! in segments/s and bytes/s: requested, sent, received, verified and stored.
 //!
-//! `many small` watches the cost of a segment whatever its size: maps times reduces of them must not be the bound.
-//! `few large` watches the copies: HTTP/1.1 moves 1.9 GB/s with the server and the client on a core each, and the
-//! fetching side should read straight into the final buffer. Not here: what is fetched when, several requests at
-//! once, TLS, a network.
+//! `many small` measures the cost of a segment of any size: their number, maps times reduces, must not be the
+//! bottleneck. `few large` measures the copies: HTTP/1.1 moves 1.9 GB/s with the server and the client on a core each,
+//! and the fetching side should read directly into the final buffer. The order of fetches, concurrent requests, TLS and
+//! a network are not included.
 
 use crate::data::{SHRINK, draw};
 use crate::slow_group;
@@ -32,12 +32,12 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-/// Maps in one request, as many as a worker asks for at once.
+/// Maps in one request, as many as a worker requests at once.
 const MAPS_PER_REQUEST: u32 = 16;
 /// Bytes of a value in a segment.
 const VALUE_BYTES: u64 = 200;
 
-/// What there is to fetch.
+/// Number and size of the segments to fetch.
 #[derive(Clone, Copy)]
 struct Shape {
     maps: u32,
@@ -49,7 +49,7 @@ struct Shape {
 const MANY_SMALL: Shape = Shape { maps: 64, partitions: 64, pairs_per_segment: 2, on_disk: false };
 const FEW_LARGE: Shape = Shape { maps: 4, partitions: 2, pairs_per_segment: 16_000 / SHRINK, on_disk: false };
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "fetch");
     for (name, shape) in [
@@ -68,7 +68,7 @@ pub fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Lets whoever has the job's key ask for its segments, as a worker does.
+/// Allows access to segments with the job's key, as a worker does.
 struct OpenAuth(Store);
 
 impl RouteAuth for OpenAuth {
@@ -81,7 +81,7 @@ impl RouteAuth for OpenAuth {
     }
 }
 
-/// The shuffle server of one worker, on a thread of its own.
+/// Shuffle server of one worker, on its own thread.
 struct SegmentServer {
     endpoint: Endpoint,
     stop: Option<oneshot::Sender<()>>,
@@ -131,7 +131,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("the system has room for an event loop")
 }
 
-/// A worker that has outputs and one that fetches them.
+/// Worker that has outputs, and one that fetches them.
 struct Pair {
     // First, so that connections are closed before the server waits for them.
     pool: Pool,
@@ -164,7 +164,7 @@ impl Pair {
         }
     }
 
-    /// A worker that is home of all partitions and has nothing of them yet.
+    /// Returns a worker that is home of all partitions and has no segments yet.
     fn fetcher(&self) -> Fetcher {
         let store = Store::default();
         store.open_job(JOB, self.key.clone(), self.shape.maps);
@@ -180,7 +180,7 @@ impl Pair {
         }
     }
 
-    /// Fetches everything. Answers the fetcher, so that what it holds is not dropped under the clock.
+    /// Fetches everything. Returns the fetcher, so that its data is not dropped while the time is measured.
     fn fetch(&self, fetcher: Fetcher) -> Fetcher {
         self.runtime.block_on(async {
             let maps: Vec<AttemptId> = (0..self.shape.maps).map(attempt).collect();
@@ -206,7 +206,7 @@ fn attempt(map: u32) -> AttemptId {
     TaskId::map(JOB, map).attempt(0)
 }
 
-/// The output of one map: pairs of a number and bytes that do not compress.
+/// Builds the output of one map: pairs of a number and bytes that do not compress.
 fn output(shape: Shape, map: u32, spill: &SpillDirs) -> MapOutput {
     let setting = WriteSetting {
         job: JOB,

@@ -1,16 +1,15 @@
-//! Micro benchmarks: one part of the data path or of the master at a time, so that a regression is found where it is
-//! made.
+//! Micro benchmarks: one part of the data path or of the master at a time, so that a regression can be located.
 //!
 //! All: `cargo bench -p gristmill-benches --bench micro`, about two minutes. Some: `-- fetch/` or any other part of a
-//! name behind it. The last run is kept below `target/criterion`, and each figure is compared with it; `--
-//! --save-baseline NAME` and `-- --baseline NAME` compare with a run of one's choice. `cargo test --benches` runs
-//! each once on a small input.
+//! name after it. The last run is kept below `target/criterion`, and each result is compared with it; `--
+//! --save-baseline NAME` and `-- --baseline NAME` compare with a chosen run. `cargo test --benches` runs each once on a
+//! small input.
 //!
-//! Each file says what it measures, in which unit, and which number of the design it watches. Those numbers come from
-//! another machine: judge by the change from run to run and by the ratios within a file, not by the numbers alone.
+//! Each file documents what it measures, in which unit, and which number of the design it checks. Those numbers are
+//! from another machine: judge by the change from run to run and by the ratios within a file, not by the numbers alone.
 //!
-//! Not here: whole jobs and other systems, which the program `gristmill-bench` measures; several processes; anything
-//! that a function which is not public does on its own.
+//! Whole jobs and other systems are measured by the program `gristmill-bench`. Several processes, and functions that
+//! are not public, are not measured here.
 
 mod codec;
 mod collector;
@@ -28,13 +27,13 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, Bencher, BenchmarkGroup, Criterion, SamplingMode};
 use std::time::Duration;
 
-/// Samples of each benchmark.
+/// Number of samples of each benchmark.
 const SAMPLES: usize = 20;
-/// Samples of benchmarks whose single run takes many milliseconds.
+/// Number of samples of benchmarks whose single run takes many milliseconds.
 const SAMPLES_SLOW: usize = 10;
-/// Resamples for the confidence interval: enough for its two digits, and soon done.
+/// Resamples for the confidence interval: enough for its two digits, and fast.
 const RESAMPLES: usize = 10_000;
-/// Changes below this part are noise on a shared machine.
+/// Relative change below which a difference is noise on a shared machine.
 const NOISE: f64 = 0.05;
 
 fn main() {
@@ -58,14 +57,15 @@ fn main() {
     criterion.final_summary();
 }
 
-/// A group of benchmarks whose single run takes many milliseconds: each sample is as few runs as fill the time.
+/// Creates a group of benchmarks whose single run takes many milliseconds: each sample has the fewest runs that fill
+/// the time.
 fn slow_group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = criterion.benchmark_group(name);
     group.sample_size(SAMPLES_SLOW).sampling_mode(SamplingMode::Flat);
     group
 }
 
-/// Measures `run` alone; what it answers is dropped after the clock has stopped, one at a time.
+/// Measures `run` only; its result is dropped after the clock has stopped, one at a time.
 fn measure<T>(bencher: &mut Bencher<'_>, mut run: impl FnMut() -> T) {
     bencher.iter_batched(|| (), |()| run(), BatchSize::PerIteration);
 }

@@ -1,12 +1,12 @@
-//! One reduce task over 16 segments in memory, its output thrown away.
+//! One reduce task over 16 segments in memory, with its output discarded.
 //!
-//! `sorted records`, in bytes/s, watches the loser tree of the sort row: with what `sort` takes it must stay within
-//! 130 ns of user time a record, writing included; a naive tree merges 11-15 million records a second.
+//! `sorted records`, in bytes/s, measures the loser tree of the sort row: together with `sort` it must stay within 130
+//! ns of user time a record, including writing; a naive tree merges 11-15 million records a second.
 //!
-//! `sorted pairs` and `combined pairs`, in pairs/s, watch the same count of words without and with a combiner: by a
-//! merge in key order, and by a table in hash order with one sort at the end. The trial chose the table because whole
-//! jobs on Zipf's words took 0.99-1.14 times the limit with it and 1.3-2.95 times without; keys that hardly repeat are
-//! its worst case, the more so when the table has to spill.
+//! `sorted pairs` and `combined pairs`, in pairs/s, measure the same count of words without and with a combiner: by a
+//! merge in key order, and by a table in hash order with one sort at the end. The table was chosen because whole jobs
+//! on Zipf's words took 0.99-1.14 times the limit with it and 1.3-2.95 times without. Keys that hardly repeat are its
+//! worst case, especially when the table has to spill.
 
 use crate::collector::count_words;
 use crate::data::{self, Frequency, Length, RECORD_BYTES, SHRINK};
@@ -20,19 +20,19 @@ use gristmill::worker::record::RecordFormat;
 use gristmill::worker::segment::MapOutput;
 use std::cell::LazyCell;
 
-/// Segments that are merged.
+/// Number of merged segments.
 const SEGMENTS: u64 = 16;
-/// Records of each segment.
+/// Number of records of each segment.
 const RECORDS: u64 = 12_800 / SHRINK;
-/// Words of each map.
+/// Number of words of each map.
 const WORDS: u64 = 64_000 / SHRINK;
 
-/// Bytes that a reduce may use: so many that no table spills.
+/// Memory of a reduce in bytes, enough that no table spills.
 const MERGE_BYTES: usize = 256 << 20;
-/// So few that a table of many keys spills several times.
+/// Memory in bytes with which a table of many keys spills several times.
 const MERGE_BYTES_TIGHT: usize = (16 << 20) / SHRINK as usize;
 
-/// Maps of which partition 0 is everything.
+/// Maps whose output is all in partition 0.
 struct MergeInput {
     tasks: TaskRunner,
     outputs: Vec<MapOutput>,
@@ -53,7 +53,7 @@ impl MergeInput {
     }
 }
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     records(criterion);
     words(criterion);
@@ -77,7 +77,7 @@ fn records(criterion: &mut Criterion) {
 
 fn words(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "merge");
-    // Pairs before any combining, so that all kinds are in the same unit.
+    // Pairs before any combining, so that all kinds have the same unit.
     group.throughput(Throughput::Elements(SEGMENTS * WORDS));
     for (name, combine, frequency, merge_bytes) in [
         ("sorted pairs of few keys", false, Frequency::Books, MERGE_BYTES),

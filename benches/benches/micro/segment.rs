@@ -1,9 +1,9 @@
 //! Writing, reading and verifying one segment of pairs of 100 bytes in key order, in bytes/s.
 //!
-//! Watches that a pass over the data costs little beside the sort and the merge: CRC-32C goes at 20 GB/s on blocks,
-//! so a verified segment in memory should be read at several GB/s; LZ4 packs sorted records at about 3 GB/s and
-//! unpacks them at about 2. Bytes are those of keys and values, before LZ4; verifying does not unpack. Spill files
-//! stay in the page cache, so disks are not measured. Not here: collectors.
+//! Checks that a pass over the data costs little compared with the sort and the merge: CRC-32C runs at 20 GB/s on
+//! blocks, so a verified segment in memory should be read at several GB/s; LZ4 compresses sorted records at about 3
+//! GB/s and decompresses them at about 2. Bytes are those of keys and values, before LZ4; verifying does not
+//! decompress. Spill files stay in the page cache, so disks are not measured. Collectors are not included.
 
 use crate::data::{RECORD_BYTES, RECORD_KEY_BYTES, SHRINK, records};
 use crate::measure;
@@ -17,13 +17,13 @@ use gristmill::worker::segment::{
 use std::cell::LazyCell;
 use tempfile::TempDir;
 
-/// Pairs of the segment.
+/// Number of pairs of the segment.
 const PAIRS: u64 = 80_000 / SHRINK;
 /// Bytes of their keys and values.
 const BYTES: u64 = PAIRS * RECORD_BYTES;
 const ID: SegmentId = SegmentId { job: JOB, map: 0, epoch: 0, partition: 0 };
 
-/// Where a segment goes.
+/// Place of a segment.
 #[derive(Clone, Copy)]
 enum Storage {
     Memory,
@@ -40,7 +40,7 @@ const KINDS: [(&str, Storage); 3] = [
 struct SortedPairs {
     /// Deleted when dropped.
     _folder: TempDir,
-    /// One for all files, because it keeps their names apart.
+    /// One for all files, because it keeps their names unique.
     spill: SpillDirs,
     budget: Budget,
     /// Sorted records, one after another.
@@ -89,7 +89,7 @@ impl SortedPairs {
     }
 }
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("segment");
     group.throughput(Throughput::Bytes(BYTES));
@@ -108,7 +108,7 @@ pub fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Reads all pairs and answers the bytes of them.
+/// Reads all pairs. Returns their bytes.
 fn read(segment: SegmentData) -> u64 {
     let mut reader = SegmentReader::open(segment).expect("the segment was just written");
     let mut bytes = 0;

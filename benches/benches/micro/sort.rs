@@ -1,8 +1,8 @@
 //! One map task of `sort` over records of 100 bytes, from the file to segments in memory, in bytes/s.
 //!
-//! Total order with two partitions, as two workers have it. Watches the map side of the sort row: 10 million records
-//! take 1.3 s of user time in the trial with both sides, so this half may take 60 ns a record, or 1.6 GB/s. Not here:
-//! the reduce side (`merge`) and the sample that finds the cut.
+//! Total order with two partitions, as with two workers. Measures the map side of the sort row: 10 million records take
+//! 1.3 s of user time in the trial with both sides, so this half may take 60 ns a record, or 1.6 GB/s. The reduce side
+//! is measured by `merge`; the sample for the cut is not included.
 
 use crate::data::{RECORD_BYTES, RECORD_KEY_BYTES, SHRINK, records};
 use crate::task::TaskRunner;
@@ -15,14 +15,14 @@ use gristmill::worker::record::RecordFormat;
 use std::cell::LazyCell;
 use std::sync::Arc;
 
-/// Records of the split.
+/// Number of records of the split.
 const RECORDS: u64 = 200_000 / SHRINK;
-/// Partitions of the job.
+/// Number of partitions of the job.
 const PARTITIONS: u32 = 2;
-/// Where the second partition begins: in the middle of the printable bytes.
+/// First key of the second partition: in the middle of the printable bytes.
 const CUT: &[u8] = b"P";
 
-/// The job as the sort row of the whole-job benchmarks has it: by the first 10 bytes.
+/// Returns the job of the sort row of the whole-job benchmarks: by the first 10 bytes.
 pub fn sort_records(fixed: bool) -> JobPlan {
     Sort {
         inputs: vec!["input".to_owned()],
@@ -42,7 +42,7 @@ pub fn sort_records(fixed: bool) -> JobPlan {
 /// Records of fixed length.
 pub const FIXED: RecordFormat = RecordFormat::Fixed { length: RECORD_BYTES as u32 };
 
-/// All of them.
+/// Runs all benchmarks of this file.
 pub fn benches(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "sort");
     group.throughput(Throughput::Bytes(RECORDS * RECORD_BYTES));

@@ -1,5 +1,5 @@
-//! Runs tasks as a slot of a worker does: on files in a folder of their own, with a worker's default settings and
-//! memory that one task hands on to the next.
+//! Runs tasks as a slot of a worker does: on files in a separate directory, with a worker's default settings and memory
+//! that is reused between tasks.
 
 use gristmill::scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill::worker::api::{JobPlan, SideInputs};
@@ -15,25 +15,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tempfile::TempDir;
 
-/// The job that all tasks belong to.
+/// Job of all tasks.
 pub const JOB: JobId = JobId(1);
 
-/// Bytes that outputs may have in memory: more than any benchmark needs.
+/// Memory budget of outputs in bytes: more than any benchmark needs.
 const BUDGET_BYTES: usize = 4 << 30;
 
-/// A folder, and what tasks may use.
+/// Directory and resources of tasks.
 pub struct TaskRunner {
     folder: TempDir,
-    /// Changed by those who want other settings.
+    /// Settings, which benchmarks may change.
     pub settings: TaskSettings,
-    /// What outputs are granted.
+    /// Memory budget of outputs.
     pub budget: Budget,
-    /// Of all tasks together.
+    /// Progress of all tasks together.
     progress: Arc<Progress>,
 }
 
 impl TaskRunner {
-    /// Tasks of a job with so many partitions.
+    /// Creates a runner of tasks of a job with this many partitions.
     pub fn new(partitions: u32) -> Self {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
         let spill = SpillDirs::new(vec![folder.path().to_owned()]);
@@ -41,12 +41,12 @@ impl TaskRunner {
         Self { folder, settings, budget: Budget::new(BUDGET_BYTES), progress: Arc::default() }
     }
 
-    /// Runs and outputs that tasks have written to disk so far.
+    /// Number of runs and outputs that tasks have written to disk so far.
     pub fn spills(&self) -> u64 {
         self.progress.spills.load(Relaxed)
     }
 
-    /// Writes an input file and makes it one split.
+    /// Writes an input file and returns it as one split.
     pub fn split(&self, name: &str, contents: &[u8], format: RecordFormat) -> Split {
         let path = self.folder.path().join(name);
         fs::write(&path, contents).expect("an input file can be written");
@@ -82,7 +82,7 @@ impl TaskRunner {
             .output
     }
 
-    /// Runs the reduce of partition 0 and throws away what it writes.
+    /// Runs the reduce of partition 0 and discards its output.
     pub fn reduce(&self, plan: &JobPlan, segments: Vec<SegmentData>) -> PartDone {
         let output = Output::new("part", Box::new(std::io::sink()));
         run_reduce(plan, self.context(TaskId::reduce(JOB, 0).attempt(0)), segments, output)

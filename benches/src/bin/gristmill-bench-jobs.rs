@@ -1,6 +1,6 @@
-//! Jobs that are made for measuring only: one group that is larger than memory, and many small jobs on a warm cluster.
+//! Jobs that are only for measuring: one group larger than memory, and many small jobs on a warm cluster.
 //!
-//! A program of its own, because the workers of a cluster are the program that submits.
+//! This is a separate program, because the workers of a cluster run the submitting program.
 
 use gristmill::jobs::Synthetic;
 use gristmill::jobs::synthetic::TimeLaw;
@@ -17,9 +17,9 @@ const VALUE_BYTES: u64 = 1024;
 
 /// Put all bytes into a single group
 ///
-/// Each map task emits values of 1 KiB that no compression makes smaller, all
-/// with one key; the only reduce task reads them one after another. Fails if it
-/// does not see every value once.
+/// Each map task emits values of 1 KiB that do not compress, all with one key;
+/// the only reduce task reads them one after another. Fails if it does not see
+/// every value once.
 #[derive(clap::Args, Serialize, Deserialize, Clone)]
 struct OneGroup {
     /// Bytes of all values
@@ -57,7 +57,7 @@ struct EmitValues {
     map: u64,
 }
 
-/// The values of a map in turn: a multiplicative generator fills eight bytes at a time.
+/// Fills the values of a map in turn: a multiplicative generator fills eight bytes at a time.
 fn fill(value: &mut [u8; VALUE_BYTES as usize], number: u64) {
     let mut state = xxh3_64(&number.to_le_bytes()) | 1;
     for word in value.chunks_exact_mut(8) {
@@ -76,7 +76,7 @@ impl Mapper for EmitValues {
         Ok(())
     }
 
-    /// There are no records.
+    /// The input has no records.
     fn map(&mut self, _: Record<'_>, _: &mut Emitter<(), ByteString>) -> TaskResult {
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Reducer for CheckGroup {
     type Key = ();
     type Value = ByteString;
 
-    /// Values come in the order of maps and positions, which is that of their numbers.
+    /// Values are in the order of maps and positions, which is that of their numbers.
     fn reduce(&mut self, (): (), values: &mut Values<'_, (), ByteString>, out: &mut Output) -> TaskResult {
         let (mut count, mut expected) = (0_u64, [0; VALUE_BYTES as usize]);
         while let Some(value) = values.next()? {
@@ -122,32 +122,32 @@ impl Reducer for CheckGroup {
 
 /// Run the same small job many times on one cluster
 ///
-/// Prints, as JSON, the seconds from submitting to committed output of each, and
-/// how long all that count took together.
+/// Prints, as JSON, the seconds from submission to committed output of each
+/// counted job, and the total time of all counted jobs.
 #[derive(clap::Args)]
 struct WarmJobs {
-    /// Jobs of each client that count
+    /// Counted jobs of each client
     #[arg(long, value_name = "N", default_value_t = 200)]
     jobs: u32,
-    /// Jobs of each client before them that do not
+    /// Uncounted jobs of each client before them
     #[arg(long, value_name = "N", default_value_t = 10)]
     warm_up: u32,
     /// Empty map tasks of each job
     #[arg(long, value_name = "N", default_value_t = 1)]
     maps: u32,
-    /// Clients at once, each with a connection of its own that stays, and one job after another
+    /// Concurrent clients, each with its own permanent connection, and one job after another
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: u32,
 }
 
-/// What one client has measured.
+/// Measurements of one client.
 struct Measured {
     seconds: Vec<f64>,
     tasks: u32,
 }
 
 impl WarmJobs {
-    /// One job after another; `begin` is waited for before those that count.
+    /// Runs one job after another; waits for `begin` before the counted ones.
     fn run_jobs(&self, client: &mut Client, name: &str, begin: &Barrier) -> anyhow::Result<Measured> {
         let at_once: TimeLaw = "0ms".parse()?;
         let job = Synthetic {
@@ -168,13 +168,13 @@ impl WarmJobs {
             Ok(seconds)
         };
         let warmed: anyhow::Result<Vec<f64>> = (0..self.warm_up).map(&mut run).collect();
-        // Also by one that has failed, so that nobody waits for it.
+        // A failed client also waits here, so that no other waits for it.
         begin.wait();
         warmed?;
         let counted = self.warm_up..self.warm_up + self.jobs;
         measured.seconds = counted.map(run).collect::<anyhow::Result<_>>()?;
-        // Not job by job: ext4 passes by every inode that was deleted in the last minutes when it makes one, and nobody
-        // deletes the output of a job as soon as it is there.
+        // Not after each job: ext4 skips every recently deleted inode when it creates one, and users do not delete the
+        // output of a job as soon as it exists.
         outputs.iter().try_for_each(fs::remove_dir_all)?;
         Ok(measured)
     }

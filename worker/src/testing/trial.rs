@@ -1,4 +1,4 @@
-//! A whole job over files in memory: planned, mapped, sorted and reduced in this process, task by task.
+//! Runs a whole job over files in memory: planned, mapped, sorted and reduced in this process, task by task.
 
 use super::files::TrialFiles;
 use crate::api::{Job, JobPlan, KeyOrder, PlanError, SideInputs, TaskError};
@@ -17,21 +17,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const JOB: JobId = JobId(0);
 
-/// Memory for the outputs of all maps, bytes; what is more goes to a file.
+/// Memory for the outputs of all maps, bytes; larger outputs go to a file.
 const OUTPUT_BYTES_MAX: usize = 256 << 20;
 
-/// Why a trial did not succeed.
+/// Error of a trial.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TrialError {
-    /// The job does not make a plan of its parameters.
+    /// The job cannot be planned from its parameters.
     #[error("the job cannot be planned")]
     Plan {
         #[source]
         source: PlanError,
     },
-    /// Settings of the plan exclude each other.
+    /// The plan has conflicting settings.
     #[error("the job cannot be planned: {reason}")]
     Settings { reason: TaskError },
     /// A file that the job reads is missing from the trial, or cannot be used.
@@ -43,10 +43,10 @@ pub enum TrialError {
     /// The code of the job failed in this task.
     #[error("{} {} failed: {failure}", task.kind, task.index)]
     Task { task: TaskId, failure: TaskFailure },
-    /// A pair that was given to a reducer cannot be encoded.
+    /// A pair for a reducer cannot be encoded.
     #[error("a pair cannot be encoded: {failure}")]
     Pair { failure: TaskFailure },
-    /// A file of the trial itself.
+    /// A file of the trial itself could not be written.
     #[error("the files of the trial could not be written")]
     Files {
         #[source]
@@ -54,7 +54,7 @@ pub enum TrialError {
     },
 }
 
-/// A job and the files that it is to see. By default it writes one part, and small files are one split.
+/// Job with its files. By default it writes one part, and small files are one split.
 ///
 /// ```
 /// # use gristmill_worker as gristmill;
@@ -92,11 +92,11 @@ pub struct Trial {
     rules: SplitRules,
 }
 
-/// Makes the plan of the job, which may look at its files before.
+/// Creates the plan of the job, which may inspect its files before.
 type MakePlan = Box<dyn FnOnce(&TrialFiles) -> Result<JobPlan, PlanError>>;
 
 impl Trial {
-    /// Of a job, which is prepared, and travels to its tasks, as ever.
+    /// Creates the trial of a job, which is prepared and sent to its tasks as usual.
     #[must_use]
     pub fn of<J: Job>(mut job: J) -> Self {
         let wrong = |source| PlanError::Decode { job: J::NAME.to_owned(), source };
@@ -107,7 +107,7 @@ impl Trial {
         }))
     }
 
-    /// Of a plan that no job stands around.
+    /// Creates the trial of a plan without a job.
     #[must_use]
     pub fn of_plan(plan: JobPlan) -> Self {
         Self::new(Box::new(|_| Ok(plan)))
@@ -117,22 +117,22 @@ impl Trial {
         Self { make, files: Vec::new(), parts: 1, rules: SplitRules::default() }
     }
 
-    /// Adds a file that the job finds under this name. Folders and the endings `.gz`, `.zst` and `.bz2` mean what they
-    /// always do.
+    /// Adds a file that the job finds under this name. Directories and the endings `.gz`, `.zst` and `.bz2` have their
+    /// usual meaning.
     #[must_use]
     pub fn file(mut self, name: impl Into<String>, contents: impl AsRef<[u8]>) -> Self {
         self.files.push((name.into(), contents.as_ref().to_vec()));
         self
     }
 
-    /// Writes so many parts, unless the job insists on a number.
+    /// Sets the number of parts, unless the job requires another one.
     #[must_use]
     pub fn parts(mut self, parts: u32) -> Self {
         self.parts = parts.max(1);
         self
     }
 
-    /// Cuts the files into splits of so many bytes: several maps even of small files.
+    /// Sets the bytes of a split, so that small files can have several maps.
     #[must_use]
     pub fn split_bytes(mut self, bytes: u64) -> Self {
         self.rules.split_bytes = bytes;
@@ -142,7 +142,7 @@ impl Trial {
     /// Runs all tasks.
     ///
     /// # Errors
-    /// Whatever would make the job fail.
+    /// All failures of a job.
     pub fn run(self) -> Result<Written, TrialError> {
         let failed = |source| TrialError::Files { source };
         let files = TrialFiles::new().map_err(failed)?;
@@ -156,47 +156,47 @@ impl Trial {
     }
 }
 
-/// What a trial wrote.
+/// Results of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
-    /// The parts, in order.
+    /// Parts in order.
     pub parts: Vec<Vec<u8>>,
-    /// The parts of outputs beside the main one, by name, in order; a task that wrote nothing to one has no part of it.
+    /// Parts of named outputs, by name, in order; a task that wrote nothing to one has no part of it.
     pub named: BTreeMap<String, Vec<Vec<u8>>>,
-    /// The counters of user code, by name.
+    /// Counters of user code, by name.
     pub counters: BTreeMap<String, u64>,
-    /// What user code measured besides.
+    /// Other measures of user code.
     pub measures: Measures,
 }
 
 impl Written {
-    /// The lines of all parts, in order.
+    /// Returns the lines of all parts, in order.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let lines = self.parts.iter().flat_map(|part| crate::text::lines(part));
         lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
-    /// The lines of all parts of a named output, in order.
+    /// Returns the lines of all parts of a named output, in order.
     #[must_use]
     pub fn named_lines(&self, output: &str) -> Vec<String> {
         let lines = self.named.get(output).into_iter().flatten().flat_map(|part| crate::text::lines(part));
         lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
-    /// A counter; 0 if nobody counted.
+    /// Returns a counter; 0 if it was not used.
     #[must_use]
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// A float sum; 0 if nobody added to it.
+    /// Returns a float sum; 0 if it was not used.
     #[must_use]
     pub fn sum(&self, name: &str) -> f64 {
         self.measures.sums.get(name).map_or(0.0, ExactSum::value)
     }
 
-    /// The greatest number that was said; `None` if none was.
+    /// Returns a maximum; `None` if it was not used.
     #[must_use]
     pub fn maximum(&self, name: &str) -> Option<f64> {
         self.measures.maxima.get(name).copied()
@@ -211,7 +211,7 @@ impl Written {
     }
 }
 
-/// The tasks of a job in this process.
+/// Tasks of a job in this process.
 struct Tasks {
     plan: JobPlan,
     splits: Vec<Split>,
@@ -253,7 +253,7 @@ impl Tasks {
         Ok(self.written)
     }
 
-    /// Cuts the range of keys, as is done where a job is submitted.
+    /// Chooses the ranges of keys, as where a job is submitted.
     fn cut(&mut self) -> Result<(), TrialError> {
         let mut sample = KeySample::default();
         for (index, split) in self.splits.iter().enumerate() {
@@ -307,7 +307,7 @@ impl Tasks {
 }
 
 impl Written {
-    /// Takes the part of a task.
+    /// Stores the part of a task.
     fn take(
         &mut self,
         attempt: AttemptId,
@@ -325,7 +325,7 @@ impl Written {
     }
 }
 
-/// What a task writes, in memory.
+/// Output of a task, in memory.
 #[derive(Clone, Default)]
 struct TrialPart {
     main: Part,
