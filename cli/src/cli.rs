@@ -8,7 +8,7 @@ use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    as_streaming, compare, doctor, explain, history, init, man, order, page, paper, places, policy,
+    compare, doctor, explain, history, init, man, order, page, paper, places, policy,
     processes, query, queues, replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, verify, whatif};
@@ -32,8 +32,6 @@ use tokio::signal::unix::SignalKind;
 enum Fixed {
     /// Run a job of Hadoop Streaming: commands that read lines and write lines
     Streaming(Box<streaming::StreamingCommand>),
-    #[command(hide = true)]
-    StreamTask(as_streaming::StreamTaskCommand),
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
     /// Start a worker and join a master
@@ -143,6 +141,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             if let Some(job) = job_without_run(&error, &registry) {
                 terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
             }
+            if typed.get(1).is_some_and(|word| word == "as-streaming") {
+                terminal::stderr_line("  hint: `as-streaming` was removed: run the job here with `gristmill run`");
+            }
             return ExitCode::from(code);
         }
     };
@@ -229,7 +230,6 @@ fn command(registry: &Registry) -> Command {
         .subcommand(run::run_command(registry).display_order(0))
         .subcommand(run::submit_command(registry).display_order(1))
         .subcommand(compare::command().display_order(2))
-        .subcommand(as_streaming::command(registry))
 }
 
 /// Whether a flag was typed, behind whatever command.
@@ -252,10 +252,8 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
         Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
-        Some(("as-streaming", flags)) => as_streaming::as_streaming(&registry, flags),
         _ => match Fixed::from_arg_matches(matches)? {
             Fixed::Streaming(flags) => Ok(streaming::streaming(&settings, &flags)),
-            Fixed::StreamTask(flags) => as_streaming::stream_task(&registry, &flags),
             Fixed::Master(flags) if flags.allow_commands => {
                 processes::master(streaming::registered(registry), &settings, &flags)
             }

@@ -219,7 +219,6 @@ macro_rules! say {
 pub mod cli;
 
 mod advice;
-mod as_streaming;
 mod bars;
 mod child;
 mod compare;

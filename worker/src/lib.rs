@@ -20,7 +20,6 @@ pub mod disk;
 pub mod error_text;
 pub mod fault;
 pub mod folder;
-pub mod foreign;
 pub mod http;
 pub mod input;
 pub mod key;

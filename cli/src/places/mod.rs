@@ -21,7 +21,6 @@ mod up;
 pub use down::{DownCommand, down};
 pub use flags::UpCommand;
 pub use guest::{GuestCommand, guest};
-pub(crate) use slurm::quoted;
 pub use up::up;
 
 use gristmill_runtime::cluster::ToolError;

@@ -61,7 +61,7 @@ impl Script<'_> {
 }
 
 /// A word that a shell takes as it is.
-pub(crate) fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 

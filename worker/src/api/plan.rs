@@ -228,12 +228,6 @@ impl JobPlan {
         self.order
     }
 
-    /// True if a group of the reducer may hold several keys, as with [`group_by_first`](MapReducePlan::group_by_first).
-    #[must_use]
-    pub fn groups_several_keys(&self) -> bool {
-        matches!(&self.work, JobFunctions::MapReduce(work) if work.group().is_some())
-    }
-
     /// True if the job has no reduce.
     #[must_use]
     pub fn is_map_only(&self) -> bool {

@@ -4,7 +4,6 @@
 //! for jobs, and `command_lines` has whole lines as people type them. The book's chapter "Hadoop Streaming" has a row for each
 //! rule, with the test here that holds it.
 
-mod as_streaming;
 mod bad_input;
 mod command_lines;
 mod confined;
