@@ -8,8 +8,8 @@ use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, paper, places, policy,
-    processes, query, queues, replay, run, settings, sim, streaming, token, tools,
+    compare, doctor, explain, history, init, man, order, page, paper, places, policy, processes, query,
+    queues, replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, verify, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -142,7 +142,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
                 terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
             }
             if typed.get(1).is_some_and(|word| word == "as-streaming") {
-                terminal::stderr_line("  hint: `as-streaming` was removed: run the job here with `gristmill run`");
+                terminal::stderr_line(
+                    "  hint: `as-streaming` was removed: run the job here with `gristmill run`",
+                );
             }
             return ExitCode::from(code);
         }

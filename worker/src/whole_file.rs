@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -72,17 +72,8 @@ pub fn create_new(
     sync_name(path, promise)
 }
 
-/// Creates a link, and replaces an existing file or link.
-///
-/// # Errors
-/// An error of the file system; then nothing has changed.
-pub fn replace_link(path: &Path, to: &Path) -> io::Result<()> {
-    let draft = named_as_draft().make_in(folder(path), |draft| symlink(to, draft))?;
-    Ok(draft.into_temp_path().persist(path)?)
-}
-
 /// True if a name is that of an incomplete file, which may be left by a killed process.
-pub fn is_draft(name: &OsStr) -> bool {
+fn is_draft(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
 }
 
@@ -213,6 +204,7 @@ fn folder(path: &Path) -> &Path {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::os::unix::fs::symlink;
 
     fn text(words: &str) -> impl FnOnce(&mut File) -> io::Result<()> {
         move |file| file.write_all(words.as_bytes())

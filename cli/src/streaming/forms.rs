@@ -2,8 +2,9 @@
 //!
 //! What the forms are stands in `gristmill_runtime::streaming`.
 
+use super::StreamError;
 use super::names::Properties;
-use super::{StreamError, code};
+use super::options::not_found;
 use gristmill_runtime::streaming::{
     FieldRule, LineInput, PairForm, PairForms, PartContent, PartRule, StreamStep, StreamingJob,
 };
@@ -22,7 +23,9 @@ pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
     let form = |name: &str| {
         let typed = properties.get(name).unwrap_or("text");
         PairForm::named(typed.trim()).ok_or_else(|| {
-            refused(format!("{name}={typed}: there is text, keyonlytext, rawbytes and typedbytes"))
+            StreamError::configuration(format!(
+                "{name}={typed}: there is text, keyonlytext, rawbytes and typedbytes"
+            ))
         })
     };
     let [map_input, map_output, reduce_input, reduce_output] = NAMES.map(form);
@@ -39,9 +42,7 @@ pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
     match class {
         None | Some("TextOutputFormat") => Ok(PartContent::Text),
         Some("TypedBytesOutputFormat") => Ok(PartContent::TypedBytes),
-        Some(other) => Err(refused(format!(
-            "-outputformat : class not found : {other}; there is TextOutputFormat and TypedBytesOutputFormat"
-        ))),
+        Some(other) => Err(not_found("-outputformat", other, "TextOutputFormat and TypedBytesOutputFormat")),
     }
 }
 
@@ -59,13 +60,13 @@ pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
     let forms = &job.forms;
     if !forms.map_output.is_text() {
         if job.order.is_some() || matches!(job.partition, PartRule::Fields(_)) {
-            return Err(refused(
+            return Err(StreamError::configuration(
                 "stream.map.output: comparators and partitioners by fields of keys are for keys that are text; leave them out, \
                  or let the mapper write text",
             ));
         }
         if job.reducer == StreamStep::Aggregate {
-            return Err(refused(
+            return Err(StreamError::configuration(
                 "stream.map.output: the reducer `aggregate` reads text; let the mapper write text",
             ));
         }
@@ -78,20 +79,16 @@ pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
         && job.line_input != LineInput::TypedBytes
         && job.part_content == PartContent::Text;
     if selects && !is_text {
-        return Err(refused(
+        return Err(StreamError::configuration(
             "FieldSelectionMapReduce takes fields out of text: leave out -io and formats of typed bytes",
         ));
     }
     let hands_on_typed = job.line_input == LineInput::TypedBytes && job.mapper == StreamStep::Identity;
     if hands_on_typed && forms.map_output != PairForm::TypedBytes {
-        return Err(refused(
+        return Err(StreamError::configuration(
             "-inputformat TypedBytesInputFormat without a mapper needs -D stream.map.output=typedbytes, which is what it hands \
              on",
         ));
     }
     Ok(())
-}
-
-fn refused(message: impl Into<String>) -> StreamError {
-    StreamError::new(code::CONFIGURATION, message)
 }

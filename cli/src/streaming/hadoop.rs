@@ -1,7 +1,7 @@
 //! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it does what scripts ask of those.
 //!
-//! Only what jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application`, `logs`, `version` and a few words more. Without a scheme, names of files
-//! are those of `hdfs:` then, as on a cluster.
+//! Commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`. Names of files without a
+//! scheme are those of `hdfs:`, as on a cluster.
 
 use super::{DefaultSystem, job_commands, not_text, run_with_flags_of_environment, shell};
 use crate::settings;
@@ -53,16 +53,11 @@ fn call(name: &str, words: &[String]) -> anyhow::Result<u8> {
         ("hadoop" | "yarn", "jar") => jar(rest),
         ("mapred", "streaming") => stream(rest),
         ("hadoop", "fs" | "dfs") | ("hdfs", "dfs" | "fs") => shell::run(rest),
-        ("hadoop" | "mapred", "job") => job_commands::job(rest),
-        ("yarn", "application" | "app") => job_commands::application(rest),
-        ("yarn", "logs") => job_commands::logs(rest),
-        (_, "classpath") => {
-            terminal::stdout_line(&"")?;
-            Ok(exit::OK)
-        }
+        ("hadoop" | "mapred", "job") => job_commands::run("job", rest),
+        ("yarn", "application" | "app") => job_commands::run("application", rest),
         _ => {
             stderr_line(&format!(
-                "{name}: `{word}` is not known here; there is hadoop jar|fs|version, hdfs dfs, yarn jar|application|logs and mapred streaming|job"
+                "{name}: `{word}` is not known here; available: hadoop jar|fs|job|version, hdfs dfs, yarn jar|application, mapred streaming|job"
             ));
             Ok(exit::FAILED)
         }
@@ -85,13 +80,10 @@ fn jar(words: &[String]) -> anyhow::Result<u8> {
         stderr_line(&format!("Not a valid JAR: {jar}"));
         return Ok(u8::MAX);
     }
-    let rest = match rest {
-        [word, rest @ ..] if word == "streamjob" || word == "org.apache.hadoop.streaming.HadoopStreaming" => {
-            rest
-        }
-        _ => rest,
-    };
-    stream(rest)
+    match rest {
+        [class, rest @ ..] if class == "streamjob" || class.ends_with(".HadoopStreaming") => stream(rest),
+        _ => stream(rest),
+    }
 }
 
 fn stream(words: &[String]) -> anyhow::Result<u8> {

@@ -5,11 +5,10 @@
 
 mod archive;
 mod forms;
+mod glob;
 mod hadoop;
 mod job_commands;
 mod kept;
-mod links;
-mod lists;
 mod log;
 mod names;
 mod options;
@@ -35,19 +34,17 @@ use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
 use gristmill_runtime::scratch::ScratchFolder;
-use gristmill_runtime::streaming::{LineInput, write_bundle};
+use gristmill_runtime::streaming::{LineInput, ShippedFile, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
-use gristmill_worker::input::wildcards::has_wildcards;
 use gristmill_worker::output::PartFormat;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
 use places::FileNames;
 use report::JobReporter;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -140,9 +137,20 @@ pub struct StreamError {
     pub message: String,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "constructors are passed to map_err")]
 impl StreamError {
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// Error of words that make no sense.
+    pub fn usage(message: impl ToString) -> Self {
+        Self { code: code::FAILED, message: message.to_string() }
+    }
+
+    /// Error of a configuration that makes no sense.
+    pub fn configuration(message: impl ToString) -> Self {
+        Self { code: code::CONFIGURATION, message: message.to_string() }
     }
 }
 
@@ -159,7 +167,7 @@ fn run_with_flags_of_environment(settings: &Settings, words: &[String], default:
     let parsed = StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE)).try_get_matches_from(typed);
     match parsed.and_then(|matches| StreamingFlags::from_arg_matches(&matches)) {
         Ok(flags) => run(settings, &flags, words, default),
-        Err(error) => failed(&StreamError::new(code::CONFIGURATION, format!("{FLAGS_VARIABLE}: {error}"))),
+        Err(error) => failed(&StreamError::configuration(format!("{FLAGS_VARIABLE}: {error}"))),
     }
 }
 
@@ -224,13 +232,9 @@ fn carry_out(
     }
     let places = FileNames::new(typed.default_system()?.unwrap_or(default)).map_err(submit)?;
     let stamp = stamp();
-    typed.properties.check().map_err(|why| StreamError::new(code::CONFIGURATION, why))?;
+    typed.properties.check().map_err(StreamError::configuration)?;
     let job = typed.job(&places, stamp)?;
-    let remarks = typed.remarks.iter().cloned();
-    let unheeded: Vec<&str> = typed.properties.unheeded().collect();
-    let unheeded = (!unheeded.is_empty())
-        .then(|| format!("without effect here, and told to commands alone: {}", unheeded.join(", ")));
-    remarks.chain(unheeded).for_each(|words| log(Level::Warn, "streaming.StreamJob", &words));
+    typed.remarks.iter().for_each(|words| log(Level::Warn, "streaming.StreamJob", words));
     check_paths(&job, &places)?;
     let options = job_options(flags, settings, typed, &job)?;
     if let Some(parent) = job.output.parent() {
@@ -242,14 +246,11 @@ fn carry_out(
     let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
     let reporter = |line: &JoinLine| {
-        let has_root = places.known_root().is_some();
-        let mut reporter = JobReporter::new(stamp, places, &line.endpoint);
-        if default == DefaultSystem::Hdfs && has_root {
-            // Who calls Hadoop's programs asks them of the job, too.
-            let told = |name: &str, otherwise| typed.properties.get(name).unwrap_or(otherwise);
-            reporter.keep(told("mapreduce.job.name", "streamjob"), told("mapreduce.job.priority", "NORMAL"));
-        }
-        (reporter, Teller::new(flags.json))
+        // Callers of Hadoop's programs ask them about the job, too.
+        let is_kept = default == DefaultSystem::Hdfs && places.known_root().is_some();
+        let name = typed.properties.get("mapreduce.job.name").unwrap_or("streamjob");
+        let kept_name = is_kept.then(|| name.to_owned());
+        (JobReporter::new(stamp, places, &line.endpoint, kept_name), Teller::new(flags.json))
     };
     match standing(flags, settings).map_err(submit)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
@@ -284,7 +285,7 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
         let said = format!("Output directory {} already exists", places.uri(&job.output));
         return Err(StreamError::new(code::OUTPUT, said));
     }
-    match job.inputs.iter().find(|path| !path.exists() && !has_wildcards(path.as_os_str().as_bytes())) {
+    match job.inputs.iter().find(|path| !path.exists() && !glob::is_pattern(&path.to_string_lossy())) {
         Some(missing) => {
             let said = format!("Input path does not exist: {}", places.uri(missing));
             Err(StreamError::new(code::INPUT, said))
@@ -303,8 +304,7 @@ fn job_options(
     let mut options = JobOptions::new(&job.output);
     options.sync = !(flags.no_sync || settings.no_sync.unwrap_or(false));
     if let Some(text) = &flags.max_record {
-        options.record_bytes_max = size("--max-record", text)
-            .map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))?;
+        options.record_bytes_max = size("--max-record", text).map_err(StreamError::configuration)?;
     }
     options.label = typed.properties.get("mapreduce.job.name").map(str::to_owned);
     options.priority = match typed.properties.get("mapreduce.job.priority") {
@@ -362,12 +362,12 @@ fn run_on(
     let scratch =
         scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
     let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
-    for (archive, name) in &typed.archives {
+    for ShippedFile { name, path: archive } in &typed.archives {
         let path = folder.join("archives").join(name);
         archive::unpack(archive, &path).map_err(|error| {
-            StreamError::new(code::SUBMIT, format!("-archives {}: {error}", archive.display()))
+            submit(format!("-archives {}: {}", archive.display(), gristmill_runtime::chain(&error)))
         })?;
-        job.files.push(gristmill_runtime::streaming::ShippedFile { name: name.clone(), path });
+        job.files.push(ShippedFile { name: name.clone(), path });
     }
     if cluster.is_none() && !job.files.is_empty() {
         // Workers elsewhere see other files.

@@ -2,7 +2,7 @@
 //!
 //! Generic options may stand anywhere; Hadoop wants them first.
 
-use super::lists::{expand_braces, split_list};
+use super::glob;
 use super::names::Properties;
 use super::places::{DefaultSystem, FileNames, scheme_of, user_of_environment};
 use super::readers;
@@ -12,45 +12,16 @@ use gristmill_runtime::streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
 use gristmill_scheduler::units::REDUCES_MAX;
-use gristmill_worker::input::list::named_by;
-use gristmill_worker::input::{Compression, FilePath};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use gristmill_worker::input::Compression;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Options with a value behind them.
-const WITH_VALUE: [&str; 29] = [
-    "input",
-    "output",
-    "mapper",
-    "combiner",
-    "reducer",
-    "file",
-    "dfs",
-    "additionalconfspec",
-    "inputformat",
-    "outputformat",
-    "partitioner",
-    "numReduceTasks",
-    "inputreader",
-    "mapdebug",
-    "reducedebug",
-    "jobconf",
-    "cmdenv",
-    "cacheFile",
-    "cacheArchive",
-    "io",
-    "conf",
-    "D",
-    "fs",
-    "jt",
-    "files",
-    "libjars",
-    "archives",
-    "tokenCacheFile",
-    "numMapTasks",
-];
+const WITH_VALUE: &str = "input output mapper combiner reducer file dfs additionalconfspec inputformat outputformat \
+                          partitioner numReduceTasks inputreader mapdebug reducedebug jobconf cmdenv cacheFile \
+                          cacheArchive io conf D fs jt files libjars archives tokenCacheFile numMapTasks";
 
 /// Bytes of a file of settings. Those of whole clusters have some hundred thousand.
 const CONFIGURATION_BYTES_MAX: u64 = 4 << 20;
@@ -64,9 +35,6 @@ const DEFAULT_SYSTEM: &str = "fs.defaultFS";
 /// Properties that name what looks at failed attempts.
 const MAP_DEBUG: &str = "mapreduce.map.debug.script";
 const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
-
-/// Options without one.
-const WITHOUT_VALUE: [&str; 7] = ["background", "verbose", "info", "debug", "help", "lazyOutput", "h"];
 
 /// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` says otherwise.
 const COMBINE_BYTES: u64 = 64 << 20;
@@ -95,48 +63,42 @@ pub struct TypedOptions {
     pub variables: BTreeMap<String, String>,
     pub lazy_output: bool,
     pub help: bool,
-    /// Properties that a file of settings has said to be final.
-    finals: BTreeSet<String>,
-    /// What is passed over, with the reason.
+    /// Options without an effect, each with the reason.
     pub remarks: Vec<String>,
 }
 
-/// Reads the words. Where several set one property, the last counts, but as in Hadoop none of a file of settings that is set
-/// outside it too, none of one that stands behind another that calls its own final, and `-fs` only where `-D` does not.
+/// Reads the words. Where several set one property, the last counts, but none of a settings file that is set outside it too,
+/// and `-fs` only where `-D` does not.
 ///
 /// # Errors
-/// A word that is no option, an option without its value.
+/// A word that is not an option, or an option without its value.
 pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
     let mut typed = TypedOptions::default();
     let mut options: Vec<(&str, &str)> = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
-            return Err(StreamError::new(
-                code::FAILED,
-                format!("Found 1 unexpected arguments on the command line [{word}]"),
-            ));
+            return Err(StreamError::usage(format!(
+                "Found 1 unexpected arguments on the command line [{word}]"
+            )));
         };
-        let name = name.strip_prefix('-').unwrap_or(name);
-        if WITHOUT_VALUE.contains(&name) {
-            typed.flag(name);
-        } else if let Some(pair) = name.strip_prefix('D').filter(|pair| pair.contains('=')) {
-            options.push(("D", pair));
-        } else if WITH_VALUE.contains(&name) {
-            let value = words.next();
-            let value = value.ok_or_else(|| {
-                StreamError::new(code::FAILED, format!("Missing argument for option: {name}"))
-            })?;
-            options.push((name, value));
-        } else {
-            let own = if is_flag_of_the_cluster(name) {
-                format!(
-                    ": a flag of `gristmill streaming`, which stands before all of Hadoop's options, or in {FLAGS_VARIABLE}"
-                )
-            } else {
-                String::new()
-            };
-            return Err(StreamError::new(code::FAILED, format!("Unrecognized option: {word}{own}")));
+        match name.strip_prefix('-').unwrap_or(name) {
+            "lazyOutput" => typed.lazy_output = true,
+            "help" | "info" | "h" => typed.help = true,
+            "background" => typed.remarks.push("-background: the job is followed to its end".to_owned()),
+            "verbose" | "debug" => {}
+            name if name.starts_with('D') && name.contains('=') => options.push(("D", &name[1..])),
+            name if WITH_VALUE.split(' ').any(|known| known == name) => {
+                let missing = || StreamError::usage(format!("Missing argument for option: {name}"));
+                options.push((name, words.next().ok_or_else(missing)?));
+            }
+            name if is_flag_of_the_cluster(name) => {
+                return Err(StreamError::usage(format!(
+                    "Unrecognized option: {word}: a flag of `gristmill streaming`, which stands before all of Hadoop's \
+                     options, or in {FLAGS_VARIABLE}"
+                )));
+            }
+            _ => return Err(StreamError::usage(format!("Unrecognized option: {word}"))),
         }
     }
     options.sort_by_key(|(name, _)| match *name {
@@ -145,27 +107,14 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
         _ => 2,
     });
     options.iter().try_for_each(|(name, value)| typed.option(name, value))?;
-    // As Hadoop looks outside its own settings.
-    let outer = |name: &str| match name.strip_prefix("env.") {
+    typed.properties.expand(|name| match name.strip_prefix("env.") {
         Some(variable) => std::env::var(variable).ok(),
         None => (name == "user.name").then(user_of_environment),
-    };
-    typed.properties.expand(outer).map_err(|why| StreamError::new(code::CONFIGURATION, why))?;
+    });
     Ok(typed)
 }
 
 impl TypedOptions {
-    fn flag(&mut self, name: &str) {
-        match name {
-            "lazyOutput" => self.lazy_output = true,
-            "help" | "info" | "h" => self.help = true,
-            "background" => {
-                self.remarks.push("-background: the job is followed to its end all the same".to_owned());
-            }
-            _ => {}
-        }
-    }
-
     fn option(&mut self, name: &str, value: &str) -> Result<(), StreamError> {
         let owned = || Some(value.to_owned());
         match name {
@@ -185,31 +134,26 @@ impl TypedOptions {
             "D" | "jobconf" => {
                 let (name, value) = value.split_once('=').unwrap_or((value, ""));
                 if name.trim().is_empty() {
-                    let said = format!("-D {name}={value}: it must be NAME=VALUE");
-                    return Err(StreamError::new(code::FAILED, said));
+                    return Err(StreamError::usage(format!("-D {name}={value}: it must be NAME=VALUE")));
                 }
                 self.properties.set(name.trim(), value);
             }
             "cmdenv" => {
                 let pair = value.split_once('=').filter(|(name, _)| !name.is_empty());
-                let (name, value) = pair.ok_or_else(|| {
-                    StreamError::new(code::FAILED, format!("-cmdenv {value}: it must be NAME=VALUE"))
-                })?;
+                let (name, value) = pair
+                    .ok_or_else(|| StreamError::usage(format!("-cmdenv {value}: it must be NAME=VALUE")))?;
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
             "fs" | "dfs" => self.properties.set(DEFAULT_SYSTEM, value),
-            "conf" | "additionalconfspec" => self.read_configuration(value)?,
+            "conf" | "additionalconfspec" => {
+                let read = read_configuration(value, &mut self.properties);
+                read.map_err(|error| StreamError::configuration(format!("-conf {value}: {error}")))?;
+            }
             "io" => forms::set_all(&mut self.properties, value),
             "mapdebug" => self.properties.set(MAP_DEBUG, value),
             "reducedebug" => self.properties.set(REDUCE_DEBUG, value),
-            "libjars" | "jt" | "tokenCacheFile" => {
-                self.remarks.push(format!("-{name} {value} has no meaning here and is passed over"));
-            }
             _ => {
-                return Err(StreamError::new(
-                    code::CONFIGURATION,
-                    format!("-{name} {value} is not known here"),
-                ));
+                self.remarks.push(format!("-{name} {value} has no effect here"));
             }
         }
         Ok(())
@@ -221,95 +165,40 @@ impl TypedOptions {
     /// A system that is not here.
     pub(super) fn default_system(&self) -> Result<Option<DefaultSystem>, StreamError> {
         let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::of).transpose();
-        system.map_err(|error| StreamError::new(code::CONFIGURATION, error.to_string()))
-    }
-
-    /// Takes the properties of a configuration file of Hadoop.
-    fn read_configuration(&mut self, file: &str) -> Result<(), StreamError> {
-        let properties = configuration(file)
-            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("-conf {file}: {error}")))?;
-        for Property { name, value, is_final } in properties {
-            if self.finals.contains(&name) {
-                // Without the value, which may be a secret.
-                self.remarks.push(format!(
-                    "-conf {file}: {name} was called final before, so this value does not count"
-                ));
-                continue;
-            }
-            self.properties.set(&name, &value);
-            if is_final {
-                self.finals.extend(Properties::names_of(&name).map(str::to_owned));
-            }
-        }
-        Ok(())
+        system.map_err(StreamError::configuration)
     }
 }
 
-/// A property as a file of settings has it.
-struct Property {
-    name: String,
-    value: String,
-    /// No file that is read later changes it.
-    is_final: bool,
-}
-
-/// The properties of a configuration file of Hadoop, each with its value.
+/// Sets the properties of a configuration file of Hadoop.
 ///
 /// # Errors
-/// A file that cannot be read, is no configuration, or includes others, which are not read.
-fn configuration(name: &str) -> io::Result<Vec<Property>> {
+/// A file that cannot be read, is not a configuration, or includes others, which are not read.
+fn read_configuration(name: &str, properties: &mut Properties) -> io::Result<()> {
     let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
-    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let mut bytes = Vec::new();
-    File::open(path)?.take(CONFIGURATION_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if CONFIGURATION_BYTES_MAX < bytes.len() as u64 {
-        return Err(wrong(format!("it has more than {CONFIGURATION_BYTES_MAX} bytes")));
-    }
-    let text =
-        String::from_utf8(bytes).map_err(|_| wrong("it is not written in UTF-8; convert it".to_owned()))?;
-    if let Some(other) = declared_encoding(&text).filter(|name| !name.eq_ignore_ascii_case("utf-8"))
-        && !text.is_ascii()
-    {
-        return Err(wrong(format!("it says that it is written in {other}; convert it to UTF-8")));
-    }
-    let tree = roxmltree::Document::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let mut text = String::new();
+    File::open(path)?.take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text)?;
+    let tree = roxmltree::Document::parse(&text).map_err(io::Error::other)?;
     if !tree.root_element().has_tag_name("configuration") {
-        return Err(wrong("it has no <configuration>".to_owned()));
+        return Err(io::Error::other("it has no <configuration>"));
     }
     if tree.descendants().any(|node| node.tag_name().name() == "include") {
-        return Err(wrong(
-            "it includes other files, which are not read here; name them with -conf".to_owned(),
-        ));
+        return Err(io::Error::other("included files are not read here: name them with -conf"));
     }
-    let properties = tree.descendants().filter(|node| node.has_tag_name("property")).filter_map(|property| {
-        // Beside it, or as its attribute.
-        let inner = |tag: &str| {
+    for property in tree.descendants().filter(|node| node.has_tag_name("property")) {
+        // A child of its own, or an attribute.
+        let value_of = |tag: &str| {
             let child = property.children().find(|child| child.has_tag_name(tag));
-            // Comments cut it into pieces.
-            let text = child.map(|child| {
-                let pieces = child.children().filter(roxmltree::Node::is_text);
-                pieces.filter_map(|piece| piece.text()).collect::<String>()
-            });
+            // Comments cut the text into pieces.
+            let pieces = child.map(|child| child.children().filter(roxmltree::Node::is_text));
+            let text = pieces.map(|pieces| pieces.filter_map(|piece| piece.text()).collect::<String>());
             text.or_else(|| property.attribute(tag).map(str::to_owned))
         };
-        // A value may be a separator.
-        let (name, value) = (inner("name")?.trim().to_owned(), inner("value")?);
-        Some(Property { name, value, is_final: inner("final").is_some_and(|word| word.trim() == "true") })
-    });
-    Ok(properties.collect())
-}
-
-/// What the first line of a document of XML says that it is written in.
-fn declared_encoding(text: &str) -> Option<&str> {
-    let (head, _) = text.trim_start_matches('\u{feff}').strip_prefix("<?xml")?.split_once("?>")?;
-    let value = head.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
-    value.split(['"', '\'']).nth(1)
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    one == other
-        || std::fs::canonicalize(one)
-            .is_ok_and(|one| std::fs::canonicalize(other).is_ok_and(|other| one == other))
+        // A value may be a separator, which is not trimmed.
+        if let (Some(name), Some(value)) = (value_of("name"), value_of("value")) {
+            properties.set(name.trim(), &value);
+        }
+    }
+    Ok(())
 }
 
 /// The names of a list of what is shipped.
@@ -317,7 +206,7 @@ fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
     // As Hadoop has it, nothing is behind a comma at the end.
     let names: Vec<String> = list.trim_end_matches(',').split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {
-        true => Err(StreamError::new(code::FAILED, format!("-{option} `{list}': a name in it is empty"))),
+        true => Err(StreamError::usage(format!("-{option} `{list}': a name in it is empty"))),
         false => Ok(names),
     }
 }
@@ -337,18 +226,39 @@ pub struct TypedJob {
     /// `_SUCCESS` stays.
     pub marks_success: bool,
     /// Archives that are to be unpacked, each with the name of its folder.
-    pub archives: Vec<(PathBuf, String)>,
+    pub archives: Vec<ShippedFile>,
 }
 
-/// What the names are that the braces of one stand for, each once: several of them may mean the same file.
-fn found_once(name: &str, meant: &[PathBuf]) -> Result<BTreeSet<PathBuf>, StreamError> {
-    let mut found = BTreeSet::new();
-    for path in meant {
-        let named = named_by(&FilePath::from(&**path));
-        let named = named
-            .map_err(|error| StreamError::new(code::INPUT, format!("{:#}", anyhow::Error::new(error))))?;
-        found.extend(named.iter().map(|path| path.to_path().to_owned()));
+/// A list with commas, of which those within braces are no separators.
+fn split_list(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |letter| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
+}
+
+/// Returns the paths of one name of `-input`. Braces are replaced here, as inputs of other jobs have none.
+fn input_paths(name: &str, places: &FileNames) -> Result<Vec<PathBuf>, StreamError> {
+    if name.is_empty() {
+        // Most often an unset variable.
+        return Err(StreamError::usage(
+            "Can not create a Path from an empty string: a name of -input is empty",
+        ));
     }
+    let pattern = places.pattern(name).map_err(StreamError::configuration)?;
+    if !name.contains('{') {
+        return Ok(vec![pattern]);
+    }
+    let is_shown =
+        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with(['_', '.']));
+    let mut found =
+        glob::matching(&pattern).map_err(|error| StreamError::new(code::INPUT, format!("{error:#}")))?;
+    found.retain(is_shown);
     match found.is_empty() {
         true => Err(StreamError::new(code::INPUT, format!("Input Pattern {name} matches 0 files"))),
         false => Ok(found),
@@ -361,39 +271,22 @@ impl TypedOptions {
     /// # Errors
     /// What is missing, or makes no sense.
     pub fn job(&self, places: &FileNames, stamp: u64) -> Result<TypedJob, StreamError> {
-        let local = |name: &str| {
-            places.local(name).map_err(|error| StreamError::new(code::CONFIGURATION, format!("{error:#}")))
-        };
         let property = |name: &str| self.properties.get(name);
         let named_inputs =
             property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
         let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
-        let pattern = |name: &str| {
-            places.pattern(name).map_err(|error| StreamError::new(code::CONFIGURATION, format!("{error:#}")))
-        };
         let mut paths = Vec::new();
         for name in inputs.flat_map(split_list) {
-            if name.is_empty() {
-                // Most often a variable that is not set.
-                let said = "Can not create a Path from an empty string: a name of -input is empty";
-                return Err(StreamError::new(code::FAILED, said));
-            }
-            let names =
-                expand_braces(&name).map_err(|error| StreamError::new(code::FAILED, error.to_string()))?;
-            let meant = names.iter().map(|name| pattern(name)).collect::<Result<Vec<_>, _>>()?;
-            match <[PathBuf; 1]>::try_from(meant) {
-                Ok(one) => paths.extend(one),
-                Err(meant) => paths.extend(found_once(&name, &meant)?),
-            }
+            paths.extend(input_paths(name, places)?);
         }
         if paths.is_empty() {
-            return Err(StreamError::new(code::FAILED, "Required argument: -input <name>"));
+            return Err(StreamError::usage("Required argument: -input <name>"));
         }
         let named_output = property("mapreduce.output.fileoutputformat.outputdir");
         let Some(output) = self.output.as_deref().or(named_output) else {
-            return Err(StreamError::new(code::FAILED, "Required argument: -output "));
+            return Err(StreamError::usage("Required argument: -output "));
         };
-        let output = local(output)?;
+        let output = places.local(output).map_err(StreamError::configuration)?;
         let line_input = self.line_input()?;
         let reduces = self.reduces()?;
         let mapper = step("-mapper", self.mapper.as_deref(), &self.properties)?;
@@ -407,6 +300,7 @@ impl TypedOptions {
                 .transpose()?,
         };
         let forms = forms::pair_forms(&self.properties)?;
+        let (files, archives) = self.shipped(places)?;
         let part_content = forms::part_content(self.output_format.as_deref().map(simple_name))?;
         let tab = || "\t".to_owned();
         let text = |name: &str| property(name).map_or_else(tab, str::to_owned);
@@ -449,30 +343,13 @@ impl TypedOptions {
             properties: self.told_properties(places, &paths, &output, reduces),
             property_bytes_max: property("stream.jobconf.truncate.limit").and_then(|text| text.parse().ok()),
             variables: self.variables.clone(),
-            files: self.shipped(places)?,
+            files,
             bundle: None,
             stamp,
             hdfs_root: places.known_root().map(Path::to_owned),
         };
         forms::check(&job)?;
         let marks_success = self.truth("mapreduce.fileoutputcommitter.marksuccessfuljobs")?.unwrap_or(true);
-        let mut archives = Vec::new();
-        for archive in &self.archives {
-            let (path, name) = named_file(archive, places)?;
-            let is_taken = job.files.iter().any(|file| file.name == name)
-                || archives.iter().any(|(other, taken)| *taken == name && *other != path);
-            if is_taken {
-                return Err(StreamError::new(
-                    code::CONFIGURATION,
-                    format!(
-                        "-archives {archive}: something else is shipped as `{name}'; write #NAME behind one of them"
-                    ),
-                ));
-            }
-            if archives.iter().all(|(_, taken)| *taken != name) {
-                archives.push((path, name));
-            }
-        }
         Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
     }
 
@@ -500,34 +377,32 @@ impl TypedOptions {
         told.all().clone()
     }
 
-    fn shipped(&self, places: &FileNames) -> Result<Vec<ShippedFile>, StreamError> {
-        let cached = self.properties.get("mapreduce.job.cache.files");
-        let cached = cached.into_iter().flat_map(|files| files.split(',')).map(str::trim);
-        let files = self.files.iter().map(String::as_str).chain(cached.filter(|file| !file.is_empty()));
-        let mut shipped: Vec<ShippedFile> = Vec::new();
-        for file in files {
-            let (path, name) = named_file(file, places)?;
-            if !path.exists() {
-                let said = format!("File: {} does not exist, or is not readable.", path.display());
-                return Err(StreamError::new(code::FAILED, said));
-            }
-            if !(path.is_file() || path.is_dir()) {
-                let said = format!("File: {} is neither a file nor a folder.", path.display());
-                return Err(StreamError::new(code::FAILED, said));
-            }
-            match shipped.iter().find(|other| other.name == name) {
-                None => shipped.push(ShippedFile { name, path }),
-                Some(other) if is_same_file(&other.path, &path) => {}
-                Some(other) => {
-                    let said = format!(
-                        "{file}: {} is shipped as `{name}' already; write #NAME behind one of them",
-                        other.path.display()
-                    );
-                    return Err(StreamError::new(code::CONFIGURATION, said));
+    /// Returns the files and the archives for the working directory, each name once.
+    fn shipped(&self, places: &FileNames) -> Result<(Vec<ShippedFile>, Vec<ShippedFile>), StreamError> {
+        let cached = self.properties.get("mapreduce.job.cache.files").unwrap_or_default();
+        let cached = cached.split(',').map(str::trim).filter(|file| !file.is_empty());
+        let files: Vec<&str> = self.files.iter().map(String::as_str).chain(cached).collect();
+        let archives: Vec<&str> = self.archives.iter().map(String::as_str).collect();
+        let mut taken = BTreeMap::new();
+        let mut add = |names: &[&str]| {
+            let mut shipped = Vec::new();
+            for text in names {
+                let file = named_file(text, places)?;
+                match taken.insert(file.name.clone(), file.path.clone()) {
+                    None => shipped.push(file),
+                    Some(other) if fs::canonicalize(&other).ok() == fs::canonicalize(&file.path).ok() => {}
+                    Some(other) => {
+                        return Err(StreamError::configuration(format!(
+                            "{text}: {} is shipped as `{}' already; write #NAME behind one of them",
+                            other.display(),
+                            file.name
+                        )));
+                    }
                 }
             }
-        }
-        Ok(shipped)
+            Ok(shipped)
+        };
+        Ok((add(&files)?, add(&archives)?))
     }
 
     fn reduces(&self) -> Result<u32, StreamError> {
@@ -535,10 +410,9 @@ impl TypedOptions {
             return Ok(0);
         }
         let wrong = |text: &str| {
-            StreamError::new(
-                code::CONFIGURATION,
-                format!("mapreduce.job.reduces={text}: it must be from 0 to {REDUCES_MAX}"),
-            )
+            StreamError::configuration(format!(
+                "mapreduce.job.reduces={text}: it must be from 0 to {REDUCES_MAX}"
+            ))
         };
         let text = self.properties.get("mapreduce.job.reduces").unwrap_or("1");
         text.trim().parse().ok().filter(|reduces| *reduces <= REDUCES_MAX).ok_or_else(|| wrong(text))
@@ -553,12 +427,10 @@ impl TypedOptions {
             Some("KeyValueTextInputFormat") => Ok(LineInput::KeyValue),
             Some("NLineInputFormat") => Ok(LineInput::Numbered),
             Some("TypedBytesInputFormat") => Ok(LineInput::TypedBytes),
-            Some(other) => Err(StreamError::new(
-                code::CONFIGURATION,
-                format!(
-                    "-inputformat : class not found : {other}; there is TextInputFormat, KeyValueTextInputFormat, \
-                 NLineInputFormat and TypedBytesInputFormat"
-                ),
+            Some(other) => Err(not_found(
+                "-inputformat",
+                other,
+                "TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and TypedBytesInputFormat",
             )),
         }
     }
@@ -570,7 +442,7 @@ impl TypedOptions {
 
     fn specs(&self, name: &str) -> Result<KeySpecs, StreamError> {
         KeySpecs::parse(self.properties.get(name).unwrap_or_default(), self.key_separator())
-            .map_err(|error| StreamError::new(code::CONFIGURATION, format!("{name}: {error}")))
+            .map_err(|error| StreamError::configuration(format!("{name}: {error}")))
     }
 
     fn partition(&self) -> Result<PartRule, StreamError> {
@@ -583,12 +455,9 @@ impl TypedOptions {
                     None => self.specs("mapreduce.partition.keypartitioner.options")?,
                 }))
             }
-            Some(other) => Err(StreamError::new(
-                code::CONFIGURATION,
-                format!(
-                    "-partitioner : class not found : {other}; there is HashPartitioner and KeyFieldBasedPartitioner"
-                ),
-            )),
+            Some(other) => {
+                Err(not_found("-partitioner", other, "HashPartitioner and KeyFieldBasedPartitioner"))
+            }
         }
     }
 
@@ -598,10 +467,7 @@ impl TypedOptions {
             Some("KeyFieldBasedComparator") => {
                 self.specs("mapreduce.partition.keycomparator.options").map(Some)
             }
-            Some(other) => Err(StreamError::new(
-                code::CONFIGURATION,
-                format!("the comparator {other} is not known here; there is KeyFieldBasedComparator"),
-            )),
+            Some(other) => Err(not_found("comparator", other, "KeyFieldBasedComparator")),
         }
     }
 
@@ -625,21 +491,14 @@ impl TypedOptions {
             None | Some("GzipCodec" | "DefaultCodec") => Ok(Some(Compression::Gzip)),
             Some("ZStandardCodec") => Ok(Some(Compression::Zstd)),
             Some("BZip2Codec") => Ok(Some(Compression::Bzip2)),
-            Some(other) => Err(StreamError::new(
-                code::CONFIGURATION,
-                format!(
-                    "the codec {other} is not known here; there is GzipCodec, BZip2Codec and ZStandardCodec"
-                ),
-            )),
+            Some(other) => Err(not_found("codec", other, "GzipCodec, BZip2Codec and ZStandardCodec")),
         }
     }
 
     /// The whole number of a property.
     pub fn number(&self, name: &str) -> Result<Option<u64>, StreamError> {
-        let wrong = |text: &str| {
-            StreamError::new(code::CONFIGURATION, format!("{name}={text} is no whole number of 0 and more"))
-        };
-        let read = |text: &str| text.trim().parse().map_err(|_| wrong(text));
+        let invalid = |text: &str| StreamError::configuration(format!("{name}={text} is not a whole number"));
+        let read = |text: &str| text.trim().parse().map_err(|_| invalid(text));
         self.properties.get(name).map(read).transpose()
     }
 
@@ -655,28 +514,28 @@ fn simple_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
-/// The file of `PATH#NAME`, and the name that tasks know it by.
-fn named_file(text: &str, places: &FileNames) -> Result<(PathBuf, String), StreamError> {
-    let (path, name) = match text.rsplit_once('#') {
-        Some((path, name)) => (path, Some(name)),
-        None => (text, None),
-    };
-    // What is shipped lies on this machine unless it says otherwise.
-    let place = places.with_default(DefaultSystem::Local);
-    let path = place.local(path).map_err(|error| StreamError::new(code::FAILED, format!("{error:#}")))?;
-    let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.filter(|name| !name.is_empty()).map(str::to_owned).or(own).unwrap_or_default();
-    let is_plain = !name.is_empty()
-        && name.len() <= FILE_NAME_BYTES_MAX
-        && !name.contains('/')
-        && ![".", "..", "tmp"].contains(&&*name);
-    if is_plain {
-        return Ok((path, name));
+/// Error of a class that does not exist here.
+pub(super) fn not_found(option: &str, class: &str, available: &str) -> StreamError {
+    StreamError::configuration(format!("{option} : class not found : {class}; available: {available}"))
+}
+
+/// Returns the file of `PATH#NAME`, with the name that tasks know it by.
+fn named_file(text: &str, places: &FileNames) -> Result<ShippedFile, StreamError> {
+    let (path, name) = text.rsplit_once('#').unwrap_or((text, ""));
+    // A file of this machine unless its name has another scheme.
+    let path = places.with_default(DefaultSystem::Local).local(path).map_err(StreamError::usage)?;
+    let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = if name.is_empty() { own } else { name.to_owned() };
+    if !(path.is_file() || path.is_dir()) {
+        let path = path.display();
+        return Err(StreamError::usage(format!("File: {path} does not exist, or is not readable.")));
     }
-    Err(StreamError::new(
-        code::FAILED,
-        format!("{text}: `{name}` cannot be the name of a file in a task's directory"),
-    ))
+    if name.len() > FILE_NAME_BYTES_MAX || name.contains('/') || ["", ".", "..", "tmp"].contains(&&*name) {
+        return Err(StreamError::usage(format!(
+            "{text}: `{name}` cannot be the name of a file in a task's directory"
+        )));
+    }
+    Ok(ShippedFile { name, path })
 }
 
 #[cfg(test)]
@@ -780,29 +639,7 @@ mod tests {
             ["mapreduce.job.reduces", "fs.defaultFS"].map(|name| properties.get(name).unwrap().to_owned())
         };
         assert_eq!(set(&conf), ["2", "file:///"]);
-        // What one file calls final no later one changes, under none of its names; who types it does.
-        let first = tempfile::NamedTempFile::new().unwrap();
-        let own =
-            "<property><name>mapreduce.job.reduces</name><value>5</value><final>true</final></property>";
-        std::fs::write(first.path(), format!("<configuration>{own}{reduces}</configuration>")).unwrap();
-        let both = format!("-conf {} {conf}", first.path().display());
-        assert_eq!(set(&both), ["5", "file:///"]);
-        assert_eq!(read(&words(&both)).unwrap().remarks.len(), 2);
-        assert_eq!(set(&format!("-numReduceTasks 3 {both}")), ["3", "file:///"]);
-        assert_eq!(set(&format!("{conf} {both}")), ["5", "file:///"]);
-        for (encoding, value, is_read) in
-            [("ISO-8859-1", "a", true), ("utf-8", "é", true), ("ISO-8859-1", "é", false)]
-        {
-            let text = format!(
-                "<?xml version='1.0' encoding = \"{encoding}\"?><configuration>{}</configuration>",
-                property("x", value)
-            );
-            std::fs::write(first.path(), text).unwrap();
-            let typed = read(&words(&format!("-conf {}", first.path().display())));
-            assert_eq!(typed.is_ok(), is_read, "{encoding} {value}");
-        }
-        std::fs::write(first.path(), vec![b' '; CONFIGURATION_BYTES_MAX as usize + 1]).unwrap();
-        assert_eq!(read(&words(&both)).unwrap_err().code, code::CONFIGURATION);
+        assert_eq!(set(&format!("-numReduceTasks 3 {conf}")), ["3", "file:///"]);
         assert_eq!(set(&format!("-fs hdfs://a -numReduceTasks 3 {conf}")), ["3", "hdfs://a"]);
         assert_eq!(
             set(&format!("-D mapreduce.job.reduces=4 -D fs.defaultFS=hdfs://b {conf} -fs hdfs://a")),

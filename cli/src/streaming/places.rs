@@ -4,7 +4,6 @@
 //! the user's folder for data. A name cannot lead out of it.
 
 use crate::usage::usage;
-use gristmill_worker::input::wildcards::has_wildcards;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -205,23 +204,16 @@ fn is_this(machine: &str) -> bool {
     machine.is_empty() || machine.eq_ignore_ascii_case("localhost")
 }
 
-/// The path in a name, if that is all of it that stands for files: no sign before it stands for others.
-pub fn path_of(name: &str) -> Option<&str> {
-    let Some((_, rest)) = scheme_of(name) else { return Some(name) };
-    let (machine, path) = machine_and_path(rest);
-    (!machine.contains(['{', '}']) && !has_wildcards(machine.as_bytes())).then_some(path)
-}
-
-/// The pattern that only this path fits.
+/// Returns the pattern that only this path matches.
 fn escaped(path: &Path) -> PathBuf {
-    let mut bytes = Vec::new();
+    let mut escaped = Vec::new();
     for byte in path.as_os_str().as_bytes() {
-        if has_wildcards(&[*byte]) {
-            bytes.push(b'\\');
+        if b"*?[{\\".contains(byte) {
+            escaped.push(b'\\');
         }
-        bytes.push(*byte);
+        escaped.push(*byte);
     }
-    PathBuf::from(OsString::from_vec(bytes))
+    PathBuf::from(OsString::from_vec(escaped))
 }
 
 /// The scheme of a name, and what stands behind its colon.

@@ -1,8 +1,8 @@
 //! What `-inputreader` names: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in Hadoop its words
 //! become properties, `stream.recordreader.begin` and the like.
 
+use super::StreamError;
 use super::names::Properties;
-use super::{StreamError, code};
 use gristmill_runtime::streaming::Marks;
 
 /// What the properties' names begin with.
@@ -29,7 +29,7 @@ pub fn marks(properties: &Properties) -> Result<Option<Marks>, StreamError> {
         let said = format!(
             "-inputreader {class}: {why}; there is \"StreamXmlRecordReader,begin=TEXT,end=TEXT\", where TEXT has no comma"
         );
-        StreamError::new(code::CONFIGURATION, said)
+        StreamError::configuration(said)
     };
     if class.rsplit('.').next() != Some("StreamXmlRecordReader") {
         return Err(wrong("this reader is not known here"));
@@ -47,6 +47,7 @@ pub fn marks(properties: &Properties) -> Result<Option<Marks>, StreamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streaming::code;
 
     fn read(reader: &str) -> Result<Option<Marks>, StreamError> {
         let mut properties = Properties::default();

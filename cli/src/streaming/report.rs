@@ -1,6 +1,6 @@
 //! What is printed of a job as it goes, for people and for programs that read Hadoop's log.
 
-use super::kept::{JobKeeper, KeptJob, KeptJobs, KeptState, KeptTasks, now_ms, this_process};
+use super::kept::{JobKeeper, KeptJob, KeptJobs, KeptState};
 use super::log::{Level, log};
 use super::places::FileNames;
 use crate::terminal::stderr_text;
@@ -18,115 +18,78 @@ const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 /// Who speaks of the job.
 const JOB: &str = "mapreduce.Job";
 
-/// Tells how a job goes on.
+/// Prints the progress of a job, and keeps its file.
 pub struct JobReporter {
     stamp: u64,
     places: FileNames,
-    /// Where the master is.
+    /// Address of the master.
     url: String,
-    begun: bool,
+    /// Name of the job if its file is to be kept, for `mapred job` and for drivers that look for the logs of tasks.
+    kept_name: Option<String>,
+    kept: Option<JobKeeper>,
+    is_started: bool,
     shown: Option<(u64, u64)>,
     shown_at: Option<Instant>,
-    told: BTreeSet<String>,
-    /// What is kept of the job, if anything is.
-    kept: Kept,
-}
-
-/// Whether something is kept of a job, for `mapred job` and for drivers that look for the logs of tasks.
-#[derive(Debug)]
-enum Kept {
-    No,
-    /// It will be, under this name and priority, once the job has a number.
-    Soon(String, String),
-    Yes(Box<JobKeeper>),
+    incidents: BTreeSet<String>,
 }
 
 impl JobReporter {
-    pub fn new(stamp: u64, places: FileNames, master: &Endpoint) -> Self {
+    pub fn new(stamp: u64, places: FileNames, master: &Endpoint, kept_name: Option<String>) -> Self {
         let scheme = if master.pin.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{}:{}/", master.host, master.port);
         Self {
             stamp,
             places,
-            url,
-            begun: false,
+            url: format!("{scheme}://{}:{}/", master.host, master.port),
+            kept_name,
+            kept: None,
+            is_started: false,
             shown: None,
             shown_at: None,
-            told: BTreeSet::new(),
-            kept: Kept::No,
+            incidents: BTreeSet::new(),
         }
     }
 
-    /// Keeps a file of the job from its beginning.
-    pub fn keep(&mut self, name: &str, priority: &str) {
-        self.kept = Kept::Soon(name.to_owned(), priority.to_owned());
-    }
-
-    /// Begins the file of the job. One that cannot be written keeps no job from running.
-    fn begin_file(&mut self, status: &JobStatus) {
-        let Kept::Soon(name, priority) = &self.kept else { return };
-        let (process, process_began) = this_process();
-        let job = KeptJob {
-            number: self.number(status),
-            name: name.clone(),
-            user: self.places.user().to_owned(),
-            priority: priority.clone(),
-            state: KeptState::Running,
-            why: String::new(),
-            started_ms: now_ms(),
-            finished_ms: None,
-            maps: KeptTasks { total: status.maps.total, percent: 0 },
-            reduces: KeptTasks { total: status.reduces.total, percent: 0 },
-            counters: BTreeMap::new(),
-            url: self.url.clone(),
-            output: self.places.uri(status.output.to_path()),
-            process,
-            process_began,
-        };
-        self.kept = match KeptJobs::of(&self.places).begin(job) {
-            Ok(keeper) => Kept::Yes(Box::new(keeper)),
+    /// Starts the file of the job. A job runs without one, too.
+    fn start_file(&mut self, status: &JobStatus) {
+        let Some(name) = self.kept_name.take() else { return };
+        let user = self.places.user().to_owned();
+        let job = KeptJob::new(self.number(status), name, user, self.url.clone());
+        match KeptJobs::new(&self.places).start(job) {
+            Ok(keeper) => self.kept = Some(keeper),
             Err(error) => {
                 log(Level::Warn, JOB, &format!("`mapred job` will not know of this job: {error}"));
-                Kept::No
             }
-        };
+        }
     }
 
-    /// Brings the file of the job up to date.
-    fn keep_state(&mut self, status: &JobStatus, ended: Option<(KeptState, String)>) {
-        let has_reduces = 0 < status.reduces.total;
-        let Kept::Yes(keeper) = &mut self.kept else { return };
-        let percents = if matches!(ended, Some((KeptState::Succeeded, _))) {
-            (100, if has_reduces { 100 } else { 0 })
-        } else {
-            progress(status)
+    /// Updates the file of the job.
+    fn keep(&mut self, status: &JobStatus, state: KeptState, why: &str) {
+        let Some(keeper) = &mut self.kept else { return };
+        let job = &mut keeper.job;
+        (job.maps.total, job.reduces.total) = (status.maps.total, status.reduces.total);
+        (job.maps.percent, job.reduces.percent) = match state {
+            KeptState::Succeeded => (100, if status.reduces.total > 0 { 100 } else { 0 }),
+            _ => progress(status),
         };
-        (keeper.job.maps.percent, keeper.job.reduces.percent) = percents;
-        let groups = counters(status, has_reduces).into_iter();
-        keeper.job.counters = groups.map(|(group, counts)| (group, counts.into_iter().collect())).collect();
-        if let Some((state, why)) = ended {
-            (keeper.job.state, keeper.job.why, keeper.job.finished_ms) = (state, why, Some(now_ms()));
-        }
-        // Nobody is kept from anything by an old file.
+        let groups = counters(status, status.reduces.total > 0).into_iter();
+        job.counters = groups.map(|(group, counts)| (group, counts.into_iter().collect())).collect();
+        (job.state, job.why) = (state, why.to_owned());
+        // The job does not depend on it.
         let _ = keeper.save();
     }
 
-    /// The job was interrupted. Answers whether it was ended by `mapred job -kill`, which is an end as any other.
+    /// Notes that the job was interrupted. Returns true if `mapred job -kill` did it, which is an end as any other.
     pub fn interrupted(&mut self) -> bool {
-        let Kept::Yes(keeper) = &mut self.kept else { return false };
-        let killed = keeper.is_killed();
-        (keeper.job.state, keeper.job.finished_ms) = (KeptState::Killed, Some(now_ms()));
-        let number = keeper.job.number.clone();
-        if killed {
+        let Some(keeper) = &mut self.kept else { return false };
+        let is_killed = keeper.is_killed();
+        keeper.job.state = KeptState::Killed;
+        if is_killed {
             keeper.job.why = "it was killed by its user".to_owned();
-            log(
-                Level::Info,
-                JOB,
-                &format!("Job job_{number} failed with state KILLED due to: {}", keeper.job.why),
-            );
+            let (number, why) = (&keeper.job.number, &keeper.job.why);
+            log(Level::Info, JOB, &format!("Job job_{number} failed with state KILLED due to: {why}"));
         }
         let _ = keeper.save();
-        killed
+        is_killed
     }
 
     /// The number of the job in Hadoop's style: its tools expect four digits.
@@ -134,23 +97,23 @@ impl JobReporter {
         format!("{}_{:04}", self.stamp, (status.job.0.max(1) - 1) % 9_999 + 1)
     }
 
-    /// A new status is there.
+    /// Prints the changes of a new status.
     pub fn show(&mut self, status: &JobStatus) {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.is_started, true) {
             let number = self.number(status);
             log(Level::Info, "mapreduce.JobSubmitter", &format!("number of splits:{}", status.maps.total));
             log(Level::Info, "impl.YarnClientImpl", &format!("Submitted application application_{number}"));
             log(Level::Info, JOB, &format!("The url to track the job: {}", self.url));
             log(Level::Info, JOB, &format!("Running job: job_{number}"));
             log(Level::Info, JOB, &format!("Job job_{number} running in uber mode : false"));
-            self.begin_file(status);
+            self.start_file(status);
         }
         self.tell_failures(status);
         let progress = progress(status);
         let due = self.shown_at.is_none_or(|at| PROGRESS_PAUSE <= at.elapsed());
         if due && self.shown != Some(progress) {
             self.tell_progress(progress);
-            self.keep_state(status, None);
+            self.keep(status, KeptState::Running, "");
         }
     }
 
@@ -162,17 +125,16 @@ impl JobReporter {
     /// Tells of each failed attempt once, as Hadoop does.
     fn tell_failures(&mut self, status: &JobStatus) {
         for incident in &status.incidents {
-            if self.told.contains(incident) {
+            if !self.incidents.insert(incident.clone()) {
                 continue;
             }
-            self.told.insert(incident.clone());
             if let Some((attempt, message)) = failed_attempt(incident) {
                 let number = self.number(status);
                 log(Level::Info, JOB, &format!("Task Id : attempt_{number}_{attempt}, Status : FAILED"));
                 let text = format!("{message}\n");
                 stderr_text(&text);
-                if let Kept::Yes(keeper) = &self.kept {
-                    // The words stand in the log of this program in any case.
+                if let Some(keeper) = &self.kept {
+                    // This program has printed them in any case.
                     let _ = keeper.keep_log(&format!("attempt_{number}_{attempt}"), &text);
                 }
             }
@@ -188,7 +150,7 @@ impl JobReporter {
         }
         log(Level::Info, JOB, &format!("Job job_{} completed successfully", self.number(status)));
         tell_counters(status, has_reduces);
-        self.keep_state(status, Some((KeptState::Succeeded, String::new())));
+        self.keep(status, KeptState::Succeeded, "");
         log(Level::Info, "streaming.StreamJob", &format!("Output directory: {}", self.places.uri(output)));
     }
 
@@ -201,7 +163,7 @@ impl JobReporter {
         log(Level::Info, JOB, &format!("Job job_{number} failed with state {state} due to: {why}"));
         tell_counters(status, has_reduces);
         let kept = if state == "KILLED" { KeptState::Killed } else { KeptState::Failed };
-        self.keep_state(status, Some((kept, why)));
+        self.keep(status, kept, &why);
     }
 }
 

@@ -1,7 +1,8 @@
 //! What `-mapper`, `-combiner` and `-reducer` name: a command, or one of the classes of Hadoop's that there are.
 
+use super::StreamError;
 use super::names::Properties;
-use super::{StreamError, code};
+use super::options::not_found;
 use gristmill_runtime::streaming::{FieldSelection, StreamStep, split_command};
 
 /// The step that was typed. A word that names one of Hadoop's classes is that class.
@@ -24,20 +25,16 @@ pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Resul
             return selection(option, properties).map(StreamStep::Select);
         }
         class if class.starts_with("org.apache.hadoop.") && !class.contains(' ') => {
-            return Err(StreamError::new(
-                code::CONFIGURATION,
-                format!(
-                    "{option} {class}: of Hadoop's classes there is IdentityMapper, IdentityReducer, \
-                 FieldSelectionMapReduce and the reducer `aggregate` here; anything else must be a command"
-                ),
+            return Err(not_found(
+                option,
+                class,
+                "IdentityMapper, IdentityReducer, FieldSelectionMapReduce, the reducer `aggregate`, and commands",
             ));
         }
         _ => {}
     }
     match split_command(typed) {
-        words if words.is_empty() => {
-            Err(StreamError::new(code::FAILED, format!("{option}: the command is empty")))
-        }
+        words if words.is_empty() => Err(StreamError::usage(format!("{option}: the command is empty"))),
         words => Ok(StreamStep::Command(words)),
     }
 }
@@ -50,5 +47,5 @@ fn selection(option: &str, properties: &Properties) -> Result<FieldSelection, St
     };
     let separator = properties.get("mapreduce.fieldsel.data.field.separator").unwrap_or("\t");
     FieldSelection::parse(properties.get(name).unwrap_or("0-:"), separator)
-        .map_err(|error| StreamError::new(code::CONFIGURATION, format!("{name}: {error}")))
+        .map_err(|error| StreamError::configuration(format!("{name}: {error}")))
 }

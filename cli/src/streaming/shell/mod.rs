@@ -1,127 +1,112 @@
-//! `hadoop fs`: files of `hdfs:` by Hadoop's commands, as far as scripts and drivers of Hadoop Streaming use them.
+//! `hadoop fs`: files of `hdfs:` by the commands of Hadoop that mrjob and luigi call.
 //!
-//! What is wrong is said in one line, as Hadoop says it: drivers read these. Not here: owners, replicas, quotas and a bin
-//! for what is removed; what is said of those is true of this machine, or nothing.
+//! Errors are one line each, in Hadoop's words, as drivers read them. Not here: owners, replicas, quotas and a trash.
 
-mod changes;
-mod copies;
-mod copying;
-mod find;
-mod flags;
-mod listing;
-mod removal;
-mod shown;
-mod times;
-mod trees;
-mod wildcards;
+mod copy;
+mod list;
+mod rights;
 
 use super::StreamError;
-use super::lists::expand_braces;
+use super::glob;
 use super::options::read;
-use super::places::{DefaultSystem, FileNames, path_of, scheme_of};
-use crate::terminal::{stderr_line, stdout_line};
-use copies::CopyWay;
-use flags::{Flags, take_flags};
+use super::places::{DefaultSystem, FileNames};
+use crate::terminal::{StdoutClosed, stderr_line, stdout_line, written};
 use gristmill_runtime::exit;
-use gristmill_worker::input::wildcards::{has_wildcards, only_name};
+use gristmill_runtime::output_dir;
 use rustix::fs::Access;
-use shown::{print_end, print_file};
 use std::cell::Cell;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use times::touch_empty;
-use wildcards::{Unreadable, glob, there};
 
-/// How Hadoop says that a file is missing.
+/// Hadoop's words for a missing file.
 const NOT_FOUND: &str = "No such file or directory";
 
-const HELP: &str = "\
-Usage: hadoop fs [generic options]
-  -appendToFile LOCAL... PATH   -cat PATH...   -chmod [-R] MODE PATH...   -chown|-chgrp [-R] OWNER PATH...
-  -copyFromLocal, -put [-f] [-p] LOCAL... PATH   -moveFromLocal [-f] LOCAL... PATH
-  -copyToLocal, -get [-f] [-p] PATH... LOCAL
-  -count [-h] PATH...   -cp [-f] [-p[topax]] PATH... PATH   -df [-h] PATH...   -du [-s] [-h] PATH...   -expunge
-  -find PATH... [-name|-iname PATTERN] [-print|-print0]   -getmerge [-nl] [-skip-empty-file] PATH... LOCAL
-  -head PATH   -tail PATH
-  -ls [-C] [-d] [-h] [-R] [-S] [-t] [-r] PATH...   -mkdir [-p] PATH...   -mv [-f] PATH... PATH
-  -rm [-f] [-r] [-skipTrash] PATH...   -rmdir [--ignore-fail-on-non-empty] PATH...   -setrep N PATH...
-  -stat [FORMAT] PATH...   -test -e|-d|-f|-z|-s|-r|-w PATH   -text PATH...
-  -touch [-a] [-m] [-c] [-t yyyyMMdd:HHmmss] PATH...   -touchz PATH...";
+/// Commands for the message about an unknown one.
+const COMMANDS: &str = "ls (lsr), cat, mkdir, rm (rmr), du (dus), touchz, test, stat, mv, cp, put, get, getmerge, \
+                        count, chmod and chown";
 
-/// A command that did not do what was asked.
-struct Refused(String);
+/// Exit code of a call that makes no sense: what -1 becomes.
+const NOT_DONE: u8 = u8::MAX;
 
-type FileOutcome<T = ()> = anyhow::Result<Result<T, Refused>>;
+/// Bytes that are printed at once.
+const PRINT_BYTES: usize = 64 << 10;
 
-/// A command with its flags and its paths.
-struct FileCall<'a> {
+/// Error of a command, one line without the command's name.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct FsError(String);
+
+/// Command with its flags and paths.
+struct FsCall<'a> {
     name: &'a str,
-    flags: Flags<'a>,
+    flags: Vec<&'a str>,
     paths: Vec<&'a str>,
-    places: FileNames,
-    /// Whether anything was not done, and told.
-    has_refused: Cell<bool>,
-    /// The name of those that is at hand.
-    typed: Cell<&'a str>,
+    names: FileNames,
+    has_failed: Cell<bool>,
 }
 
-/// `hadoop fs -COMMAND …`. Answers the exit code.
+/// Carries out `hadoop fs -COMMAND …` and returns its exit code.
 ///
 /// # Errors
-/// A stdout that cannot be written to.
+/// A stdout that is closed, or no directory for `hdfs:`.
 pub fn run(words: &[String]) -> anyhow::Result<u8> {
-    let mut places = FileNames::new(DefaultSystem::Hdfs)?;
-    let words = match take_generic(words) {
-        Ok((system, rest)) => {
-            places.default = system;
-            rest
-        }
-        Err(StreamError { message, .. }) => {
-            stderr_line(&format!("hadoop fs: {message}"));
-            return Ok(u8::MAX);
-        }
+    let refuse = |message: String| {
+        stderr_line(&message);
+        Ok(NOT_DONE)
     };
+    let (default, words) = match take_generic(words) {
+        Ok(taken) => taken,
+        Err(StreamError { message, .. }) => return refuse(format!("hadoop fs: {message}")),
+    };
+    let names = FileNames::new(DefaultSystem::Hdfs)?.with_default(default);
     let Some((command, rest)) = words.split_first() else {
-        stderr_line("Usage: hadoop fs [generic options]");
-        return Ok(u8::MAX);
+        return refuse("Usage: hadoop fs [generic options]".to_owned());
     };
     let name = command.trim_start_matches('-');
-    let (flags, paths) = match take_flags(name, rest) {
+    let Some((known, paths_min)) = signature(name) else {
+        return refuse(format!("{command}: Unknown command; available: {COMMANDS}"));
+    };
+    let (flags, paths) = match take_flags(name, known, rest) {
         Ok(taken) => taken,
-        Err(unknown) => {
-            stderr_line(&format!("{command}: Illegal option {unknown}"));
-            return Ok(u8::MAX);
-        }
+        Err(unknown) => return refuse(format!("{command}: Illegal option {unknown}")),
     };
-    let has_refused = Cell::new(false);
-    let typed = Cell::new("");
-    let call = FileCall {
-        name,
-        flags,
-        paths: paths.iter().map(String::as_str).collect(),
-        places,
-        has_refused,
-        typed,
-    };
-    if paths.iter().any(String::is_empty) {
-        // Most often a variable that is not set, and never the user's folder: `-rm -r ""` would be the end of it.
-        call.refuse(&Refused("Can not create a Path from an empty string".to_owned()));
-        return Ok(u8::MAX);
+    if paths.contains(&"") {
+        // Most often an unset variable. The user's directory would be meant: `-rm -r ""` would remove it.
+        return refuse(format!("{name}: Can not create a Path from an empty string"));
     }
-    match call.carry_out()? {
-        Some(code) => Ok(code),
-        None => {
-            stderr_line(&format!("{command}: Unknown command"));
-            Ok(u8::MAX)
-        }
+    if paths.len() < paths_min || (name == "test" && paths.len() != 1) {
+        let got = paths.len();
+        return refuse(format!("{name}: Not enough arguments: expected {paths_min} but got {got}"));
     }
+    // Exists from the start, as where an administrator has set up a cluster.
+    let _ = fs::create_dir_all(names.root());
+    FsCall { name, flags, paths, names, has_failed: Cell::new(false) }.carry_out()
 }
 
-/// Takes the generic options off, which come first: what a name without a scheme means by them, and the words behind.
+/// Flags and the smallest number of paths of a command; `None` if it is unknown.
+fn signature(name: &str) -> Option<(&'static [&'static str], usize)> {
+    Some(match name {
+        "ls" => (&["R", "d"], 0),
+        "lsr" => (&[], 0),
+        "rm" | "rmr" => (&["f", "r", "R", "skipTrash"], 1),
+        "mkdir" => (&["p"], 1),
+        "du" => (&["s"], 1),
+        "test" => (&["e", "d", "f", "z", "s", "r", "w"], 1),
+        "put" | "get" => (&["f"], 1),
+        "cp" => (&["f"], 2),
+        "getmerge" => (&["nl"], 2),
+        "chmod" | "chown" => (&["R"], 2),
+        "mv" => (&[], 2),
+        "cat" | "dus" | "touchz" | "stat" | "count" => (&[], 1),
+        _ => return None,
+    })
+}
+
+/// Splits off the generic options, which come first: the meaning of names without a scheme, and the words behind.
 ///
 /// # Errors
-/// A system that is not here, or a file of settings that cannot be read.
+/// An unknown file system, or settings that cannot be read.
 fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), StreamError> {
     let mut rest = words;
     loop {
@@ -135,315 +120,219 @@ fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), StreamEr
     Ok((typed.default_system()?.unwrap_or(DefaultSystem::Hdfs), rest))
 }
 
-impl<'a> FileCall<'a> {
-    fn has(&self, flags: &[&str]) -> bool {
-        self.flags.iter().any(|(flag, _)| flags.contains(flag))
-    }
+/// Flags of a call, without their dash, and the words behind them.
+type FlagsAndPaths<'a> = (Vec<&'a str>, Vec<&'a str>);
 
-    /// The value of a flag.
-    fn value(&self, wanted: &str) -> Option<&'a str> {
-        self.flags.iter().find(|(flag, _)| *flag == wanted).map(|(_, value)| *value)
-    }
-
-    /// The same with other paths.
-    fn with_paths(&self, paths: &[&'a str]) -> Self {
-        Self {
-            name: self.name,
-            flags: self.flags.clone(),
-            paths: paths.to_vec(),
-            places: self.places.clone(),
-            has_refused: Cell::new(false),
-            typed: Cell::new(""),
-        }
-    }
-
-    /// Does it; `None` if there is no such command.
-    fn carry_out(&self) -> anyhow::Result<Option<u8>> {
-        let code = match self.name {
-            "ls" => self.each_path(|path| self.list(path, self.has(&["R"])))?,
-            "lsr" => self.each_path(|path| self.list(path, true))?,
-            "cat" => self.each_path(|path| print_file(path, &self.uri(path), false))?,
-            "text" => self.each_path(|path| print_file(path, &self.uri(path), true))?,
-            "tail" => self.each_path(|path| print_end(path, &self.uri(path), false))?,
-            "head" => self.each_path(|path| print_end(path, &self.uri(path), true))?,
-            "mkdir" => self.each_name(|name, path| self.make_folder(name, path))?,
-            "touch" => self.touch()?,
-            "touchz" => self.each_name(touch_empty)?,
-            "rm" => self.remove(self.has(&["r", "R"]))?,
-            "rmr" => self.remove(true)?,
-            "rmdir" => self.remove_empty()?,
-            "du" | "dus" => {
-                self.each_path(|path| self.sizes(path, self.name == "dus" || self.has(&["s"])))?
+/// Splits the words behind a command into flags and paths.
+///
+/// # Errors
+/// The flag that the command does not know.
+fn take_flags<'a>(name: &str, known: &[&str], words: &'a [String]) -> Result<FlagsAndPaths<'a>, &'a str> {
+    let mut flags = Vec::new();
+    let mut rest = words;
+    while let [word, behind @ ..] = rest {
+        match word.strip_prefix('-') {
+            Some("-") => {
+                rest = behind;
+                break;
             }
-            "count" => self.each_path(|path| self.count(path))?,
+            Some(flag) if known.contains(&flag) => flags.push(flag),
+            // A mode, as in `-chmod -w FILE`; a single dash is standard input.
+            Some(flag) if name != "chmod" && !flag.is_empty() => return Err(word),
+            _ => break,
+        }
+        rest = behind;
+    }
+    Ok((flags, rest.iter().map(String::as_str).collect()))
+}
+
+impl FsCall<'_> {
+    fn has(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    fn carry_out(&self) -> anyhow::Result<u8> {
+        let paths = &self.paths[..];
+        match self.name {
+            "ls" | "lsr" if paths.is_empty() => self.each(&[""], |name, path| self.list(name, path))?,
+            "ls" | "lsr" => self.each(paths, |name, path| self.list(name, path))?,
+            "cat" => self.each(paths, |_, path| self.print(path))?,
+            "mkdir" => self.each_new(|name, path| self.make_directory(name, path))?,
+            "touchz" => self.each_new(touch_empty)?,
+            "rm" | "rmr" => self.each(paths, |name, path| self.remove(name, path))?,
+            "du" | "dus" => self.each(paths, |_, path| self.sizes(path))?,
+            "count" => self.each(paths, |_, path| self.count(path))?,
             "stat" => self.stat()?,
-            "find" => self.find_files()?,
-            "df" => self.each_path(|path| self.show_room(path))?,
+            "test" => return self.test(),
+            "getmerge" => self.report(self.merge())?,
             "chmod" => self.change_rights()?,
-            "appendToFile" => self.append()?,
-            "test" => return self.test().map(Some),
-            "put" | "copyFromLocal" | "moveFromLocal" => self.copy(CopyWay::Up)?,
-            "get" | "copyToLocal" => self.copy(CopyWay::Down)?,
-            "cp" => self.copy(CopyWay::Within)?,
-            "mv" => self.copy(CopyWay::Moved)?,
-            "getmerge" => self.merge()?,
-            // Files keep the owner and the one copy that they have.
-            "chown" | "chgrp" | "setrep" => self.only_look()?,
-            "expunge" => exit::OK,
-            "moveToLocal" => {
-                self.refuse(&Refused("Option '-moveToLocal' is not implemented yet.".to_owned()));
-                u8::MAX
-            }
-            "help" | "usage" => {
-                stdout_line(&HELP)?;
-                exit::OK
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(code))
+            // Files keep their owner.
+            "chown" => self.each(&paths[1..], |_, _| Ok(()))?,
+            _ => self.report(self.copy())?,
+        }
+        Ok(if self.has_failed.get() { exit::FAILED } else { exit::OK })
     }
 
-    fn uri(&self, path: &Path) -> String {
-        match self.places.default {
-            DefaultSystem::Hdfs if matches!(self.name, "ls" | "lsr") => {
-                self.places.as_typed(self.typed.get(), path)
+    /// Prints an error, so that the other paths of the call get their turn; a closed stdout ends the call.
+    fn report(&self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        match result {
+            Err(error) if !error.is::<StdoutClosed>() => {
+                self.has_failed.set(true);
+                stderr_line(&format!("{}: {error:#}", self.name));
+                Ok(())
             }
-            DefaultSystem::Hdfs => self.places.uri(path),
-            DefaultSystem::Local => path.display().to_string(),
+            result => result,
         }
     }
 
-    /// Says what is not done.
-    fn refuse(&self, refused: &Refused) {
-        self.has_refused.set(true);
-        stderr_line(&format!("{}: {}", self.name, refused.0));
-    }
-
-    /// How a call ends that did what it could.
-    fn code(&self) -> u8 {
-        if self.has_refused.get() { exit::FAILED } else { exit::OK }
-    }
-
-    /// Refuses a call that names fewer paths than its command takes.
-    fn too_few(&self, expected: usize) -> u8 {
-        let named = self.paths.len();
-        self.refuse(&Refused(format!("Not enough arguments: expected {expected} but got {named}")));
-        u8::MAX
-    }
-
-    /// Does something with every file that the paths stand for. One that is missing does not keep the others from it.
-    fn each_path(&self, mut work: impl FnMut(&Path) -> FileOutcome) -> anyhow::Result<u8> {
-        let here: [&'a str; 1] = [""];
-        let names = if self.paths.is_empty() && self.name == "ls" { &here[..] } else { &self.paths[..] };
-        if names.is_empty() {
-            return Ok(self.too_few(1));
-        }
+    /// Calls `work` with each name and each path that it stands for.
+    fn each(
+        &self,
+        names: &[&str],
+        mut work: impl FnMut(&str, &Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         for name in names {
-            self.typed.set(name);
-            let found = match self.found(name) {
-                Ok(found) => found,
-                Err(refused) => {
-                    self.refuse(&refused);
-                    continue;
-                }
-            };
-            for path in found {
-                if let Err(refused) = work(&path)? {
-                    self.refuse(&refused);
-                }
+            match self.found(&self.names, name) {
+                Ok(found) => found.iter().try_for_each(|path| self.report(work(name, path)))?,
+                Err(error) => self.report(Err(error))?,
             }
         }
-        Ok(self.code())
+        Ok(())
     }
 
-    /// Does something with every file that the names stand for, or with the one that is to be made.
-    fn each_name(&self, mut work: impl FnMut(&str, &Path) -> FileOutcome) -> anyhow::Result<u8> {
-        if self.paths.is_empty() {
-            return Ok(self.too_few(1));
+    /// Calls `work` with each name and its path. A name to be created is never a pattern.
+    fn each_new(&self, work: impl Fn(&str, &Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        self.paths
+            .iter()
+            .try_for_each(|name| self.report(path_of(&self.names, name).and_then(|path| work(name, &path))))
+    }
+
+    /// Returns the paths that a name stands for, in the order of their names: the path of exactly this name, else those
+    /// that match it as a pattern, else none.
+    fn find(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
+        let path = path_of(names, name)?;
+        match path.symlink_metadata() {
+            Ok(_) => Ok(vec![path]),
+            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(in_hadoops_words(name, Err(error))?)
+            }
+            Err(_) if glob::is_pattern(name) => glob::matching(&names.pattern(name)?),
+            Err(_) => Ok(Vec::new()),
         }
-        for name in &self.paths {
-            match self.named_or_new(name) {
-                Ok(paths) => {
-                    for path in paths {
-                        let fits = if self.name == "mkdir" { Ok(()) } else { refuse_no_folder(name, &path) };
-                        let done = fits.map_or_else(|refused| Ok(Err(refused)), |()| work(name, &path));
-                        if let Err(refused) = done? {
-                            self.refuse(&refused);
-                        }
-                    }
-                }
-                Err(refused) => self.refuse(&refused),
+    }
+
+    /// As [`FsCall::find`], with an error if there are none, unless `-rm -f` forgives it.
+    fn found(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
+        let is_forgiven = self.name.starts_with("rm") && self.has("f");
+        match self.find(names, name)? {
+            found if found.is_empty() && !is_forgiven => {
+                Err(FsError(format!("`{name}': {NOT_FOUND}")).into())
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn make_directory(&self, name: &str, path: &Path) -> anyhow::Result<()> {
+        let made = if self.has("p") { fs::create_dir_all(path) } else { fs::create_dir(path) };
+        Ok(in_hadoops_words(name, made)?)
+    }
+
+    /// `-cat PATH…`. An error of the file and one of stdout are told apart.
+    fn print(&self, path: &Path) -> anyhow::Result<()> {
+        let name = self.names.uri(path);
+        let mut file = in_hadoops_words(&name, File::open(path))?;
+        let mut out = io::stdout().lock();
+        let mut buffer = vec![0; PRINT_BYTES];
+        loop {
+            match in_hadoops_words(&name, file.read(&mut buffer))? {
+                0 => return written(out.flush()),
+                count => written(out.write_all(&buffer[..count]))?,
             }
         }
-        Ok(self.code())
     }
 
-    /// The files that a name stands for, or the one that is to have it. A pattern that nothing fits is not made to be a
-    /// file's name.
-    fn named_or_new(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
-        let found = self.named(name)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        let literal = literal_name(name).ok_or_else(|| Refused(format!("`{name}': {NOT_FOUND}")))?;
-        let path = self.places.local(&literal).map_err(|error| Refused(error.to_string()))?;
-        if self.name == "mkdir" {
-            return Ok(vec![path]);
-        }
-        // Folders that are there from the beginning where somebody has set up a cluster.
-        if self.places.home().starts_with(&path) && path.starts_with(self.places.root()) {
-            return io_refused(name, fs::create_dir_all(&path)).map(|()| vec![path]);
-        }
-        if is_folders_name(name) {
-            return Err(Refused(format!("`{name}': {NOT_FOUND}")));
-        }
-        Ok(vec![path])
-    }
-
-    /// The same, where it can be one file only.
-    fn one_named(&self, name: &str) -> Result<PathBuf, Refused> {
-        let found = self.named_or_new(name)?;
-        let count = found.len();
-        let [one] = <[PathBuf; 1]>::try_from(found)
-            .map_err(|_| Refused(format!("`{name}': stands for {count} files, and one is needed")))?;
-        refuse_no_folder(name, &one).map(|()| one)
-    }
-
-    /// The files that a name stands for, each once, in the order of their names; there may be none. A name that is a file's
-    /// own and a pattern that others fit is refused: neither of both is surely meant, and some commands remove.
-    fn named(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
-        let names = expand_braces(name).map_err(|error| Refused(error.to_string()))?;
-        if names == [name] {
-            return self.found_as(name);
-        }
-        let mut all = Vec::new();
-        for name in &names {
-            all.extend(self.found_as(name)?);
-        }
-        all.sort_unstable();
-        all.dedup();
-        self.own_or_found(name, all)
-    }
-
-    /// The same of a name without braces that mean anything.
-    fn found_as(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
-        let path = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
-        let readable = |found: Result<Vec<PathBuf>, Unreadable>| {
-            found.or_else(|found| io_refused(&self.uri(&found.folder), Err(found.error)))
+    /// `-rm [-f] [-r] PATH…`.
+    fn remove(&self, name: &str, path: &Path) -> anyhow::Result<()> {
+        let is_recursive = self.name == "rmr" || self.has("r") || self.has("R");
+        self.refuse_root(name, path)?;
+        let found = in_hadoops_words(name, path.symlink_metadata())?;
+        let removed = match (found.is_dir(), is_recursive) {
+            (true, false) => Err(io::ErrorKind::IsADirectory.into()),
+            (true, true) => fs::remove_dir_all(path),
+            (false, _) => fs::remove_file(path),
         };
-        if !has_wildcards(name.as_bytes()) {
-            return readable(there(path).map(Vec::from_iter));
-        }
-        let pattern = self.places.pattern(name).map_err(|error| Refused(error.to_string()))?;
-        let mut found = readable(glob(&pattern))?;
-        found.sort_unstable();
-        found.dedup();
-        self.own_or_found(name, found)
+        in_hadoops_words(name, removed)?;
+        stdout_line(&format!("Deleted {}", self.names.uri(path)))
     }
 
-    /// What was found by a pattern, or the file whose own name the pattern is, if others do not fit it.
-    fn own_or_found(&self, name: &str, found: Vec<PathBuf>) -> Result<Vec<PathBuf>, Refused> {
-        let own = self.places.local(name).map_err(|error| Refused(error.to_string()))?;
-        // What escapes signs is no name of a file as it stands, nor is one whose pattern `..` takes back, or a machine's name.
-        let is_plain = |path: &str| !path.contains('\\') && path.split('/').all(|part| part != "..");
-        let is_own = path_of(name).is_some_and(is_plain);
-        if !is_own || own.symlink_metadata().is_err() {
-            return Ok(found);
+    /// Refuses to remove or move a root, a home, the working directory, and what contains one of them.
+    fn refuse_root(&self, name: &str, path: &Path) -> anyhow::Result<()> {
+        // A link is itself, and not what it leads to.
+        let whole = match (path.parent().map(fs::canonicalize), path.file_name()) {
+            (Some(Ok(parent)), Some(last)) => parent.join(last),
+            _ => path.to_owned(),
+        };
+        let holds_root = fs::canonicalize(self.names.root()).is_ok_and(|root| root.starts_with(&whole));
+        let why = match path.file_name() {
+            None => Some("the root of this machine, or a path that ends in ..,"),
+            _ if holds_root => Some("the root of hdfs:"),
+            _ => output_dir::why_kept(&whole),
+        };
+        match why {
+            Some(what) => Err(FsError(format!("`{name}': {what} is not removed or moved")).into()),
+            None => Ok(()),
         }
-        if found.iter().all(|found| *found == own) {
-            return Ok(vec![own]);
-        }
-        Err(Refused(format!(
-            "`{name}': there is a file of that name, and there are others that fit it as a pattern; write a \\ before each \
-             sign that stands for itself, or a pattern that is no file's name"
-        )))
     }
 
-    /// The same, of which there must be one.
-    fn found(&self, name: &str) -> Result<Vec<PathBuf>, Refused> {
-        let all = self.named(name)?;
-        if !all.is_empty() {
-            return Ok(all);
-        }
-        // The user's own folder is there from the beginning, as it is where somebody has set up a cluster.
-        let home = self.places.home();
-        if name.is_empty() && fs::create_dir_all(&home).is_ok() {
-            return Ok(vec![home]);
-        }
-        Err(Refused(format!("`{name}': {NOT_FOUND}")))
-    }
-
-    /// What is at a path; behind a link if that is what one of the names says, and not one that fits a pattern.
-    fn look_behind(&self, names: &[&str], path: &Path) -> io::Result<Metadata> {
-        let is_named = names.iter().any(|name| self.places.local(name).is_ok_and(|named| named == path));
-        if is_named { fs::metadata(path) } else { fs::symlink_metadata(path) }
-    }
-
-    fn make_folder(&self, name: &str, path: &Path) -> FileOutcome {
-        if self.has(&["p"]) {
-            return Ok(io_refused(name, fs::create_dir_all(path)));
-        }
-        if path.exists() {
-            return Ok(Err(Refused(format!("`{name}': File exists"))));
-        }
-        let root = self.places.root();
-        let made = if path.parent() == Some(root) { fs::create_dir_all(root) } else { Ok(()) };
-        Ok(io_refused(name, made.and_then(|()| fs::create_dir(path))))
-    }
-
-    /// `-test -e|-d|-f|-z|-s|-r|-w PATH`: the answer is the exit code. All files that the name stands for must be so.
+    /// `-test -e|-d|-f|-z|-s|-r|-w PATH`. Returns 0 if all matching paths pass.
     fn test(&self) -> anyhow::Result<u8> {
-        let [name] = self.paths[..] else {
-            self.refuse(&Refused(format!("expected 1 path but got {}", self.paths.len())));
-            return Ok(u8::MAX);
-        };
-        let found = match self.named(name) {
+        let found = match self.find(&self.names, self.paths[0]) {
             Ok(found) => found,
-            Err(refused) => {
-                self.refuse(&refused);
+            Err(error) => {
+                self.report(Err(error))?;
                 return Ok(exit::FAILED);
             }
         };
         let may = |path: &Path, access| rustix::fs::access(path, access).is_ok();
-        let is = |path: &Path, flag: &str| match (flag, fs::metadata(path)) {
+        let passes = |path: &Path, flag: &str| match (flag, fs::metadata(path)) {
             ("e", found) => found.is_ok(),
             ("r", _) => may(path, Access::READ_OK),
             ("w", _) => may(path, Access::WRITE_OK),
             ("d", Ok(found)) => found.is_dir(),
             ("f", Ok(found)) => found.is_file(),
-            // A folder of Hadoop's has no bytes.
+            // A directory has no bytes in Hadoop.
             ("z", Ok(found)) => found.is_dir() || found.len() == 0,
-            ("s", Ok(found)) => !found.is_dir() && 0 < found.len(),
+            ("s", Ok(found)) => !found.is_dir() && found.len() > 0,
             _ => false,
         };
-        let are = !self.flags.is_empty()
-            && !found.is_empty()
-            && found.iter().all(|path| self.flags.iter().all(|(flag, _)| is(path, flag)));
-        Ok(if are { exit::OK } else { exit::FAILED })
-    }
-
-    /// `-chown OWNER PATH…`, `-chgrp GROUP PATH…` and `-setrep N PATH…`: looks whether the paths are there.
-    fn only_look(&self) -> anyhow::Result<u8> {
-        let Some((word, names)) = self.paths.split_first().filter(|(_, names)| !names.is_empty()) else {
-            return Ok(self.too_few(2));
-        };
-        if self.name == "setrep" && !word.parse::<u16>().is_ok_and(|copies| 0 < copies) {
-            self.refuse(&Refused(format!("Illegal replication, a positive integer expected: {word}")));
-            return Ok(u8::MAX);
-        }
-        for name in names {
-            if let Err(refused) = self.found(name) {
-                self.refuse(&refused);
-            }
-        }
-        Ok(self.code())
+        let pass = found.iter().all(|path| self.flags.iter().all(|flag| passes(path, flag)));
+        let is_ok = pass && !found.is_empty() && !self.flags.is_empty();
+        Ok(if is_ok { exit::OK } else { exit::FAILED })
     }
 }
 
-/// What the operating system says, as Hadoop would.
-fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
+/// Returns the path of exactly this name. The user's directory is created, as where an administrator has set up a cluster.
+fn path_of(names: &FileNames, name: &str) -> anyhow::Result<PathBuf> {
+    let path = names.local(name)?;
+    if path == names.home() {
+        in_hadoops_words(name, fs::create_dir_all(&path))?;
+    }
+    Ok(path)
+}
+
+/// `-touchz PATH…`.
+fn touch_empty(name: &str, path: &Path) -> anyhow::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Err(FsError(format!("`{name}': Not a zero-length file")).into());
+    }
+    in_hadoops_words(name, File::create(path))?;
+    Ok(())
+}
+
+/// Puts an error of the operating system in Hadoop's words.
+fn in_hadoops_words<T>(name: &str, result: io::Result<T>) -> Result<T, FsError> {
     result.map_err(|error| {
-        let said = match error.kind() {
+        let words = match error.kind() {
             io::ErrorKind::NotFound => NOT_FOUND.to_owned(),
             io::ErrorKind::AlreadyExists => "File exists".to_owned(),
             io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
@@ -452,38 +341,6 @@ fn io_refused<T>(name: &str, result: io::Result<T>) -> Result<T, Refused> {
             io::ErrorKind::DirectoryNotEmpty => "Directory is not empty".to_owned(),
             _ => error.to_string(),
         };
-        Refused(format!("`{name}': {said}"))
+        FsError(format!("`{name}': {words}"))
     })
-}
-
-/// Whether a name, or one that it stands for, can be that of a folder only.
-fn is_folders_name(name: &str) -> bool {
-    let ends_so = |name: &String| matches!(name.rsplit('/').next(), Some("" | "." | ".."));
-    expand_braces(name).is_ok_and(|names| names.iter().any(ends_so))
-}
-
-/// Refuses a file under a name that can be that of a folder only.
-fn refuse_no_folder(name: &str, path: &Path) -> Result<(), Refused> {
-    match (is_folders_name(name) && !path.is_dir(), path.exists()) {
-        (true, true) => Err(Refused(format!("`{name}': Is not a directory"))),
-        (true, false) => Err(Refused(format!("`{name}': {NOT_FOUND}"))),
-        _ => Ok(()),
-    }
-}
-
-/// The name that is meant where no sign stands for others; `None` where braces or wildcards do.
-fn literal_name(name: &str) -> Option<String> {
-    match expand_braces(name).ok()?.as_slice() {
-        [one] if one == name => {}
-        _ => return None,
-    }
-    let parts = name.split('/').map(|part| String::from_utf8(only_name(part.as_bytes())?).ok());
-    let literal = parts.collect::<Option<Vec<_>>>()?.join("/");
-    // An escaped colon makes no scheme.
-    let is_scheme = scheme_of(name).is_none() && scheme_of(&literal).is_some();
-    Some(if is_scheme { format!("./{literal}") } else { literal })
-}
-
-fn look(path: &Path, name: &str) -> Result<Metadata, Refused> {
-    fs::metadata(path).map_err(|_| Refused(format!("`{name}': {NOT_FOUND}")))
 }

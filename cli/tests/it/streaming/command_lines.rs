@@ -136,7 +136,7 @@ const LINES: &[(&str, Comes)] = &[
         To("1\ta|10\tb|2\ta"),
     ),
     (
-        "hadoop jar $JAR -D mapred.output.compress=true -D mapred.output.compression.codec=org.apache.hadoop.io.compress.GzipCodec -D mapred.compress.map.output=true -input input -output out -mapper cat -reducer cat && hdfs dfs -text 'out/part-*' > local && hdfs dfs -rm -r out && hdfs dfs -mkdir out && hdfs dfs -put local out/part-00000",
+        "hadoop jar $JAR -D mapred.output.compress=true -D mapred.output.compression.codec=org.apache.hadoop.io.compress.GzipCodec -D mapred.compress.map.output=true -input input -output out -mapper cat -reducer cat && hdfs dfs -cat 'out/part-*' | gzip -d > local && hdfs dfs -rm -r out && hdfs dfs -mkdir out && hdfs dfs -put local out/part-00000",
         To("the corn|the mill grinds"),
     ),
     (
@@ -168,7 +168,7 @@ const LINES: &[(&str, Comes)] = &[
     // What is not here, with the reason.
     (
         "hadoop jar $JAR -input input -output out -mapper cat -outputformat org.apache.hadoop.mapred.SequenceFileOutputFormat",
-        Refused(3, "there is TextOutputFormat"),
+        Refused(3, "available: TextOutputFormat"),
     ),
 ];
 

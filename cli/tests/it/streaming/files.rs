@@ -1,177 +1,204 @@
-//! `hadoop fs`, verb by verb, beyond what drivers use (`hadoop`).
+//! `hadoop fs`, command by command, beyond what drivers use (`hadoop`): which files a name stands for, and what is refused.
 
 use super::hadoop::{call, well};
-use crate::support::Sandbox;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use crate::support::sandbox::Finished;
+use crate::support::{Sandbox, say_skipped};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+fn run(sandbox: &Sandbox, words: &[&str]) -> String {
+    well(sandbox, &[&["fs"], words].concat())
+}
+
+fn ends(sandbox: &Sandbox, words: &[&str], code: i32, said: &str) -> Finished {
+    call(sandbox, "hadoop", &[&["fs"], words].concat()).finish().expect_code(code).expect_words(&[said])
+}
+
+const NOT_FOUND: &str = "No such file or directory";
 
 #[test]
-fn files_are_copied_moved_and_appended_to_under_all_names_of_these_verbs() {
+fn files_and_trees_are_copied_moved_and_merged() {
     let sandbox = Sandbox::new();
-    let (local, other) = (sandbox.write("local", "one\n"), sandbox.write("other", "two\n"));
-    let run = |words: &[&str]| well(&sandbox, &[&["fs"], words].concat());
-    run(&["-mkdir", "-p", "/a", "/b"]);
-    run(&["-copyFromLocal", &local, "/a/x"]);
-    call(&sandbox, "hadoop", &["fs", "-copyFromLocal", &local, "/a/x"])
-        .finish()
-        .expect_code(1)
-        .expect_words(&["File exists"]);
-    run(&["-put", "-f", &local, "/a/x"]);
-    run(&["-moveFromLocal", &other, "/a/y"]);
-    assert!(!sandbox.path("other").exists());
-    run(&["-cp", "/a/x", "/a/y", "/b"]);
-    run(&["-cp", "-f", "/a/y", "/b/x"]);
-    assert_eq!(run(&["-cat", "/b/x", "/b/y"]), "two\ntwo\n");
-    run(&["-appendToFile", &local, "/b/x"]);
-    assert_eq!(run(&["-cat", "/b/x"]), "two\none\n");
-    run(&["-copyToLocal", "/b/x", &sandbox.text("back")]);
-    assert_eq!(fs::read(sandbox.path("back")).unwrap(), b"two\none\n");
-    assert_eq!(run(&["-head", "/b/x"]), "two\none\n");
-    assert_eq!(run(&["-tail", "/b/x"]), "two\none\n");
-    run(&["-cp", "/b", "/c"]);
-    assert_eq!(run(&["-ls", "-C", "/c"]), "/c/x\n/c/y\n");
-    call(&sandbox, "hadoop", &["fs", "-moveToLocal", "/c/x", "x"])
-        .finish()
-        .expect_code(255)
-        .expect_words(&["not implemented yet"]);
+    let (local, other) = (sandbox.write("local", "one\n"), sandbox.write("tree/in/other", "two\n"));
+    run(&sandbox, &["-mkdir", "-p", "/a", "/b"]);
+    run(&sandbox, &["-put", &local, "/a/x"]);
+    ends(&sandbox, &["-put", &local, "/a/x"], 1, "put: `/a/x': File exists");
+    run(&sandbox, &["-put", "-f", &other, "/a/x"]);
+    run(&sandbox, &["-put", &local, &other, "/b"]);
+    run(&sandbox, &["-put", &sandbox.text("tree"), "/"]);
+    assert_eq!(run(&sandbox, &["-cat", "/a/x", "/b/*", "/tree/in/other"]), "two\none\ntwo\ntwo\n");
+    call(&sandbox, "hadoop", &["fs", "-put", "-", "/b/typed"]).stdin_file(&local).finish().expect_code(0);
+    assert_eq!(run(&sandbox, &["-cat", "/b/typed"]), "one\n");
+    run(&sandbox, &["-cp", "/b", "/c"]);
+    run(&sandbox, &["-cp", "-f", "/a/x", "/c/local"]);
+    run(&sandbox, &["-mv", "/c/local", "/c/moved"]);
+    ends(&sandbox, &["-mv", "/c/other", "/c/moved"], 1, "File exists");
+    run(&sandbox, &["-get", "/c", &sandbox.text("back")]);
+    assert_eq!(fs::read(sandbox.path("back/moved")).unwrap(), b"two\n");
+    run(&sandbox, &["-getmerge", "-nl", "/c", &sandbox.text("merged")]);
+    assert_eq!(fs::read(sandbox.path("merged")).unwrap(), b"two\n\ntwo\n\none\n\n");
+    ends(&sandbox, &["-getmerge", "/c", "/none", &sandbox.text("merged")], 1, NOT_FOUND);
+    assert_eq!(fs::read(sandbox.path("merged")).unwrap().len(), 15, "the target of a failed merge stays");
+    run(&sandbox, &["-get", "-f", "/a/x", "/dev/null"]);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]
-fn rights_are_changed_and_owners_and_copies_looked_at() {
+fn directory_moves_to_another_disk() {
+    let sandbox = Sandbox::new();
+    let disk = tempfile::tempdir_in("/dev/shm").ok();
+    let device = |path: &std::path::Path| fs::metadata(path).unwrap().dev();
+    let Some(disk) = disk.filter(|disk| device(disk.path()) != device(&sandbox.path(""))) else {
+        return say_skipped("moves to another disk", "/dev/shm is none");
+    };
+    sandbox.write("hdfs/d/in/x", "x");
+    symlink(disk.path(), sandbox.path("hdfs/disk")).unwrap();
+    run(&sandbox, &["-mv", "/d", "/disk"]);
+    assert_eq!(fs::read(disk.path().join("d/in/x")).unwrap(), b"x");
+    assert!(!sandbox.path("hdfs/d").exists());
+}
+
+#[test]
+fn rights_change_by_open_directories_and_owners_stay() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("hdfs/a/x", "x");
-    let run = |words: &[&str]| well(&sandbox, &[&["fs"], words].concat());
-    run(&["-chmod", "go-rwx,u=rwx", "/a/x"]);
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o700);
     let outside = sandbox.write("key", "x");
-    fs::set_permissions(sandbox.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
-    std::os::unix::fs::symlink(&outside, format!("{file}-link")).unwrap();
-    run(&["-chmod", "-R", "777", "/a"]);
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o777);
-    assert_eq!(
-        fs::metadata(sandbox.path("key")).unwrap().permissions().mode() & 0o777,
-        0o600,
-        "behind a link"
-    );
-    fs::remove_file(format!("{file}-link")).unwrap();
-    run(&["-chmod", "644", "/a/x"]);
-    assert!(run(&["-ls", "/a/x"]).starts_with("-rw-r--r--   1 me supergroup          1 "));
-    run(&["-chown", "-R", "me:us", "/a"]);
-    run(&["-chgrp", "us", "/a/x"]);
-    run(&["-setrep", "-w", "3", "/a/x"]);
-    assert_eq!(run(&["-stat", "%F %n %b %a %r", "/a/x"]), "regular file x 1 644 1\n");
-    for wrong in [["-chmod", "9", "/a"], ["-chmod", "755", "/nope"], ["-chown", "me", "/nope"]] {
-        let finished = call(&sandbox, "hdfs", &[&["dfs"], &wrong[..]].concat()).finish();
-        assert!(
-            finished.stderr.lines().count() == 1 && finished.stdout.is_empty(),
-            "{wrong:?}: {}",
-            finished.stderr
-        );
-        finished.expect_code(if wrong[1] == "9" { 255 } else { 1 });
-    }
+    fs::set_permissions(&outside, Permissions::from_mode(0o600)).unwrap();
+    symlink(&outside, sandbox.path("hdfs/a/link")).unwrap();
+    let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    run(&sandbox, &["-chmod", "-R", "777", "/a"]);
+    assert_eq!((mode(&file), mode(&outside)), (0o777, 0o600), "a link below is not followed");
+    run(&sandbox, &["-chmod", "go-rwx,u=rw", "/a/x"]);
+    assert!(run(&sandbox, &["-ls", "/a/x"]).starts_with("-rw-------   1 me supergroup          1 "));
+    run(&sandbox, &["-chmod", "-w", "/a/x"]);
+    assert_eq!(mode(&file), 0o400);
+    run(&sandbox, &["-chown", "-R", "me:us", "/a"]);
+    assert_eq!(run(&sandbox, &["-stat", "%F %n %b %a %r", "/a/x"]), "regular file x 1 400 1\n");
+    ends(&sandbox, &["-chmod", "9", "/a"], 1, "mode '9' does not match the expected pattern.");
+    ends(&sandbox, &["-chown", "me", "/nope"], 1, NOT_FOUND);
 }
 
 #[test]
-fn files_are_found_by_name_and_listed_by_size() {
+fn names_stand_for_what_they_match_and_new_names_for_themselves() {
     let sandbox = Sandbox::new();
-    sandbox.write("hdfs/a/b/part-1", vec![b'x'; 1536]);
-    sandbox.write("hdfs/a/part-2", "x");
-    sandbox.write("hdfs/a/Other", "");
-    let run = |words: &[&str]| well(&sandbox, &[&["fs"], words].concat());
-    assert_eq!(run(&["-find", "/a", "-name", "part-*", "-print"]), "hdfs:///a/b/part-1\nhdfs:///a/part-2\n");
-    assert_eq!(run(&["-find", "/a", "-iname", "OTHER"]), "hdfs:///a/Other\n");
-    assert_eq!(run(&["-find", "/a/b", "-print0"]), "hdfs:///a/b\0hdfs:///a/b/part-1\0");
-    assert_eq!(run(&["-du", "-h", "/a/b"]), "1.5 K  1.5 K  hdfs:///a/b/part-1\n");
-    assert_eq!(run(&["-ls", "-C", "-S", "/a"]).lines().last(), Some("/a/Other"));
-    assert!(run(&["-df", "/"]).starts_with("Filesystem "));
-    assert!(run(&["-help"]).contains("-appendToFile"));
-    call(&sandbox, "hadoop", &["fs", "-find", "/a", "-size", "1"]).finish().expect_code(255);
-    call(&sandbox, "hadoop", &["fs", "-frob", "/a"])
-        .finish()
-        .expect_code(255)
-        .expect_words(&["-frob: Unknown command"]);
+    let new = sandbox.write("new", "new");
+    for name in ["d/part-0", "d/part-1", "d/_log", "d/a*", "d/ab"] {
+        sandbox.write(&format!("hdfs/{name}"), name);
+    }
+    assert_eq!(run(&sandbox, &["-cat", "/d/part-{1,0}"]), "d/part-0d/part-1");
+    assert_eq!(run(&sandbox, &["-du", "/d/*"]).lines().count(), 5, "hidden names match");
+    // A file of exactly this name is meant, and no other that matches.
+    assert_eq!(run(&sandbox, &["-rm", "/d/a*"]), "Deleted hdfs:///d/a*\n");
+    run(&sandbox, &["-put", &new, "/d/x[1]"]);
+    assert_eq!(run(&sandbox, &["-cat", r"/d/x\[1\]", "/d/x[1]"]), "newnew");
+    run(&sandbox, &["-test", "-e", "/d/part-*"]);
+    ends(&sandbox, &["-test", "-z", "/d/part-*"], 1, "");
+    for words in [&["-cat", "/d/none*"][..], &["-rm", "-r", "/{,}/*"], &["-rm", "-r", "/d/.{a,}/*"]] {
+        ends(&sandbox, words, 1, NOT_FOUND);
+    }
+    run(&sandbox, &["-rm", "-f", "/d/none*"]);
+    ends(&sandbox, &["-ls", "/d/[a"], 1, "Illegal file pattern");
+    ends(&sandbox, &["-put", &new, "/none/"], 1, NOT_FOUND);
+    ends(&sandbox, &["-put", "-f", &new, &new, "/d/ab"], 1, "Is not a directory");
+    // The root is no pattern, whatever it is called.
+    sandbox.write("r*/x", "");
+    sandbox.write("rother/x", "");
+    let rooted = call(&sandbox, "hadoop", &["fs", "-rm", "/x*"]);
+    rooted.env("GRISTMILL_HDFS_ROOT", sandbox.path("r*")).finish().expect_code(0);
+    assert!(sandbox.path("rother/x").exists() && !sandbox.path("r*/x").exists());
 }
 
 #[test]
-fn file_is_never_copied_onto_itself_under_whatever_name() {
+fn roots_homes_and_the_current_directory_are_never_removed_or_moved() {
+    let sandbox = Sandbox::new();
+    sandbox.write("top/a/kept", "kept\n");
+    sandbox.write("hdfs/x", "kept\n");
+    symlink("hdfs", sandbox.path("linked")).unwrap();
+    let [above, here, root, linked] =
+        ["top", "top/a", "", "hdfs/../hdfs"].map(|name| format!("file://{}", sandbox.text(name)));
+    for words in [
+        &["-rm", "-r", "/"][..],
+        &["-rm", "-r", "hdfs://host"],
+        &["-rm", "-r", "/x/.."],
+        &["-rm", "-r", "file:///"],
+        &["-rm", "-r", &above],
+        &["-rm", "-r", &here],
+        &["-rm", "-r", &root],
+        &["-rm", "-r", &linked],
+        &["-mv", &here, "/t"],
+        &["-fs", "file:///", "-rm", "-r", ".."],
+        &["-fs", "file:///", "-rm", "-r", "."],
+    ] {
+        let removed = call(&sandbox, "hadoop", &[&["fs"], words].concat()).within(sandbox.path("top/a"));
+        removed.finish().expect_code(1).expect_words(&["is not removed or moved"]);
+        assert!(sandbox.path("top/a/kept").exists() && sandbox.path("hdfs/x").exists(), "{words:?}");
+    }
+    // A link is removed itself, also with a slash behind it.
+    run(&sandbox, &["-rm", "-r", &format!("file://{}/", sandbox.text("linked"))]);
+    assert!(sandbox.path("hdfs/x").exists() && !sandbox.path("linked").exists());
+}
+
+#[test]
+fn nothing_is_lost_when_copies_and_moves_make_no_sense() {
     let sandbox = Sandbox::new();
     let one = sandbox.write("hdfs/d/one", "one\n");
     sandbox.write("hdfs/d/two", "two\n");
-    fs::hard_link(&one, sandbox.path("hdfs/linked")).unwrap();
-    let same = format!("file://{one}");
     for (words, said) in [
-        (["-cp", "-f", "/d/one", "/d/one"], "are identical"),
-        (["-cp", "-f", "/d/one", "/d"], "are identical"),
-        (["-cp", "-f", "/d/one", "/linked"], "are identical"),
-        (["-mv", "-f", "/d/one", "/linked"], "are identical"),
-        (["-put", "-f", &one, "/d/one"], "are identical"),
-        (["-copyFromLocal", "-f", &one, "/linked"], "are identical"),
-        (["-get", "-f", "/d/one", &one], "are identical"),
-        (["-cp", "-f", "/d/one", &same], "are identical"),
-        (["-cp", "-f", "/d/*", "/d"], "are identical"),
-        (["-cp", "-f", "/d/*", "/linked"], "Is not a directory"),
-        (["-cp", "-f", "/d/*", "/missing"], "No such file or directory"),
-        (["-cp", "-f", "/d", "/d"], "is a subdirectory of itself"),
-        (["-cp", "-f", "/d", "/d/e"], "is a subdirectory of itself"),
-        (["-mv", "-f", "/d", "/d/e"], "is a subdirectory of itself"),
-        (["-getmerge", "-nl", "/d", &one], "are identical"),
+        (&["-cp", "-f", "/d", "/d/e"][..], "is a subdirectory of itself"),
+        (&["-mv", "/d", "/d/e"], "is a subdirectory of itself"),
+        (&["-mv", "/d/one", "/d/two"], "File exists"),
+        (&["-mv", "/d/one", "/missing", "/d/two"], "Is not a directory"),
+        (&["-cp", "-f", "/d/*", "/missing"], NOT_FOUND),
+        (&["-getmerge", "/d", "/none/merged"], NOT_FOUND),
+        (&["-touchz", "/d/one"], "Not a zero-length file"),
+        (&["-mkdir", "/d/one"], "File exists"),
+        (&["-rm", "/d"], "Is a directory"),
+        (&["-cat", "/d"], "Is a directory"),
     ] {
-        let refused = call(&sandbox, "hadoop", &[&["fs"], &words[..]].concat()).finish();
-        refused.expect_code(1).expect_words(&[words[0].trim_start_matches('-'), said]);
-        let listed = well(&sandbox, &["fs", "-ls", "-R", "-C", "/"]);
-        assert_eq!(listed, "/d\n/d/one\n/d/two\n/linked\n", "{words:?}");
-        let held = well(&sandbox, &["fs", "-cat", "/d/one", "/d/two", "/linked"]);
-        assert_eq!(held, "one\ntwo\none\n", "{words:?}");
+        ends(&sandbox, words, 1, said);
+        assert_eq!(run(&sandbox, &["-cat", "/d/one", "/d/two"]), "one\ntwo\n", "{words:?}");
     }
+    run(&sandbox, &["-cp", "-f", "/d/one", "/d/one"]);
+    run(&sandbox, &["-getmerge", "/d", &one]);
+    assert_eq!(run(&sandbox, &["-cat", "/d/one"]), "one\ntwo\n");
 }
 
 #[test]
-fn append_of_a_file_to_itself_is_refused_before_it_grows() {
+fn calls_that_make_no_sense_are_refused_before_anything_is_done() {
     let sandbox = Sandbox::new();
-    let file = sandbox.write("hdfs/x", "one\n");
-    let refuse = |words: &[&str], said: &str| {
-        call(&sandbox, "hadoop", &[&["fs", "-appendToFile"], words].concat())
-            .stdin_file(&file)
-            .finish()
-            .expect_code(1)
-            .expect_words(&[said]);
-        assert_eq!(fs::read(&file).unwrap(), b"one\n", "{words:?}");
-    };
-    refuse(&[&file, "/x"], "are identical");
-    refuse(&["-", "/x"], "are identical");
-    refuse(&[&sandbox.write("other", "two\n"), &sandbox.text("missing"), "/x"], "No such file");
-}
-
-#[test]
-fn getmerge_that_finds_nothing_leaves_its_target_as_it_was() {
-    let sandbox = Sandbox::new();
-    let target = sandbox.write("target", "kept\n");
-    sandbox.write("hdfs/d/part-0", "one\n");
-    sandbox.write("hdfs/d/part-1", "two\n");
-    for sources in [&["/nope"][..], &["/d", "/nope"]] {
-        let words = [&["fs", "-getmerge"], sources, &[&target]].concat();
-        call(&sandbox, "hadoop", &words).finish().expect_code(1).expect_words(&["`/nope': No such file"]);
-        assert_eq!(fs::read(&target).unwrap(), b"kept\n");
+    let file = sandbox.write("hdfs/user/me/x", "kept\n");
+    for (words, said) in [
+        (&["-rm", "-safely", "x"][..], "-rm: Illegal option -safely"),
+        (&["-cp", "-p", "x", "y"], "-cp: Illegal option -p"),
+        (&["-rm", "-r", "", "x"], "rm: Can not create a Path from an empty string"),
+        (&["-rm"], "rm: Not enough arguments: expected 1 but got 0"),
+        (&["-mv", "x"], "mv: Not enough arguments: expected 2 but got 1"),
+        (&["-tail", "x"], "-tail: Unknown command; available: ls (lsr), cat, mkdir, "),
+        (&["-fs", "s3a://b", "-rm", "x"], "is no file system here"),
+        (&["-conf", "none.xml", "-rm", "x"], "none.xml"),
+    ] {
+        ends(&sandbox, words, 255, said);
+        assert_eq!(fs::read(&file).unwrap(), b"kept\n", "{words:?}");
     }
-    call(&sandbox, "hadoop", &["fs", "-getmerge", "/d"]).finish().expect_code(255);
-    well(&sandbox, &["fs", "-getmerge", "/d", &target]);
-    assert_eq!(fs::read(&target).unwrap(), b"one\ntwo\n");
+    ends(&sandbox, &["-rm", "file://logs/x"], 1, "Wrong FS");
+    sandbox.write("hdfs/user/me/-odd", "odd\n");
+    assert_eq!(run(&sandbox, &["-cat", "--", "-odd"]), "odd\n");
+    // The working directory of this machine, if that is the file system.
+    let own = sandbox.write("out", "");
+    let local = call(&sandbox, "hadoop", &["fs", "-D", "fs.default.name=file:///", "-rm", "out"]);
+    local.within(sandbox.path("")).finish().expect_code(0);
+    assert!(!fs::exists(own).unwrap());
 }
 
 #[test]
-fn empty_name_is_refused_and_never_the_folder_of_the_user() {
+fn link_that_leads_back_is_named_when_trees_are_walked() {
     let sandbox = Sandbox::new();
-    well(&sandbox, &["fs", "-mkdir", "-p", "mine"]);
-    for words in [&["-rm", "-r", ""][..], &["-rm", "-r", "-f", "", "mine"], &["-ls", ""], &["-mv", "", "/x"]]
+    sandbox.write("hdfs/a/x", "12345");
+    assert_eq!(run(&sandbox, &["-count", "/a"]), "           1            1                  5 hdfs:///a\n");
+    symlink(".", sandbox.path("hdfs/a/back")).unwrap();
+    for words in [&["-count", "/a"][..], &["-du", "-s", "/a"], &["-ls", "-R", "/a"], &["-cp", "/a", "/copy"]]
     {
-        call(&sandbox, "hadoop", &[&["fs"], words].concat())
-            .finish()
-            .expect_code(255)
-            .expect_words(&["empty string"]);
-        well(&sandbox, &["fs", "-test", "-d", "mine"]);
+        ends(&sandbox, words, 1, "`hdfs:///a/back': is a link that leads back to its parent");
     }
-    for verb in ["-rm", "-mkdir", "-touchz", "-cat", "-cp"] {
-        let refused = call(&sandbox, "hadoop", &["fs", verb]).finish();
-        refused.expect_code(255).expect_words(&["Not enough arguments"]);
-    }
+    assert!(ends(&sandbox, &["-ls", "-R", "/a"], 1, "").stdout_text().ends_with(" /a/x\n"));
 }

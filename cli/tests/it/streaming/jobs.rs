@@ -1,4 +1,4 @@
-//! `mapred job`, `yarn application` and `yarn logs`: jobs as others see them, and their end from outside.
+//! `mapred job` and `yarn application`: jobs as others see them, and their end from outside.
 
 use super::hadoop::{call, install, well};
 use crate::support::sandbox::Running;
@@ -48,16 +48,13 @@ fn job_that_runs_is_listed_and_ended_by_its_number() {
     let status = run("hadoop", &["job", "-status", &job]);
     assert!(status.contains("\nJob state: RUNNING\n") && status.contains("map() completion: "), "{status}");
     let listed = run("yarn", &["application", "-list"]);
-    assert!(listed.contains(&application) && listed.contains("UNDEFINED"), "{listed}");
+    assert!(listed.contains(&application) && listed.contains("RUNNING"), "{listed}");
     assert_eq!(run("mapred", &["job", "-kill", &job]), format!("Killed job {job}\n"));
     let finished = running.finish().expect_code(1);
     finished.expect_words(&["failed with state KILLED due to: ", "Streaming Command Failed!"]);
     assert!(!sandbox.path("hdfs/user/me/out").exists());
     let finished = call(&sandbox, "mapred", &["job", "-kill", &job]).finish().expect_code(255);
-    assert_eq!(
-        finished.stdout_text(),
-        format!("Could not mark the job {job} as killed, as it has already been killed.\n")
-    );
+    assert_eq!(finished.stdout_text(), format!("Could not kill job {job}, as it has already ended\n"));
     assert!(run("mapred", &["job", "-list"]).starts_with("Total jobs:0\n"));
     assert!(run("mapred", &["job", "-list", "all"]).contains("KILLED"));
     assert!(run("yarn", &["application", "-status", &application]).contains("\tFinal-State : KILLED\n"));
@@ -101,17 +98,13 @@ fn job_that_has_ended_keeps_its_counters() {
     let job = ["jar", &jar, "-D", "mapred.map.tasks=1", "-input", "in", "-output", "out", "-mapper", &mapper];
     call(&sandbox, "hadoop", &job).finish().expect_code(0);
     let job = format!("job_{}", number(&sandbox).unwrap());
-    let counter = |group: &str, name: &str| well(&sandbox, &["job", "-counter", &job, group, name]);
-    assert_eq!(counter("G", "n"), "5\n");
-    assert_eq!(counter("Map-Reduce Framework", "Map input records"), "2\n");
-    assert_eq!(counter("org.apache.hadoop.mapreduce.TaskCounter", "MAP_INPUT_RECORDS"), "2\n");
-    assert_eq!(counter("G", "none"), "0\n");
     let status = well(&sandbox, &["job", "-status", &job]);
-    assert!(status.contains("Job state: SUCCEEDED\n") && status.contains("\tG\n\t\tn=5\n"), "{status}");
+    let words = ["Job state: SUCCEEDED\n", "\tG\n\t\tn=5\n", "\t\tMap input records=2\n"];
+    assert!(words.iter().all(|words| status.contains(words)), "{status}");
     let missing = call(&sandbox, "mapred", &["job", "-status", "job_1_0001"]).finish().expect_code(255);
     assert_eq!(missing.stdout_text(), "Could not find job job_1_0001\n");
     let finished = call(&sandbox, "mapred", &["job", "-history", "x"]).finish().expect_code(255);
-    finished.expect_words(&["not known here", "Usage: mapred job"]);
+    finished.expect_words(&["Usage: job -list [all]"]);
 }
 
 #[test]
@@ -131,10 +124,4 @@ fn last_words_of_attempts_lie_where_drivers_look() {
     let syslog = well(&sandbox, &["fs", "-cat", &format!("{logs}/syslog")]);
     let split = "MapTask: Processing split: hdfs:///user/me/in:0+2\n";
     assert!(syslog.contains(split) && syslog.contains("subprocess failed with code 3"), "{syslog}");
-    let said = call(&sandbox, "yarn", &["logs", "-applicationId", &format!("application_{number}")]);
-    let said = said.finish().expect_code(0).stdout_text();
-    assert!(
-        said.contains(&format!("Container: {attempt}\nLogType:stderr\n")) && said.contains("  why\n"),
-        "{said}"
-    );
 }

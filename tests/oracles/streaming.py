@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Gives random jobs of Hadoop Streaming to the program, and computes from Hadoop's documented rules what must come out.
 
-usage: scripts/streaming.py [--program target/debug/gristmill] [--seconds 30] [--seed N]
-       scripts/streaming.py --seed N --case M     one case again
-       scripts/streaming.py --self-test           results that are spoiled by one line, one byte or one part must be noticed
+usage: tests/oracles/streaming.py [--program target/debug/gristmill] [--seconds 30] [--seed N]
+       tests/oracles/streaming.py --seed N --case M     one case again
 
 A case draws lines (bytes of any kind, empty ones, ends by LF, CR and CRLF, files without an end), how they reach the mapper,
 the mapper, fields and separators of keys, the partitioner, the comparator, the number of reduces and the reducer. The rules
@@ -29,7 +28,7 @@ import tempfile
 import time
 from decimal import Decimal
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 JOB_SECONDS_MAX = 60
 MAPPERS = {
     "cat": ["cat"],
@@ -379,60 +378,6 @@ def run(options) -> int:
     return 0
 
 
-# How a result is spoiled; None where that is not possible.
-def lose_line(parts):
-    return [b"".join(part.splitlines(True)[1:]) for part in parts] if any(parts) else None
-
-
-def swap_parts(parts):
-    return parts[::-1] if parts != parts[::-1] else None
-
-
-def turn_byte(parts):
-    at = next((index for index, part in enumerate(parts) if part), None)
-    return None if at is None else [*parts[:at], bytes([parts[at][0] ^ 1]) + parts[at][1:], *parts[at + 1:]]
-
-
-def strip_separators(parts):
-    stripped = [b"".join(line.rstrip(b"\t\n") + b"\n" for line in part.split(b"\n")[:-1]) for part in parts]
-    return stripped if stripped != parts else None
-
-
-def turn_order(parts):
-    turned = [b"".join(line + b"\n" for line in part.split(b"\n")[:-1][::-1]) for part in parts]
-    return turned if turned != parts else None
-
-
-def self_test(options) -> int:
-    """Whether each way to spoil a result is noticed, in cases where it changes the result for certain."""
-    missed, tried, number_of_case = 0, collections.Counter(), 0
-    spoils = [lose_line, swap_parts, turn_byte, strip_separators, turn_order]
-    while min((tried[spoil] for spoil in spoils), default=0) < 3 and number_of_case < 200:
-        case = draw_case(seeded(1, number_of_case))
-        number_of_case += 1
-        # Order shows where keys are compared by their bytes and no two are equal.
-        with tempfile.TemporaryDirectory(prefix="gristmill-streaming-") as base:
-            _, parts, wrong = run_case(options.program, case, pathlib.Path(base) / "case")
-        if wrong or wrong_with(case, parts):
-            print(f"case {number_of_case - 1} of seed 1 is wrong as it is: {wrong or wrong_with(case, parts)}")
-            return 1
-        keys = [key for key, _ in mapped(case)]
-        for spoil in spoils:
-            if spoil is swap_parts and case.reduces == 0 and b"".join(parts) == b"".join(reversed(parts)):
-                continue
-            if spoil is turn_order and (case.order is not None or case.reduces == 0 or len(set(keys)) < len(keys)):
-                continue
-            spoiled = spoil(parts)
-            if spoiled is None or (spoil is turn_byte and case.input_format == "text" and not any(parts)):
-                continue
-            tried[spoil] += 1
-            if wrong_with(case, spoiled) is None:
-                missed += 1
-                print(f"MISSED: {spoil.__name__} in case {number_of_case - 1} of seed 1")
-    print(", ".join(f"{spoil.__name__} {tried[spoil]} times" for spoil in spoils) + (f"; {missed} missed" if missed else ": all noticed"))
-    return 1 if missed or any(not tried[spoil] for spoil in spoils) else 0
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -440,9 +385,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--case", type=int)
-    parser.add_argument("--self-test", action="store_true")
-    options = parser.parse_args()
-    return self_test(options) if options.self_test else run(options)
+    return run(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+//! `hadoop fs -ls`, `-du`, `-count` and `-stat`: facts about files, in the columns that drivers read.
+
+use super::{FsCall, FsError, in_hadoops_words};
+use crate::streaming::glob::entries;
+use crate::terminal::stdout_line;
+use gristmill_runtime::wall_time::{clock, date};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use walkdir::{DirEntry, WalkDir};
+
+/// Bytes of a block of Hadoop's file system.
+const BLOCK_BYTES: u64 = 128 << 20;
+
+/// Number and size of what is in a tree.
+#[derive(Default)]
+struct Tally {
+    directories: u64,
+    files: u64,
+    bytes: u64,
+}
+
+impl FsCall<'_> {
+    /// Walks a tree in the order of names, following links. A link that leads back to a parent is an error.
+    pub(super) fn walk(&self, tree: WalkDir) -> impl Iterator<Item = Result<(DirEntry, Metadata), FsError>> {
+        tree.follow_links(true).sort_by_file_name().into_iter().map(|entry| {
+            let found = entry.and_then(|entry| entry.metadata().map(|found| (entry, found)));
+            match found {
+                Err(error) => {
+                    let name = self.names.uri(error.path().unwrap_or(Path::new("")));
+                    match error.loop_ancestor() {
+                        Some(_) => Err(FsError(format!("`{name}': is a link that leads back to its parent"))),
+                        None => in_hadoops_words(&name, Err(error.into())),
+                    }
+                }
+                Ok(found) => Ok(found),
+            }
+        })
+    }
+
+    /// `-ls [-d] [-R] PATH…`, `-lsr PATH…`.
+    pub(super) fn list(&self, typed: &str, path: &Path) -> anyhow::Result<()> {
+        let found = self.metadata(path)?;
+        if !found.is_dir() || self.has("d") {
+            return self.list_line(typed, path, &found);
+        }
+        let is_recursive = self.name == "lsr" || self.has("R");
+        let depth_max = if is_recursive { usize::MAX } else { 1 };
+        let listed: Vec<_> = self.walk(WalkDir::new(path).min_depth(1).max_depth(depth_max)).collect();
+        if !is_recursive && !listed.is_empty() {
+            stdout_line(&format!("Found {} items", listed.len()))?;
+        }
+        listed.into_iter().try_for_each(|entry| {
+            let entry = entry.map_err(anyhow::Error::from);
+            self.report(entry.and_then(|(entry, found)| self.list_line(typed, entry.path(), &found)))
+        })
+    }
+
+    fn list_line(&self, typed: &str, path: &Path, found: &Metadata) -> anyhow::Result<()> {
+        let seconds = u64::try_from(found.mtime()).unwrap_or(0);
+        let (kind, copies, size) = if found.is_dir() { ('d', "-", 0) } else { ('-', "1", found.len()) };
+        stdout_line(&format!(
+            "{kind}{}   {copies} {} supergroup {size:>10} {} {} {}",
+            rights(found),
+            self.names.user(),
+            date(seconds),
+            &clock(seconds)[..5],
+            self.names.as_typed(typed, path)
+        ))
+    }
+
+    /// `-du [-s] PATH…`, `-dus PATH…`.
+    pub(super) fn sizes(&self, path: &Path) -> anyhow::Result<()> {
+        let is_one = self.name == "dus" || self.has("s") || !path.is_dir();
+        let paths = match is_one {
+            true => vec![path.to_owned()],
+            false => in_hadoops_words(&self.names.uri(path), entries(path))?,
+        };
+        paths.iter().try_for_each(|path| {
+            let shown = self.tally(path).and_then(|Tally { bytes, .. }| {
+                stdout_line(&format!("{bytes}  {bytes}  {}", self.names.uri(path)))
+            });
+            self.report(shown)
+        })
+    }
+
+    /// `-count PATH…`.
+    pub(super) fn count(&self, path: &Path) -> anyhow::Result<()> {
+        let Tally { directories, files, bytes } = self.tally(path)?;
+        stdout_line(&format!("{directories:>12} {files:>12} {bytes:>18} {}", self.names.uri(path)))
+    }
+
+    fn tally(&self, path: &Path) -> anyhow::Result<Tally> {
+        self.walk(WalkDir::new(path)).try_fold(Tally::default(), |mut tally, entry| {
+            let (_, found) = entry?;
+            match found.is_dir() {
+                true => tally.directories += 1,
+                false => (tally.files, tally.bytes) = (tally.files + 1, tally.bytes + found.len()),
+            }
+            Ok(tally)
+        })
+    }
+
+    /// `-stat [FORMAT] PATH…`.
+    pub(super) fn stat(&self) -> anyhow::Result<()> {
+        let (format, paths) = match &self.paths[..] {
+            [format, paths @ ..] if format.contains('%') => (*format, paths),
+            paths => ("%y", paths),
+        };
+        self.each(paths, |_, path| self.show_stat(path, format))
+    }
+
+    fn show_stat(&self, path: &Path, format: &str) -> anyhow::Result<()> {
+        let found = self.metadata(path)?;
+        let seconds = u64::try_from(found.mtime()).unwrap_or(0);
+        let (kind, size, block, copies) = match found.is_dir() {
+            true => ("directory", 0, 0, "0"),
+            false => ("regular file", found.len(), BLOCK_BYTES, "1"),
+        };
+        let mut text = String::new();
+        let mut letters = format.chars();
+        while let Some(letter) = letters.next() {
+            match (letter, letters.clone().next()) {
+                ('%', Some('a')) => text.push_str(&format!("{:o}", found.permissions().mode() & 0o777)),
+                ('%', Some('A')) => text.push_str(&rights(&found)),
+                ('%', Some('b')) => text.push_str(&size.to_string()),
+                ('%', Some('F')) => text.push_str(kind),
+                ('%', Some('g')) => text.push_str("supergroup"),
+                ('%', Some('n')) => text.push_str(&path.file_name().unwrap_or_default().to_string_lossy()),
+                ('%', Some('o')) => text.push_str(&block.to_string()),
+                ('%', Some('r')) => text.push_str(copies),
+                ('%', Some('u')) => text.push_str(self.names.user()),
+                ('%', Some('y')) => text.push_str(&format!("{} {}", date(seconds), clock(seconds))),
+                ('%', Some('Y')) => text.push_str(&format!("{seconds}000")),
+                _ => {
+                    text.push(letter);
+                    continue;
+                }
+            }
+            letters.next();
+        }
+        stdout_line(&text)
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Metadata, FsError> {
+        in_hadoops_words(&self.names.uri(path), fs::metadata(path))
+    }
+}
+
+/// Returns the rights as nine letters.
+fn rights(found: &Metadata) -> String {
+    let mode = found.permissions().mode();
+    let letters = "rwxrwxrwx".chars().enumerate();
+    letters.map(|(at, letter)| if mode >> (8 - at) & 1 == 1 { letter } else { '-' }).collect()
+}
