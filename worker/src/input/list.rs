@@ -154,26 +154,6 @@ pub(super) fn list_within(
     Ok(files)
 }
 
-/// The files and folders that a name stands for: the one of that very name, or those that fit it, if there are any.
-///
-/// # Errors
-/// What cannot be looked at, and too many.
-pub fn named_by(path: &FilePath) -> Result<Vec<FilePath>, InputError> {
-    match std::fs::metadata(path.to_path()) {
-        Ok(_) => Ok(vec![path.clone()]),
-        Err(error) if error.kind() == ErrorKind::NotFound && has_wildcards(path.as_bytes()) => {
-            match expand(path, NAMES_MAX) {
-                Err(InputError::NoMatch { .. }) => Ok(Vec::new()),
-                found => found,
-            }
-        }
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(Vec::new())
-        }
-        Err(source) => Err(InputError::from_io(path, source)),
-    }
-}
-
 /// Names of files and directories below one path: links may make many of few.
 const NAMES_MAX: usize = 1 << 20;
 /// Names for which another thread is worth its while: 2 ms of looking.

@@ -97,7 +97,7 @@ fn names_stand_for_what_they_match_and_new_names_for_themselves() {
         ends(&sandbox, words, 1, NOT_FOUND);
     }
     run(&sandbox, &["-rm", "-f", "/d/none*"]);
-    ends(&sandbox, &["-ls", "/d/[a"], 1, "Illegal file pattern");
+    ends(&sandbox, &["-rm", "/d/[ä]*"], 1, "Illegal file pattern");
     ends(&sandbox, &["-put", &new, "/none/"], 1, NOT_FOUND);
     ends(&sandbox, &["-put", "-f", &new, &new, "/d/ab"], 1, "Is not a directory");
     // The root is no pattern, whatever it is called.
