@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 if [[ ${1:-} == --skip-build ]]; then
     shift
 else
-    cargo build --profile dist -p gristmill
+    cargo build --profile dist -p gristmill --features full
 fi
 program=${CARGO_TARGET_DIR:-target}/dist/gristmill
 out=${1:-benches/results/$(date +%F)/schedulers}

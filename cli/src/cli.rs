@@ -3,15 +3,16 @@
 //! stdout is data, stderr is talk; exit codes are those of [`exit`].
 
 use crate::interruption::Listener;
+use crate::papers::{paper, verify};
 use crate::private_memory::keep_memory_private;
 use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, paper, places, policy, processes, query,
+    compare, doctor, explain, history, init, man, order, page, places, policy, processes, query,
     queues, replay, run, settings, sim, streaming, token, tools,
 };
-use crate::{verdict, verify, whatif};
+use crate::{verdict, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_runtime::cluster::ChildRole;
 use gristmill_runtime::exit;

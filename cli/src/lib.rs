@@ -234,7 +234,7 @@ mod narrate;
 mod number_table;
 mod order;
 mod page;
-mod paper;
+mod papers;
 mod places;
 mod policy;
 mod printed;
@@ -262,7 +262,6 @@ mod trace;
 mod trusted;
 mod usage;
 mod verdict;
-mod verify;
 mod whatif;
 
 pub use gristmill_lab as lab;

@@ -6,7 +6,6 @@ use crate::{files, private_file, state, trusted};
 use gristmill_lab::compare::CompareError;
 use gristmill_lab::compare::file::FileError;
 use gristmill_lab::compare::store::StoreError;
-use gristmill_lab::paper;
 use gristmill_runtime::api::{ErrorCode, FailureCode};
 use gristmill_runtime::client::{ClientError, ResumeError};
 use gristmill_runtime::cluster::ClusterError;
@@ -24,23 +23,30 @@ use gristmill_worker::objects::ObjectFault;
 use gristmill_worker::task::Fault;
 use gristmill_worker::threads;
 
+#[cfg(feature = "papers")]
+fn judge_paper(error: &anyhow::Error) -> Option<(u8, Option<&'static str>)> {
+    use gristmill_papers::{Interrupted, RunsFolderError, WriteError};
+    if let Some(error) = error.downcast_ref() {
+        let replaceable = matches!(error, WriteError::NotEmpty { .. });
+        return Some((exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite")));
+    }
+    if error.is::<RunsFolderError>() {
+        return Some((exit::ENVIRONMENT, None));
+    }
+    error.is::<Interrupted>().then_some((exit::INTERRUPTED, None))
+}
+
 /// The exit code of an error, and what to do next.
 pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
     if error.is::<UsageError>() || error.is::<clap::Error>() {
         return (exit::USAGE, None);
     }
-    if let Some(error) = error.downcast_ref::<paper::WriteError>() {
-        let replaceable = matches!(error, paper::WriteError::NotEmpty { .. });
-        return (exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite"));
+    #[cfg(feature = "papers")]
+    if let Some(judged) = judge_paper(error) {
+        return judged;
     }
     if error.is::<private_file::FileExists>() {
         return (exit::ENVIRONMENT, Some("choose another file, or add --overwrite"));
-    }
-    if error.is::<paper::RunsFolderError>() {
-        return (exit::ENVIRONMENT, None);
-    }
-    if error.is::<paper::Interrupted>() {
-        return (exit::INTERRUPTED, None);
     }
     if error.is::<files::InputFileError>() {
         return (exit::INPUT, None);

@@ -1,10 +1,11 @@
-//! Experiments: what would have happened, what did, and what the papers say.
+//! Experiments: comparisons of policies on real execution, and what simulations say of the same jobs.
 //!
-//! One line again, each importing only what stands left of it: [`report`] (figures and tables as data, and how they are
-//! drawn), [`simulate`] (the jobs of a run in the cluster simulator), [`compare`] (a workload under several policies, live),
-//! [`paper`] (the experiments of five papers). Not here: anything that a job needs to run.
+//! Each module imports only those before it: [`report`] (figures and tables as data, and how they are drawn), [`simulate`]
+//! (the jobs of a run in the cluster simulator), [`compare`] (a workload under several policies, live). [`parallel`] runs
+//! simulations on all processors. Not here: anything that a job needs to run, and the experiments of papers
+//! (`gristmill-papers`).
 
 pub mod compare;
-pub mod paper;
+pub mod parallel;
 pub mod report;
 pub mod simulate;

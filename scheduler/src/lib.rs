@@ -20,6 +20,5 @@ pub mod rules;
 pub mod sim;
 pub mod station;
 pub mod units;
-pub mod verify;
 pub mod view;
 pub mod workload;

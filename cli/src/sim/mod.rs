@@ -19,7 +19,7 @@ use crate::terminal::stdout_text;
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
 use ended::{AloneTimes, EndedJob};
-use gristmill_lab::paper;
+use gristmill_lab::parallel;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
@@ -241,7 +241,7 @@ fn alone_times(system: &SimulatedSystem<'_>, needed: bool, seeds: &[u64]) -> any
     if !needed {
         return Ok(seeds.iter().map(|_| AloneTimes::Unknown).collect());
     }
-    paper::each(seeds, |&seed| system.alone(seed)).into_iter().collect()
+    parallel::each(seeds, |&seed| system.alone(seed)).into_iter().collect()
 }
 
 /// Every policy with every seed, on all processors; one after another where each job is written down, so that the
@@ -260,7 +260,7 @@ fn run_all(
     match &flags.output.csv {
         None => {
             for outcome in
-                paper::each(&tasks, |&(policy, seed, alone)| system.run(policy, seed, alone, &mut |_| {}))
+                parallel::each(&tasks, |&(policy, seed, alone)| system.run(policy, seed, alone, &mut |_| {}))
             {
                 outcomes.push(outcome?);
             }

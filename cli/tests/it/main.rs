@@ -54,6 +54,7 @@ mod narrate;
 mod network;
 mod output;
 mod page;
+#[cfg(feature = "papers")]
 mod paper;
 mod paths;
 mod places;
@@ -75,6 +76,7 @@ mod tokens;
 mod top;
 mod trust;
 mod user_code;
+#[cfg(feature = "papers")]
 mod verify;
 mod walls;
 mod words;

@@ -240,7 +240,8 @@ pub fn run(
 
 #[cfg(test)]
 mod false_verdicts;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,12 @@ use super::record::{
 use super::workload::{Kind, Workload};
 use std::collections::BTreeSet;
 
-pub(crate) fn contender(name: &str) -> Contender {
+pub fn contender(name: &str) -> Contender {
     Contender { name: name.to_owned(), policy: name.to_owned(), placement: "pull".to_owned() }
 }
 
 /// A job from arrival to end, half of which are maps.
-pub(crate) fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
+pub fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
     let flow = ended - arrived;
     JobRun {
         index,
@@ -39,12 +39,12 @@ pub(crate) fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
 }
 
 /// A map in a slot.
-pub(crate) fn span(job: u32, worker: u32, from: f64, to: f64) -> SlotSpan {
+pub fn span(job: u32, worker: u32, from: f64, to: f64) -> SlotSpan {
     SlotSpan { job, map: true, worker, from, to, busy: 0.0, paced: 0.0 }
 }
 
 /// A run on two workers of two slots, in which each job holds a slot for a map and then for a reduce.
-pub(crate) fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
+pub fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
     let worker = |worker| WorkerRecord {
         worker,
         slots: 2,
@@ -76,7 +76,7 @@ pub(crate) fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
 }
 
 /// A comparison of these runs, contenders in the order of their first run.
-pub(crate) fn comparison(runs: Vec<RunRecord>) -> Comparison {
+pub fn comparison(runs: Vec<RunRecord>) -> Comparison {
     let mut contenders: Vec<Contender> = Vec::new();
     for run in &runs {
         if !contenders.contains(&run.contender) {

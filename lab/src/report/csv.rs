@@ -148,7 +148,7 @@ fn quoted(cell: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::testing;
+    use crate::report::tests;
 
     #[test]
     fn cells_with_commas_quotes_or_lines_are_quoted() {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn table_gets_a_column_for_half_widths_where_there_are_some() {
-        let text = table(&testing::table());
+        let text = table(&tests::table());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "policy,\"mean, s\",\"mean half width 95 %, s\",\"jobs, 1\",remark");
         assert_eq!(lines[1], "max-srpt,3.326,0.012,50000000,\"best, by far\"");
@@ -167,24 +167,24 @@ mod tests {
 
     #[test]
     fn chart_gives_every_point_in_full() {
-        let text = chart(&testing::bars());
+        let text = chart(&tests::bars());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "series,size of the job,\"slowdown, 1\",half width 95 %");
         assert_eq!(lines[1], "max-srpt,small,1.5,0.1");
         assert_eq!(
             lines.len(),
-            1 + testing::bars().series.iter().map(|series| series.points.len()).sum::<usize>()
+            1 + tests::bars().series.iter().map(|series| series.points.len()).sum::<usize>()
         );
     }
 
     #[test]
     fn comparison_and_claims_have_a_line_each() {
-        let text = comparison(&testing::comparison());
+        let text = comparison(&tests::comparison());
         assert!(
             text.lines()
                 .nth(1)
                 .is_some_and(|line| line.starts_with("\"load 0.75, max-srpt\",3.326,0.012,3.32,"))
         );
-        assert_eq!(claims(&testing::claims()).lines().count(), 1 + testing::claims().len());
+        assert_eq!(claims(&tests::claims()).lines().count(), 1 + tests::claims().len());
     }
 }

@@ -18,7 +18,7 @@ pub mod number;
 pub mod svg;
 mod tally;
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;
 
 pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;

@@ -40,7 +40,7 @@ pub(crate) trait Floor {
 }
 
 /// System of whole slots, started one by one, from which the meaning of the shares follows.
-pub(crate) trait SlotFloor {
+pub trait SlotFloor {
     /// True if maps and reduces share the same slots.
     fn unified(&self) -> bool;
     /// Returns the unused slots of this station.
@@ -53,11 +53,11 @@ pub(crate) trait SlotFloor {
     fn lines(&mut self, station: Station, fractions: &[f64]);
     /// True if this line may hold one more slot.
     fn line_open(&self, station: Station, line: Line) -> bool;
-    /// As [`Floor::lane`].
+    /// Appends to the shuffle, where it is a standing order; `None` where it is a station like the others.
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
     /// As [`Plan::only`].
     fn only(&mut self, _station: Station) {}
-    /// As [`Floor::check`].
+    /// Panics if there is no such job.
     fn check(&self, _job: Handle) {}
 }
 

@@ -13,7 +13,8 @@ use crate::units::Time;
 use crate::view::{Handle, Station};
 use std::collections::BTreeMap;
 
-pub(crate) use floor::{Floor, SlotFloor};
+pub(crate) use floor::Floor;
+pub use floor::SlotFloor;
 pub use grant::{Line, Reason, Share};
 
 /// Returns the part of a tier's capacity that a member holds.
@@ -46,6 +47,11 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// Begins a plan on slots.
+    pub fn on_slots(floor: &'a mut impl SlotFloor) -> Self {
+        Self::new(floor)
+    }
+
     pub(crate) fn new(floor: &'a mut dyn Floor) -> Self {
         Plan { floor, tier: Vec::new(), places: BTreeMap::new(), wake: None, executing: false }
     }

@@ -50,7 +50,8 @@ fn imports_go_one_way() {
     assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker"]);
     assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
-    assert_eq!(ours("cli"), all);
+    assert_eq!(ours("lab/papers"), all);
+    assert_eq!(ours("cli"), [&all[..], &["gristmill-papers"]].concat());
     assert_eq!(ours("examples"), ["gristmill"]);
 }
 
@@ -99,7 +100,9 @@ fn bincode_is_named_in_one_file_and_pinned() {
 
 #[test]
 fn connections_are_built_in_one_folder() {
-    for path in ["worker/src", "runtime/src", "lab/src", "cli/src"].into_iter().flat_map(sources) {
+    for path in
+        ["worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src"].into_iter().flat_map(sources)
+    {
         let text = read(&path);
         let builds = text.contains("hyper::server::conn") || text.contains("hyper::client::conn");
         let inside = path.to_string_lossy().contains("worker/src/http");
@@ -157,8 +160,9 @@ fn every_way_of_naming_what_starts_processes_is_seen() {
 
 #[test]
 fn processes_are_started_in_one_file_and_by_no_shell() {
-    for path in
-        ["worker/src", "runtime/src", "lab/src", "cli/src", "scheduler/src"].into_iter().flat_map(sources)
+    for path in ["worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src", "scheduler/src"]
+        .into_iter()
+        .flat_map(sources)
     {
         let text = read(&path);
         let own = path.ends_with("runtime/src/cluster/child.rs");
@@ -180,8 +184,9 @@ fn fault_points_are_not_compiled_into_a_release() {
         assert!(!code.contains(means), "{means} in {code}");
     }
     // Nothing else reads the variable that switches them on.
-    for path in
-        ["worker/src", "runtime/src", "lab/src", "cli/src", "scheduler/src"].into_iter().flat_map(sources)
+    for path in ["worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src", "scheduler/src"]
+        .into_iter()
+        .flat_map(sources)
     {
         let own = path.ends_with("worker/src/fault.rs");
         assert!(own || !read(&path).contains("GRISTMILL_FAULTS"), "{}", path.display());
@@ -251,9 +256,10 @@ fn security_page_names_what_exists() {
 
 #[test]
 fn every_file_says_what_it_is() {
-    for path in ["scheduler/src", "worker/src", "runtime/src", "lab/src", "cli/src", "examples/src"]
-        .into_iter()
-        .flat_map(sources)
+    for path in
+        ["scheduler/src", "worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src", "examples/src"]
+            .into_iter()
+            .flat_map(sources)
     {
         let text = read(&path);
         assert!(text.starts_with("//!"), "{} does not open by saying what it is", path.display());
@@ -263,7 +269,7 @@ fn every_file_says_what_it_is() {
 #[test]
 fn architecture_names_only_what_exists() {
     let text = read(&root().join("ARCHITECTURE.md"));
-    let all: String = ["scheduler/src", "worker/src", "runtime/src", "lab/src", "cli/src"]
+    let all: String = ["scheduler/src", "worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src"]
         .into_iter()
         .flat_map(sources)
         .map(|path| read(&path))
@@ -294,11 +300,14 @@ fn architecture_names_only_what_exists() {
     assert!(30 < looked_up, "only {looked_up} names were found in ARCHITECTURE.md");
 }
 
-/// The file of a module of the scheduler, with the tests below it.
+/// The file of a module of the scheduler or of worked cases, with the tests below it.
 fn module_text(module: &str) -> Option<String> {
-    let place = root().join("scheduler/src").join(module.replace("::", "/"));
-    let files = [place.with_extension("rs"), place.join("mod.rs"), place.join("tests.rs")];
-    let text: String = files.iter().filter(|file| file.exists()).map(|file| read(file)).collect();
+    let places =
+        ["scheduler/src", "lab/papers/src"].map(|folder| root().join(folder).join(module.replace("::", "/")));
+    let files = places
+        .iter()
+        .flat_map(|place| [place.with_extension("rs"), place.join("mod.rs"), place.join("tests.rs")]);
+    let text: String = files.filter(|file| file.exists()).map(|file| read(&file)).collect();
     (!text.is_empty()).then_some(text)
 }
 

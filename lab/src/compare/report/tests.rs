@@ -72,7 +72,7 @@ fn files_can_be_read_by_people_and_programs() {
     let circumstances = Circumstances::now("gristmill compare".to_owned(), Vec::new());
     let page = write(&made(), &circumstances, &store).unwrap();
     let html = std::fs::read_to_string(page).unwrap();
-    crate::report::testing::check_markup(&html);
+    crate::report::tests::check_markup(&html);
     for words in
         ["max-srpt is faster than fifo", "Simulated beside real", "What was real", "gristmill compare"]
     {

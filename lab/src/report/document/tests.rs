@@ -1,8 +1,7 @@
 //! Tests of pages, on a made-up paper with every kind of block.
 
 use super::{Document, Part};
-use crate::paper::Paper;
-use crate::report::testing::{check_markup, paper, references};
+use crate::report::tests::{Paper, check_markup, paper, references};
 use crate::report::{Block, Section};
 use crate::report::{Colours, page};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Tests of drawings: what stands where, on made-up and on random charts.
 
 use super::*;
-use crate::report::testing::{bars, check_markup, lines, points, steps};
+use crate::report::tests::{bars, check_markup, lines, points, steps};
 use crate::report::{Axis, ChartKind};
 use proptest::prelude::*;
 

@@ -294,8 +294,11 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Checks that the model supports this job.
-pub(crate) fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimError> {
+/// Refuses a job that the model cannot take.
+///
+/// # Errors
+/// The field of the job that makes no sense.
+pub fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimError> {
     let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
     if !(job.arrival.is_finite() && 0.0 <= job.arrival && last_arrival <= job.arrival) {
         return refuse("arrival", job.arrival, "a finite time from 0 on, not before the job before it");

@@ -1,0 +1,408 @@
+//! `gristmill paper`: runs the experiments of papers and writes their page.
+//!
+//! The experiments and the page are the laboratory's (`gristmill_papers`, `gristmill_lab::report`).
+
+use crate::interruption::watch_interruptions;
+use crate::terminal::stdout_line;
+use crate::usage::usage;
+use clap::Args;
+use gristmill_lab::compare::{self, Options, Progress, Workload};
+use gristmill_lab::report::{Circumstances, Tally};
+use gristmill_papers::{
+    Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsFolder, Scale,
+    first_seed,
+};
+use gristmill_runtime::exit;
+use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::catalogue::nearest;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The name that stands for all papers.
+const ALL: &str = "all";
+
+/// Run the experiments of the papers anew and write their figures and tables
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite\n  gristmill paper pairs --real"
+)]
+pub struct PaperCommand {
+    /// asrpt, overlap, pairs, deadlines, stragglers, or all
+    paper: String,
+    /// On real processes: a cluster of this machine for each run, an hour for all papers; an interrupted call goes on
+    /// where it stopped
+    #[arg(long)]
+    real: bool,
+    /// Seconds for each paper: the shapes, with wide intervals
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// As large as the papers' own runs
+    #[arg(long)]
+    full: bool,
+    /// What is drawn: another seed draws all anew, as another page that shares no run with this one
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Folder for the page and its files [default: paper-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace what an earlier run has written there
+    #[arg(long)]
+    overwrite: bool,
+    /// Print what came out as JSON and not as a table
+    #[arg(long)]
+    json: bool,
+    /// Print nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// `gristmill paper NAME`.
+pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
+    if !flags.real {
+        return run(PAPERS, flags, |experiment, context| experiment(context));
+    }
+    // Runs and inputs stand here until the page holds what was found, so that the same command can go on.
+    let interrupted = watch_interruptions()?;
+    let runs = RunsFolder::hold(&RunsFolder::beside(&flags.out_folder()))?;
+    let kept = runs.path().display().to_string();
+    let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(Progress<'_>)| {
+        compare::run(registry, workload, options, Some(interrupted.clone()), told)
+    };
+    let code = run(REAL_PAPERS, flags, |experiment, context| {
+        experiment(&RealContext {
+            scale: context.scale,
+            first_seed: context.first_seed,
+            progress: context.progress,
+            folder: runs.path(),
+            carry_out: &carry_out,
+        })
+    });
+    match &code {
+        Ok(exit::OK) => runs.remove()?,
+        Err(error) if error.is::<Interrupted>() => {
+            say!("finished runs are kept in {kept}: the same command goes on from there");
+        }
+        _ => say!("finished runs are kept in {kept}"),
+    }
+    code
+}
+
+/// Runs the experiments of the chosen papers and writes their page. A paper that fails leaves out its part.
+fn run<E: Copy>(
+    papers: &[(&'static str, E)],
+    flags: &PaperCommand,
+    carry_out: impl Fn(&E, &Context<'_>) -> anyhow::Result<Paper>,
+) -> anyhow::Result<u8> {
+    let chosen = chosen(papers, &flags.paper)?;
+    let folder = Folder::claim(&flags.out_folder(), flags.overwrite)?;
+    let mut run = Run {
+        asked: flags.paper.clone(),
+        real: flags.real,
+        scale: flags.scale(),
+        seed: flags.seed,
+        papers: Vec::new(),
+        failures: Vec::new(),
+    };
+    let mut seconds = Vec::new();
+    for (name, experiment) in chosen {
+        let progress = PaperProgress::start(name, flags.quiet);
+        let tell = |words: &str| progress.tell(words);
+        let context = Context { scale: run.scale, first_seed: first_seed(run.seed), progress: &tell };
+        let result = carry_out(&experiment, &context);
+        let taken = progress.end();
+        match result {
+            Ok(paper) => {
+                run.papers.push(paper);
+                seconds.push((name.to_owned(), taken.as_secs_f64()));
+            }
+            // What was found before is not half a page: nothing is written.
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => {
+                let error = gristmill_runtime::chain(error.as_ref());
+                say!("error: {name}: {error}");
+                run.failures.push(Failure { name: name.to_owned(), error });
+            }
+        }
+    }
+    if run.papers.is_empty() {
+        return Ok(exit::FAILED);
+    }
+    write_page(&run, folder, seconds, flags)?;
+    Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
+}
+
+/// Writes the page and says what came out.
+fn write_page(
+    run: &Run,
+    folder: Folder,
+    seconds: Vec<(String, f64)>,
+    flags: &PaperCommand,
+) -> anyhow::Result<()> {
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
+    let page = folder.path().join("index.html");
+    folder.write(&run.files(&circumstances)?)?;
+    let taken = &circumstances.seconds;
+    stdout_line(&if flags.json { json(run, taken)? } else { table(run, taken) })?;
+    if !flags.quiet {
+        say!("{}", page.display());
+    }
+    Ok(())
+}
+
+impl PaperCommand {
+    fn out_folder(&self) -> PathBuf {
+        let real = if self.real { "-real" } else { "" };
+        self.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", self.paper)))
+    }
+
+    fn scale(&self) -> Scale {
+        match (self.quick, self.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Normal,
+        }
+    }
+}
+
+/// The papers of this name.
+fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<Vec<(&'static str, E)>> {
+    if name == ALL && !papers.is_empty() {
+        return Ok(papers.to_vec());
+    }
+    if let Some(&found) = papers.iter().find(|(known, _)| *known == name) {
+        return Ok(vec![found]);
+    }
+    let known: Vec<&str> = papers.iter().map(|(known, _)| *known).chain([ALL]).collect();
+    let meant = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+    let list = known.join(", ");
+    Err(usage(format!("there is no paper `{name}`; {}There is {list}", meant.unwrap_or_default())))
+}
+
+/// What came out, a line for each paper.
+fn table(run: &Run, seconds: &[(String, f64)]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"]);
+    for (paper, (_, seconds)) in run.papers.iter().zip(seconds) {
+        let Tally { numbers, claims } = Tally::of(&paper.sections);
+        let counts = [
+            numbers.total(),
+            numbers.holds,
+            claims.total(),
+            claims.holds,
+            claims.partly,
+            claims.fails,
+            claims.open,
+        ];
+        let cells = counts.iter().map(ToString::to_string);
+        table.add_row([paper.name.to_owned()].into_iter().chain(cells).chain([format!("{seconds:.1}")]));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
+    let papers: Vec<serde_json::Value> = run
+        .papers
+        .iter()
+        .zip(seconds)
+        .map(|(paper, (_, seconds))| {
+            let Tally { numbers, claims } = Tally::of(&paper.sections);
+            serde_json::json!({ "paper": paper.name, "numbers": numbers, "claims": claims, "seconds": seconds })
+        })
+        .collect();
+    let whole = serde_json::json!({
+        "schema": gristmill_papers::SCHEMA,
+        "command": run.command(),
+        "papers": papers,
+        "failures": run.failures,
+    });
+    Ok(serde_json::to_string_pretty(&whole)?)
+}
+
+/// Lines about progress come at least this far apart where stderr is no terminal.
+const LINE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Shows what a paper is at.
+struct PaperProgress {
+    name: &'static str,
+    start: Instant,
+    show: Show,
+}
+
+enum Show {
+    Nothing,
+    Line(ProgressBar),
+    /// When the last line was printed.
+    Lines(Mutex<Instant>),
+}
+
+impl PaperProgress {
+    fn start(name: &'static str, quiet: bool) -> Self {
+        let start = Instant::now();
+        let show = if quiet {
+            Show::Nothing
+        } else if std::io::stderr().is_terminal() {
+            let line = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{spinner} {prefix:>10} {elapsed:>4} {wide_msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            line.set_prefix(name);
+            line.enable_steady_tick(Duration::from_millis(120));
+            Show::Line(line)
+        } else {
+            say!("{name}: started");
+            Show::Lines(Mutex::new(start))
+        };
+        Self { name, start, show }
+    }
+
+    fn tell(&self, words: &str) {
+        // The name stands there already.
+        let words = words.strip_prefix(self.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(words);
+        match &self.show {
+            Show::Nothing => {}
+            Show::Line(line) => line.set_message(words.to_owned()),
+            Show::Lines(last) => {
+                // A panic elsewhere while it was held does no harm to a time.
+                let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                if LINE_PAUSE <= last.elapsed() {
+                    *last = Instant::now();
+                    say!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
+                }
+            }
+        }
+    }
+
+    fn end(self) -> Duration {
+        let taken = self.start.elapsed();
+        match self.show {
+            Show::Nothing => {}
+            Show::Line(line) => {
+                line.finish_and_clear();
+                say!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
+            }
+            Show::Lines(_) => say!("{}: done in {:.1} s", self.name, taken.as_secs_f64()),
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_lab::report::{Block, Claim, Compared, Section, Verdict};
+    use gristmill_papers::{Experiment, Paper};
+    use std::path::Path;
+
+    /// Seven numbers, of which four agree, and a claim for each verdict.
+    fn made_up() -> Paper {
+        use Verdict::{Fails, Holds, Open, Partly};
+        let number = |verdict| Compared {
+            what: "load 0.75".to_owned(),
+            printed: Some(3.32),
+            reference: None,
+            ours: 3.33,
+            half_width: None,
+            verdict,
+            note: String::new(),
+        };
+        let claim = |verdict| Claim {
+            place: "Corollary 4".to_owned(),
+            statement: "the mean is at most twice the optimum".to_owned(),
+            verdict,
+            evidence: "437 instances".to_owned(),
+        };
+        let numbers = [Holds, Holds, Partly, Holds, Fails, Holds, Open].map(number).to_vec();
+        let claims = [Holds, Partly, Fails, Open].map(claim).to_vec();
+        let section = Section {
+            id: "table-2".to_owned(),
+            title: "Table 2: means".to_owned(),
+            text: Vec::new(),
+            blocks: vec![Block::Comparison(numbers), Block::Claims(claims)],
+        };
+        Paper { name: "demo", title: "A Paper Made Up", about: Vec::new(), sections: vec![section] }
+    }
+
+    fn demo(context: &Context<'_>) -> anyhow::Result<Paper> {
+        (context.progress)("drawing");
+        let mut paper = made_up();
+        paper.about.push(format!("{:?} from {}", context.scale, context.first_seed));
+        Ok(paper)
+    }
+
+    fn fails(_: &Context<'_>) -> anyhow::Result<Paper> {
+        Err(anyhow::anyhow!("no trace").context("could not run figure 1"))
+    }
+
+    const DEMOS: &[(&str, Experiment)] = &[("demo", demo), ("fails", fails)];
+
+    fn flags(paper: &str, out: &Path) -> PaperCommand {
+        PaperCommand {
+            paper: paper.to_owned(),
+            real: false,
+            quick: true,
+            full: false,
+            seed: 5,
+            out: Some(out.to_path_buf()),
+            overwrite: false,
+            json: false,
+            quiet: true,
+        }
+    }
+
+    fn carry_out(flags: &PaperCommand) -> anyhow::Result<u8> {
+        run(DEMOS, flags, |experiment, context| experiment(context))
+    }
+
+    #[test]
+    fn run_writes_the_page_with_the_scale_and_the_seed() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
+        let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+        let from = format!("Quick from {}", first_seed(5));
+        assert!(page.contains(&from) && page.contains("gristmill paper demo --quick --seed 5"));
+    }
+
+    #[test]
+    fn paper_that_fails_is_named_on_the_page_of_the_others() {
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        assert_eq!(carry_out(&flags("all", &out)).unwrap(), exit::FAILED);
+        let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+        assert!(page.contains("<code>fails</code> is missing: could not run figure 1: no trace"));
+        let alone = root.path().join("alone");
+        assert_eq!(carry_out(&flags("fails", &alone)).unwrap(), exit::FAILED);
+        assert!(!alone.exists(), "there is nothing to write");
+    }
+
+    #[test]
+    fn unknown_paper_names_the_nearest() {
+        let error = carry_out(&flags("dmeo", Path::new("never"))).unwrap_err().to_string();
+        assert_eq!(error, "there is no paper `dmeo`; did you mean `demo`? There is demo, fails, all");
+    }
+
+    #[test]
+    fn table_has_a_line_for_each_paper() {
+        let papers = vec![made_up()];
+        let run = Run {
+            asked: "all".to_owned(),
+            real: false,
+            scale: Scale::Full,
+            seed: 1,
+            papers,
+            failures: Vec::new(),
+        };
+        let text = table(&run, &[("demo".to_owned(), 12.34)]);
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(
+            words[0],
+            ["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"]
+        );
+        assert_eq!(words[1], ["demo", "7", "4", "4", "1", "1", "1", "1", "12.3"]);
+        assert_eq!(json(&run, &[("demo".to_owned(), 1.0)]).unwrap().lines().next(), Some("{"));
+    }
+}

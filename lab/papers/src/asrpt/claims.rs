@@ -1,0 +1,124 @@
+//! The paper's claims about efficiency ratios.
+
+use super::WORDS;
+use super::ratios::{UNIFORM_SMALL, cases};
+use super::runs::{PROVED, Runs, SCHEDULERS, STEPS, Scenario};
+use crate::judge::{Seen, every, log_ratio, mean_of, paired, percent};
+use crate::words::holes;
+use crate::{Block, Claim, Section, Verdict};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::workload::asrpt::{SETTINGS, SLOTS};
+
+/// Places in `SCHEDULERS`.
+const ASRPT: usize = 0;
+const LRPT: usize = 3;
+const DSRPT: usize = SCHEDULERS.len() - 1;
+
+/// A ratio that changes by less than this part while T doubles is called constant: one that grew like the logarithm of
+/// T would change by 12.6 %, one that grew like T by 100 %.
+const CONSTANT: f64 = 0.1;
+
+/// Theorems 2 and 3: the ratio of any work-conserving scheduler tends to a constant.
+pub(super) fn constant_ratio(runs: &Runs) -> Claim {
+    let change = |scenario: usize, scheduler: usize| {
+        let at = |step: usize| runs.numbers([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step]);
+        log_ratio(&at(STEPS - 1), &at(STEPS / 2 - 1))
+    };
+    let of_scenario = |(scenario, name)| {
+        let named = move |scheduler: usize| format!("{} {name}", SCHEDULERS[scheduler].title);
+        (0..4).map(move |scheduler| (named(scheduler), change(scenario, scheduler)))
+    };
+    let changes: Vec<(String, Interval)> =
+        [(0, "preemptive"), (1, "non-preemptive")].into_iter().flat_map(of_scenario).collect();
+    let largest = changes.iter().max_by(|(_, a), (_, b)| a.mean.abs().total_cmp(&b.mean.abs()));
+    let most = largest.map(|(name, change)| format!("that of {name}, changes by {}", percent(change)));
+    let seen = changes.iter().map(|(_, change)| Seen::alike(change, CONSTANT));
+    let constant = 100.0 * CONSTANT;
+    let holes = holes![half = SLOTS / 2, slots = SLOTS, most = most.unwrap_or_default(), constant];
+    WORDS.claim("constant-ratio", every(seen), holes)
+}
+
+/// Section VI and VII B in claims.
+pub(super) fn section(runs: &Runs) -> Section {
+    let claims = vec![Block::Claims(of_ratios(runs))];
+    WORDS.section("theorem-4", holes![seeds = runs.seeds_in_words()], claims)
+}
+
+pub(super) fn of_ratios(runs: &Runs) -> Vec<Claim> {
+    // The one whose ratio is above, the one whose ratio is below, and the one that names the comparison.
+    let worse_than_asrpt = [1, 2, 3].map(|rival| (rival, ASRPT, rival));
+    let better_than_lrpt = [0, 1, 2].map(|other| (LRPT, other, other));
+    let of_pairs = |key: &str, pairs: [(usize, usize, usize); 3]| {
+        let (verdict, found) = above_in_all_cases(runs, pairs);
+        WORDS.claim(key, verdict, holes![found])
+    };
+    vec![
+        of_pairs("asrpt-is-best", worse_than_asrpt),
+        of_pairs("lrpt-is-worst", better_than_lrpt),
+        asrpt_against_dsrpt(runs),
+        three_times_the_bound(runs),
+        ratio_of_two(runs),
+    ]
+}
+
+/// True if the ratio of one scheduler is above that of another, in every case and for all pairs, and by how much.
+fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdict, String) {
+    let differences = cases().flat_map(|(setting, scenario)| {
+        pairs.into_iter().filter_map(move |(above, below, named)| {
+            let ratios = |scheduler| runs.numbers([setting, scenario, scheduler], |kept| kept.ratio);
+            let (above, below) = (ratios(above), ratios(below));
+            let (name, cut) = (SETTINGS[setting].name, Scenario::ALL[scenario].name());
+            let what = format!("{} in {name}, {cut}", SCHEDULERS[named].title);
+            (!above.is_empty() && !below.is_empty()).then(|| (what, paired(&above, &below)))
+        })
+    });
+    let differences: Vec<(String, Interval)> = differences.collect();
+    let seen: Vec<Seen> = differences.iter().map(|(_, apart)| Seen::above(apart, 0.0)).collect();
+    let words = differences.iter().min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).map(|(what, least)| {
+        format!(
+            "Above by more than the 95 % interval of the seeds' differences in {} of {} comparisons, below in {}; \
+             closest: {what}, {:+.3} ± {:.3}.",
+            Seen::Yes.count(&seen),
+            differences.len(),
+            Seen::No.count(&seen),
+            least.mean,
+            least.half_width.unwrap_or(f64::INFINITY)
+        )
+    });
+    (every(seen), words.unwrap_or_default())
+}
+
+/// The ratios of a scheduler in all preemptive runs.
+fn preemptive(runs: &Runs, scheduler: usize) -> impl Iterator<Item = f64> {
+    (0..SETTINGS.len()).flat_map(move |setting| runs.numbers([setting, 0, scheduler], |kept| kept.ratio))
+}
+
+fn asrpt_against_dsrpt(runs: &Runs) -> Claim {
+    let pairs = preemptive(runs, ASRPT).zip(preemptive(runs, DSRPT));
+    let gaps: Vec<f64> = pairs.map(|(asrpt, dsrpt)| dsrpt - asrpt).collect();
+    let worse = gaps.iter().filter(|&&gap| gap < 0.0).count();
+    let least = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+    WORDS.claim("asrpt-against-dsrpt", worse == 0, holes![worse, runs = gaps.len(), least])
+}
+
+fn three_times_the_bound(runs: &Runs) -> Claim {
+    let [asrpt, dsrpt] = [ASRPT, DSRPT].map(|scheduler| preemptive(runs, scheduler).fold(0.0, f64::max));
+    WORDS.claim("three-times-the-bound", asrpt.max(dsrpt) < PROVED, holes![asrpt, dsrpt])
+}
+
+/// The ratio is to the optimum, which lies between the bound and the best schedule that is known.
+fn ratio_of_two(runs: &Runs) -> Claim {
+    let of_setting = |setting: usize| {
+        let ratios = |scheduler| runs.numbers([setting, 0, scheduler], |kept| kept.ratio);
+        let all: Vec<Vec<f64>> = (0..SCHEDULERS.len()).map(ratios).collect();
+        let known = |seed: usize| {
+            all.iter().filter_map(|ratios| ratios.get(seed)).copied().fold(f64::INFINITY, f64::min)
+        };
+        let over_known = all[ASRPT].iter().enumerate().map(|(seed, ratio)| ratio / known(seed));
+        [mean_of(&all[ASRPT]), mean_of(&over_known.collect::<Vec<f64>>())]
+    };
+    let found: Vec<[Interval; 2]> = (0..SETTINGS.len()).map(of_setting).collect();
+    let seen = found.iter().map(|[at_most, at_least]| Seen::at_most(at_least, at_most, 2.0));
+    let [most, least] = [0, 1].map(|end| found.iter().map(|means| means[end].mean).fold(0.0, f64::max));
+    WORDS.claim("ratio-of-two", every(seen), holes![least, most])
+}

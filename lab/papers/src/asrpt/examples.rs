@@ -1,0 +1,152 @@
+//! The quick example of section IV, and figure 4: SRPT, DSRPT and ASRPT slot by slot.
+
+use super::WORDS;
+use super::runs::{completions_on, flow_within};
+use crate::judge::{Seen, every};
+use crate::words::holes;
+use crate::{Block, Cell, Claim, Column, Compared, Section, Series};
+use gristmill_scheduler::sim::slotted::SlotService;
+use gristmill_scheduler::workload::Job;
+
+/// Numbers of small jobs in the quick example.
+const SMALL_JOBS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 3000];
+
+fn job(slot: u32, maps: u32, reduces: u32) -> Job {
+    let work = [f64::from(maps), 0.0, f64::from(reduces)];
+    Job { arrival: f64::from(slot - 1), work: work.into(), reduces: vec![work[2]], ..Job::default() }
+}
+
+/// A number of small jobs, and the ratio that it leads to.
+pub(super) type Ratios = Vec<(f64, f64)>;
+
+/// The online policies that the example is played against, none of which interrupts a reduce.
+const ONLINE: [(&str, &str); 4] = [("FIFO", "fifo"), ("Fair", "fair"), ("LRPT", "lrpt"), ("ASRPT", "asrpt")];
+
+/// Ratios that the adversary leads each policy of [`ONLINE`] to, and equation 6.
+struct Played {
+    online: Vec<Ratios>,
+    formula: Ratios,
+}
+
+/// Plays both cases of section IV against every policy: nothing comes after the job with the long reduce, or small jobs
+/// come every other slot while that would run. The worse of the two ratios counts.
+fn play() -> anyhow::Result<Played> {
+    let mut played = Played { online: vec![Ratios::new(); ONLINE.len()], formula: Ratios::new() };
+    for small in SMALL_JOBS {
+        let long = job(1, 1, 2 * small + 1);
+        let mut jobs = vec![long.clone()];
+        jobs.extend((1..=small).map(|index| job(1 + 2 * index, 1, 1)));
+        let q = f64::from(small);
+        // The schedules that know the future: the long job at once, or every small job at once and the long reduce
+        // after them.
+        let (alone, offline) = (2.0 * q + 2.0, 2.0 * q + (1.0 + 2.0 * q + 2.0 * q + 1.0));
+        for ((_, policy), ratios) in ONLINE.iter().zip(&mut played.online) {
+            let flow = |jobs: &[Job]| -> anyhow::Result<f64> {
+                let ends = completions_on(policy, 1, false, jobs, &mut |_, _| {})?;
+                Ok(flow_within(jobs, &ends, f64::INFINITY))
+            };
+            let case_one = flow(std::slice::from_ref(&long))? / alone;
+            ratios.push((q, case_one.max(flow(&jobs)? / offline)));
+        }
+        played.formula.push((q, ((2.0 * q + 2.0) + (2.0 * q + 1.0) * q) / offline));
+    }
+    Ok(played)
+}
+
+/// The equation is a lower bound of what a policy that begins at once comes to.
+fn beside_equation_6(((small, ours), (_, formula)): (&(f64, f64), &(f64, f64))) -> Compared {
+    let what = format!("Q = {small}: lower bound of equation 6");
+    let note = WORDS.note("equation-6", holes![]);
+    Compared { printed: Some(*formula), note, ..Compared::new(what, *ours, formula <= ours) }
+}
+
+/// A ratio grows without end if, from a tenth of the largest number of jobs to that number, it grows at least as the
+/// square root of their number does, and is constant if it grows by less than a tenth of the power.
+const GROWS: f64 = 0.5;
+const CONSTANT: f64 = 0.1;
+
+/// The power of the number of jobs as which the ratio grows over its last tenfold.
+fn power(ratios: &[(f64, f64)]) -> f64 {
+    let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));
+    let before = ratios.iter().rev().find(|(small, _)| 10.0 * small <= last.0).copied();
+    before.map_or(f64::NAN, |before| (last.1 / before.1).ln() / (last.0 / before.0).ln())
+}
+
+/// No online policy has a constant competitive ratio: each of these is driven up by the adversary.
+pub(super) fn no_constant_ratio(online: &[Ratios]) -> Claim {
+    let seen = online.iter().map(|ratios| match power(ratios) {
+        power if GROWS < power => Seen::Yes,
+        power if power < CONSTANT => Seen::No,
+        _ => Seen::Unclear,
+    });
+    let policies = ONLINE.iter().zip(online).map(|((name, _), ratios)| {
+        let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));
+        format!("{name} {:.0} at Q = {:.0}, as Q to the power {:.2}", last.1, last.0, power(ratios))
+    });
+    let policies = policies.collect::<Vec<_>>().join("; ");
+    WORDS.claim("no-constant-ratio", every(seen), holes![policies, grows = GROWS, constant = CONSTANT])
+}
+
+/// The quick example, played against all policies.
+pub(super) fn quick_example() -> anyhow::Result<Section> {
+    let Played { online, formula } = play()?;
+    let claim = no_constant_ratio(&online);
+    let ours = online.into_iter().next().unwrap_or_default();
+    let rows = ours.iter().zip(&formula).map(beside_equation_6).collect();
+    let series = vec![Series::new("FIFO", ours), Series::new("equation 6", formula).as_reference()];
+    let chart = WORDS.chart("section-4", holes![], series);
+    let blocks = vec![chart, Block::Comparison(rows), Block::Claims(vec![claim])];
+    Ok(WORDS.section("section-4", holes![], blocks))
+}
+
+/// A policy's schedule of the example of figure 4.
+struct Schedule {
+    title: &'static str,
+    /// By slot, the tasks that run, in words.
+    slots: Vec<Vec<String>>,
+    /// Total flow time, slots.
+    flow: f64,
+}
+
+const MACHINES: u32 = 3;
+
+fn schedule(title: &'static str, policy: &str, jobs: &[Job]) -> anyhow::Result<Schedule> {
+    let mut slots: Vec<Vec<String>> = Vec::new();
+    let completions = completions_on(policy, MACHINES, true, jobs, &mut |slot, served| {
+        slots.resize(slot as usize, Vec::new());
+        slots[slot as usize - 1] = served.iter().flat_map(in_words).collect();
+    })?;
+    Ok(Schedule { title, slots, flow: flow_within(jobs, &completions, f64::INFINITY) })
+}
+
+fn in_words(job: &SlotService) -> Vec<String> {
+    let parts = [(job.maps, "map"), (job.reduces, "reduce")].into_iter().filter(|part| 0 < part.0);
+    parts.map(|(count, kind)| format!("{count} {kind} of job {}", job.seq + 1)).collect()
+}
+
+fn slot_by_slot(schedules: &[Schedule]) -> Block {
+    let length = schedules.iter().map(|schedule| schedule.slots.len()).max().unwrap_or(0);
+    let columns = (1..=length).map(|slot| Column::new(&format!("slot {slot}"), ""));
+    let rows = schedules.iter().map(|schedule| {
+        let words = |slot: usize| schedule.slots.get(slot).filter(|words| !words.is_empty());
+        let tasks = (0..length).map(|slot| words(slot).map(|words| Cell::text(words.join(", "))).into());
+        [Cell::text(schedule.title)].into_iter().chain(tasks).chain([schedule.flow.into()]).collect()
+    });
+    let columns = columns.chain([Column::new("total flow time", "slots")]);
+    WORDS.table_with("figure-4", holes![], columns, rows.collect())
+}
+
+/// An instance in which the three schedules differ.
+pub(super) fn figure_4() -> anyhow::Result<Section> {
+    let jobs = [job(1, 2, 4), job(1, 4, 1)];
+    let (srpt, dsrpt) = (schedule("SRPT", "srpt", &jobs)?, schedule("DSRPT", "dsrpt", &jobs)?);
+    let asrpt = schedule("ASRPT", "asrpt", &jobs)?;
+    let claim = in_order([srpt.flow, dsrpt.flow, asrpt.flow]);
+    let blocks = vec![slot_by_slot(&[srpt, dsrpt, asrpt]), Block::Claims(vec![claim])];
+    Ok(WORDS.section("figure-4", holes![machines = MACHINES], blocks))
+}
+
+/// The claim of the figure, by total flow times.
+pub(super) fn in_order([srpt, dsrpt, asrpt]: [f64; 3]) -> Claim {
+    WORDS.claim("figure-4", srpt <= asrpt && asrpt <= dsrpt, holes![srpt, dsrpt, asrpt])
+}

@@ -1,0 +1,219 @@
+//! Runs of the slotted model in the four settings, and what is kept of them.
+//!
+//! Not here: what they show.
+
+use crate::{Context, each_cell};
+use anyhow::Context as _;
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::policy;
+use gristmill_scheduler::sim::slotted::lower_bound;
+use gristmill_scheduler::sim::slotted::{self, Config};
+use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
+use gristmill_scheduler::workload::{Generator, Job};
+
+/// Slots between two points of the convergence.
+pub(super) const STEP: u32 = 10;
+
+/// Points of the convergence: after every so many slots up to the last in which jobs arrive.
+pub(super) const STEPS: usize = (SLOTS / STEP) as usize;
+
+/// Longest flow time that the distributions show, in slots; the paper's figures end here too.
+pub(super) const FLOW_MAX: usize = 100;
+
+/// Most that the total flow of ASRPT and DSRPT is of the bound (Theorem 4 and its corollaries).
+pub(super) const PROVED: f64 = 3.0;
+
+/// How reduces run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scenario {
+    Preemptive,
+    NonPreemptive(Cut),
+}
+
+impl Scenario {
+    /// All of them, in the order in which figures show them. Preemptive runs do not depend on the cut.
+    pub(super) const ALL: [Scenario; 4] = [
+        Scenario::Preemptive,
+        Scenario::NonPreemptive(Cut::Even),
+        Scenario::NonPreemptive(Cut::Random),
+        Scenario::NonPreemptive(Cut::Ten),
+    ];
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Scenario::Preemptive => "preemptive".to_owned(),
+            Scenario::NonPreemptive(cut) => format!("non-preemptive, {}", cut.name()),
+        }
+    }
+
+    fn cut(self) -> Cut {
+        match self {
+            Scenario::Preemptive => Cut::Even,
+            Scenario::NonPreemptive(cut) => cut,
+        }
+    }
+}
+
+/// A policy and its name in the figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Scheduler {
+    pub(super) title: &'static str,
+    policy: &'static str,
+}
+
+/// In the order of the legends; DSRPT is preemptive only.
+pub(super) const SCHEDULERS: [Scheduler; 5] = [
+    Scheduler { title: "ASRPT", policy: "asrpt" },
+    Scheduler { title: "FIFO", policy: "fifo" },
+    Scheduler { title: "Fair", policy: "fair" },
+    Scheduler { title: "LRPT", policy: "lrpt" },
+    Scheduler { title: "DSRPT", policy: "dsrpt" },
+];
+
+impl Scheduler {
+    pub(super) fn runs_in(self, scenario: Scenario) -> bool {
+        self.policy != "dsrpt" || scenario == Scenario::Preemptive
+    }
+}
+
+/// What is kept of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    /// Total flow until all jobs ended, over the bound.
+    pub(super) ratio: f64,
+    /// The same within the first `STEP`, `2 * STEP`, ... slots.
+    pub(super) within: Vec<f64>,
+    /// Jobs by flow time in slots, 0 to `FLOW_MAX`; longer ones in the last.
+    pub(super) flows: Vec<u64>,
+}
+
+/// All runs of one setting: by scenario, by scheduler, by seed.
+pub(super) type OfSetting = Vec<Vec<Vec<Kept>>>;
+
+/// Everything that was run.
+pub(super) struct Runs {
+    pub(super) seeds: u64,
+    /// The first seed.
+    pub(super) seed: u64,
+    /// In the order of [`SETTINGS`].
+    settings: Vec<OfSetting>,
+}
+
+impl Runs {
+    pub(super) fn new(context: &Context<'_>, seeds: u64) -> anyhow::Result<Self> {
+        let cells: Vec<usize> = (0..SETTINGS.len()).collect();
+        let runs = each_cell(&cells, &context.seeds(seeds), |&setting, &seed| {
+            (context.progress)(&format!("ASRPT: {}, seed {seed}", SETTINGS[setting].name));
+            run_seed(setting, seed).with_context(|| format!("{}, seed {seed}", SETTINGS[setting].name))
+        })?;
+        let empty = vec![vec![Vec::new(); SCHEDULERS.len()]; Scenario::ALL.len()];
+        let mut settings = vec![empty; SETTINGS.len()];
+        for (setting, runs) in settings.iter_mut().zip(runs) {
+            for (scenario, scheduler, kept) in runs.into_iter().flatten() {
+                setting[scenario][scheduler].push(kept);
+            }
+        }
+        Ok(Runs { seeds, seed: context.first_seed, settings })
+    }
+
+    /// Runs of so many seeds made up by scenario, scheduler and seed.
+    #[cfg(test)]
+    pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> Kept) -> Self {
+        let by_scheduler = |scenario: usize, scheduler: usize| {
+            let runs = SCHEDULERS[scheduler].runs_in(Scenario::ALL[scenario]);
+            (0..if runs { seeds } else { 0 }).map(|seed| kept(scenario, scheduler, seed)).collect()
+        };
+        let by_scenario = |scenario| (0..SCHEDULERS.len()).map(|one| by_scheduler(scenario, one)).collect();
+        let of_setting = || (0..Scenario::ALL.len()).map(by_scenario).collect();
+        Runs { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
+    }
+
+    /// The runs of a scheduler by seed; none if it does not run in this scenario.
+    pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[Kept] {
+        &self.settings[setting][scenario][scheduler]
+    }
+
+    /// A number of each of these runs.
+    pub(super) fn numbers(
+        &self,
+        [setting, scenario, scheduler]: [usize; 3],
+        number: impl Fn(&Kept) -> f64,
+    ) -> Vec<f64> {
+        self.of(setting, scenario, scheduler).iter().map(number).collect()
+    }
+
+    /// The mean of a number over seeds.
+    pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&Kept) -> f64) -> Option<Interval> {
+        Interval::of(&self.numbers(runs, number))
+    }
+
+    /// The seeds in words.
+    pub(super) fn seeds_in_words(&self) -> String {
+        format!("{} seeds, {} to {}", self.seeds, self.seed, self.seed.wrapping_add(self.seeds - 1))
+    }
+}
+
+/// All scenarios and schedulers on the jobs of one seed: places in `Scenario::ALL` and `SCHEDULERS`, and the run.
+fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept)>> {
+    let mut kept = Vec::new();
+    for (place, scenario) in Scenario::ALL.into_iter().enumerate() {
+        let jobs: Vec<Job> = Arrivals::of(SETTINGS[setting], scenario.cut()).jobs(seed).collect();
+        anyhow::ensure!(!jobs.is_empty(), "no job arrived");
+        // The bound does not depend on the cut.
+        let bound = lower_bound::completions(MACHINES, &jobs)?;
+        for (index, scheduler) in SCHEDULERS.into_iter().enumerate() {
+            if scheduler.runs_in(scenario) {
+                let completions = completions(scheduler.policy, scenario == Scenario::Preemptive, &jobs)?;
+                kept.push((place, index, keep(&jobs, &completions, &bound)));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// When each job ends under this policy.
+pub(super) fn completions(name: &str, preemptive: bool, jobs: &[Job]) -> anyhow::Result<Vec<f64>> {
+    completions_on(name, MACHINES, preemptive, jobs, &mut |_, _| {})
+}
+
+/// As [`completions`], on so many machines, with an observer of every slot.
+pub(super) fn completions_on(
+    name: &str,
+    machines: u32,
+    preemptive: bool,
+    jobs: &[Job],
+    observer: &mut dyn FnMut(u64, &[slotted::SlotService]),
+) -> anyhow::Result<Vec<f64>> {
+    let mut policy = policy::by_name(name)?;
+    let config = Config::of(&*policy, machines, preemptive);
+    let mut completions = vec![0.0; jobs.len()];
+    let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
+        completions[record.seq as usize] = record.completion;
+    };
+    slotted::run(&mut *policy, &config, jobs, &mut sink, observer)?;
+    Ok(completions)
+}
+
+/// Total flow within the first slots: every job counts the slots in which it is present up to then.
+pub(super) fn flow_within(jobs: &[Job], completions: &[f64], slots: f64) -> f64 {
+    let present =
+        |(job, &completion): (&Job, &f64)| (completion.min(slots) - job.arrival.min(slots)).max(0.0);
+    jobs.iter().zip(completions).map(present).sum()
+}
+
+fn keep(jobs: &[Job], completions: &[f64], bound: &[f64]) -> Kept {
+    let over_bound = |slots: f64| {
+        let bound = flow_within(jobs, bound, slots);
+        // Before the first arrival nobody waits under any schedule.
+        if bound == 0.0 { 1.0 } else { flow_within(jobs, completions, slots) / bound }
+    };
+    let mut flows = vec![0; FLOW_MAX + 2];
+    for (job, completion) in jobs.iter().zip(completions) {
+        flows[((completion - job.arrival) as usize).min(FLOW_MAX + 1)] += 1;
+    }
+    Kept {
+        ratio: over_bound(f64::INFINITY),
+        within: (1..=STEPS).map(|step| over_bound(step as f64 * f64::from(STEP))).collect(),
+        flows,
+    }
+}

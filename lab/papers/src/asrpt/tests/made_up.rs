@@ -1,0 +1,57 @@
+//! Results made up to refute and to bear out what this paper claims.
+
+use super::super::claims;
+use super::super::examples::{Ratios, in_order, no_constant_ratio};
+use super::super::runs::{FLOW_MAX, Kept, Runs, STEPS};
+use super::super::tails::{Tails, of_tails};
+use crate::Claim;
+use crate::tests::refuted::Rules;
+
+/// Runs of three seeds whose ratios are of these sizes by scheduler (ASRPT, FIFO, Fair, LRPT, DSRPT) and grow with the
+/// slots by this power.
+fn runs(ratios: [f64; 5], power: f64) -> Runs {
+    Runs::made_up(3, |_, scheduler, seed| {
+        let ratio = ratios[scheduler] * (1.0 + 0.001 * seed as f64);
+        let within = (1..=STEPS).map(|step| ratio * (step as f64).powf(power)).collect();
+        Kept { ratio, within, flows: vec![1; FLOW_MAX + 2] }
+    })
+}
+
+/// Tails of three seeds, by scheduler.
+fn tails(longer: [f64; 4]) -> Vec<Tails> {
+    let seeds = |part: f64| vec![part, part + 0.001, part - 0.001];
+    vec![Tails {
+        name: "made up".to_owned(),
+        longer: longer.map(seeds),
+        soon: longer.map(|part| seeds(1.0 - part)),
+    }]
+}
+
+fn growing(power: f64) -> Vec<Ratios> {
+    vec![[1.0_f64, 10.0, 100.0].map(|small| (small, small.powf(power))).to_vec(); 4]
+}
+
+pub(crate) fn rules() -> Vec<Rules> {
+    let of_ratios = |runs: &Runs| claims::of_ratios(runs);
+    let one = |claim: Claim| vec![claim];
+    vec![
+        Rules {
+            refuted: one(no_constant_ratio(&growing(0.02))),
+            borne_out: one(no_constant_ratio(&growing(1.0))),
+        },
+        Rules { refuted: one(in_order([6.0, 7.0, 8.0])), borne_out: one(in_order([6.0, 8.0, 7.0])) },
+        Rules {
+            refuted: one(claims::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.2))),
+            borne_out: one(claims::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.01))),
+        },
+        Rules {
+            // ASRPT is the worst, also beside DSRPT and beside twice the best; LRPT is the best.
+            refuted: of_ratios(&runs([5.0, 3.0, 3.0, 1.5, 2.0], 0.0)),
+            borne_out: of_ratios(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.0)),
+        },
+        Rules {
+            refuted: of_tails(&tails([0.5, 0.2, 0.2, 0.1])),
+            borne_out: of_tails(&tails([0.1, 0.2, 0.2, 0.5])),
+        },
+    ]
+}

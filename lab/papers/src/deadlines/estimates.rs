@@ -1,0 +1,159 @@
+//! Experiment one, figures 1 to 3: each application by itself, the lengths of its tasks, and how far the estimate of its
+//! completion time is off while it runs.
+//!
+//! Not here: several jobs at once (`goals`).
+
+use super::WORDS;
+use super::isolated::{Isolated, isolated};
+use crate::judge::{in_runs, mean_of};
+use crate::words::{Filled, holes};
+use crate::{Block, Claim, Compared, Context, Section, Series, Verdict, each_cell};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::workload::deadlines::Joins;
+
+struct Application {
+    job: usize,
+    figure: u32,
+    name: &'static str,
+    printed: f64,
+    /// The note that describes the lengths of its tasks.
+    lengths: &'static str,
+    claims: &'static [EstimateClaim],
+}
+
+/// A number of an application alone.
+type Part = fn(&Isolated) -> f64;
+
+/// The words of a claim, the parts that they show, and the condition on each run.
+type EstimateClaim = (&'static str, &'static [Part], fn(&Isolated) -> bool);
+
+const APPLICATIONS: [Application; 3] = [
+    Application {
+        job: 1,
+        figure: 1,
+        name: "WordCount",
+        printed: 1264.0,
+        lengths: "word-count",
+        claims: &[
+            ("word-count-error", &[|run| run.part_within(0.05)], |run| 0.5 < run.part_within(0.05)),
+            ("word-count-first", &[Isolated::early], |run| 0.0 < run.early()),
+        ],
+    },
+    Application {
+        job: 2,
+        figure: 2,
+        name: "Join",
+        printed: 101.0,
+        lengths: "joins",
+        claims: &[("join", &[first_half, second_half], |run| {
+            0.25 < first_half(run) && second_half(run) < first_half(run)
+        })],
+    },
+    Application {
+        job: 0,
+        figure: 3,
+        name: "Simulator",
+        printed: 3549.0,
+        lengths: "simulator",
+        claims: &[
+            ("simulator-error", &[|run| run.settled(0.1)], |run| 0.75 < run.settled(0.1)),
+            ("simulator-first", &[Isolated::early], |run| run.early() < 0.0),
+        ],
+    },
+];
+
+fn first_half(run: &Isolated) -> f64 {
+    run.mean_error(0.0, 0.5)
+}
+
+fn second_half(run: &Isolated) -> f64 {
+    run.mean_error(0.5, 1.0)
+}
+
+pub(super) fn sections(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Vec<Section>> {
+    APPLICATIONS.iter().map(|application| figure(context, application, seeds)).collect()
+}
+
+/// The runs of an application alone, of each kind of lengths with each seed.
+struct Runs<'a> {
+    application: &'a Application,
+    kinds: &'a [Joins],
+    all: Vec<Vec<Isolated>>,
+}
+
+impl<'a> Runs<'a> {
+    fn new(application: &'a Application, seeds: &[u64]) -> anyhow::Result<Self> {
+        let kinds: &[Joins] = if application.name == "Join" { &Joins::ALL } else { &[Joins::SlowFirstHalf] };
+        let all = each_cell(kinds, seeds, |&joins, &seed| isolated(application.job, joins, seed))?;
+        Ok(Self { application, kinds, all })
+    }
+
+    /// The name of a kind in legends: the application's if there is only one.
+    fn legend(&self, kind: usize) -> &str {
+        if self.kinds.len() == 1 { self.application.name } else { self.kinds[kind].name() }
+    }
+
+    fn charts(&self) -> [Block; 2] {
+        let Application { figure, name, .. } = *self.application;
+        let points = self.all[0][0].maps.iter().map(|map| (map.end, map.end - map.start)).collect();
+        let errors = self.all.iter().enumerate().map(|(kind, runs)| {
+            let errors = runs[0].errors.iter().map(|&(at, error)| (at, 100.0 * error));
+            Series::new(self.legend(kind), errors.collect())
+        });
+        let lengths = vec![Series::new(self.legend(0), points)];
+        [
+            WORDS.chart("figure-{figure}a", holes![figure, name], lengths),
+            WORDS.chart("figure-{figure}b", holes![figure, name], errors.collect()),
+        ]
+    }
+
+    /// How long the application takes, beside the printed time.
+    fn times(&self) -> Vec<Compared> {
+        let Application { name, printed, .. } = *self.application;
+        let one = |(kind, runs): (usize, &Vec<Isolated>)| {
+            let Interval { mean, half_width, .. } =
+                mean_of(&runs.iter().map(|run| run.end).collect::<Vec<f64>>());
+            let which = match self.kinds {
+                [_] => String::new(),
+                kinds => format!(" ({})", kinds[kind].name()),
+            };
+            let what = format!("{name}{which} by itself, s");
+            let note = WORDS.note("put-in", holes![]);
+            Compared { printed: Some(printed), half_width, note, ..Compared::new(what, mean, Verdict::Input) }
+        };
+        self.all.iter().enumerate().map(one).collect()
+    }
+}
+
+fn figure(context: &Context<'_>, application: &Application, seeds: &[u64]) -> anyhow::Result<Section> {
+    let Application { figure, name, lengths, .. } = *application;
+    (context.progress)(&format!("deadlines: {name} by itself"));
+    let runs = Runs::new(application, seeds)?;
+    let judged = [Block::Comparison(runs.times()), Block::Claims(claims(name, &runs.all[0]))];
+    let blocks = runs.charts().into_iter().chain(judged).collect();
+    let (first, last) = (seeds[0], seeds[seeds.len() - 1]);
+    let holes = holes![figure, name, first, last, lengths = WORDS.note(lengths, holes![])];
+    Ok(WORDS.section("figure-{figure}", holes, blocks))
+}
+
+/// The claims about an application, judged in every run.
+pub(super) fn claims(name: &str, runs: &[Isolated]) -> Vec<Claim> {
+    let application = APPLICATIONS.iter().filter(|application| application.name == name);
+    application.flat_map(|application| application.claims).map(|claim| judged(claim, runs)).collect()
+}
+
+fn judged(&(key, parts, holds): &EstimateClaim, runs: &[Isolated]) -> Claim {
+    let holds: Vec<bool> = runs.iter().map(holds).collect();
+    let of = holds.iter().filter(|&&one| one).count();
+    let mut holes: Vec<Filled> = holes![of, seeds = runs.len()].into();
+    let parts = ["part", "second"].into_iter().zip(parts);
+    holes.extend(parts.map(|(name, part)| (name, percent(runs, *part).into())));
+    WORDS.claim(key, in_runs(&holds), &holes)
+}
+
+/// The mean of a part, in percent.
+fn percent(runs: &[Isolated], part: Part) -> String {
+    let values: Vec<f64> = runs.iter().map(|run| 100.0 * part(run)).collect();
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    format!("{mean:.0} %")
+}

@@ -1,0 +1,58 @@
+//! The deadlines paper: completion times estimated from the tasks already done, and slots given by goals.
+//!
+//! Not here: the policies (`gristmill_scheduler::policy::deadlines`), the estimate (`gristmill_scheduler::estimate::completion`) and the
+//! stand-in for the paper's jobs (`gristmill_scheduler::workload::deadlines`).
+
+mod estimates;
+mod goals;
+mod goals_claims;
+mod isolated;
+mod reference;
+mod sensitivity;
+#[cfg(test)]
+pub(super) mod tests;
+mod trial;
+
+use super::words::{Words, holes};
+use super::{Context, Paper, each_cell};
+use gristmill_scheduler::workload::deadlines::Joins;
+use trial::{Scheduler, Trial, simulate};
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+
+/// Runs everything.
+///
+/// # Errors
+/// A simulation that fails, which is a bug.
+pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
+    page(context, &context.seeds(context.scaled(5, 10, 30)))
+}
+
+fn page(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Paper> {
+    let mut sections = estimates::sections(context, seeds)?;
+    (context.progress)("deadlines: four jobs under five schedulers, three kinds of Joins");
+    let trials = trials(seeds)?;
+    sections.extend(goals::sections(&trials));
+    sections.push(sensitivity::whole(&trials));
+    Ok(WORDS.paper("deadlines", holes![], sections))
+}
+
+/// All schedulers on all kinds of Joins with all seeds.
+struct Trials {
+    seeds: Vec<u64>,
+    /// In the order of [`Joins::ALL`] and [`Scheduler::ALL`], by seed.
+    all: Vec<Vec<Trial>>,
+}
+
+impl Trials {
+    fn of(&self, joins: Joins, scheduler: Scheduler) -> &[Trial] {
+        &self.all[joins as usize * Scheduler::ALL.len() + scheduler as usize]
+    }
+}
+
+fn trials(seeds: &[u64]) -> anyhow::Result<Trials> {
+    let schedulers = |joins| Scheduler::ALL.into_iter().map(move |scheduler| (joins, scheduler));
+    let cells: Vec<(Joins, Scheduler)> = Joins::ALL.into_iter().flat_map(schedulers).collect();
+    let all = each_cell(&cells, seeds, |&(joins, scheduler), &seed| simulate(joins, scheduler, seed))?;
+    Ok(Trials { seeds: seeds.to_vec(), all })
+}

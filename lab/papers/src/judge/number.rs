@@ -1,0 +1,274 @@
+//! A number of ours beside one that is known: judged by the interval of their difference.
+//!
+//! A comparison that could not have seen a large difference shows nothing, so that fewer samples never agree more easily.
+//! What may lie between them is sampling error, of both where both are samples; the rounding of a printed number; and the
+//! error of a model, where a known cause makes the two differ, by an amount that is stated beforehand. There is no
+//! other tolerance. Not here: statements (`seen`).
+
+use crate::{Compared, Verdict};
+use gristmill_lab::report::number::number;
+use gristmill_scheduler::metrics::Interval;
+
+/// Differences below this part of a number are those of the order of additions.
+const ARITHMETIC: f64 = 1e-9;
+
+/// Sampling errors of both together that reach further than this part of the larger number leave it open: a difference as
+/// large as that would not have been seen.
+pub(crate) const RESOLUTION: f64 = 0.1;
+
+/// A number that ours is compared with, and how far it may be off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    value: f64,
+    /// Half of a step of its last digit.
+    rounding: f64,
+    sampling: Sampling,
+    printed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Sampling {
+    None,
+    /// Its own half width, from so many samples.
+    Own(f64, u64),
+    /// Its spread is not told: the mean of so many samples that vary as ours do.
+    Alike(u64),
+}
+
+impl Known {
+    /// A number without any error.
+    pub(crate) fn exact(value: f64) -> Self {
+        Self { value, rounding: 0.0, sampling: Sampling::None, printed: false }
+    }
+
+    /// A number as text, right to its last digit.
+    pub(crate) fn text(text: &str) -> Self {
+        let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let value = text.parse().unwrap_or(f64::NAN);
+        Self { rounding: 0.5 * 0.1_f64.powi(decimals as i32), ..Self::exact(value) }
+    }
+
+    /// A mean with the half width of its 95 % interval, from so many samples.
+    pub(crate) fn mean((value, half_width): (f64, f64), samples: u64) -> Self {
+        Self { sampling: Sampling::Own(half_width, samples), ..Self::exact(value) }
+    }
+
+    /// The mean of so many samples that vary as ours do, as no spread is told.
+    pub(crate) fn drawn_alike(value: f64, samples: u64) -> Self {
+        Self { sampling: Sampling::Alike(samples), ..Self::exact(value) }
+    }
+
+    /// Rounded to so many decimals.
+    pub(crate) fn rounded_to(self, decimals: i32) -> Self {
+        Self { rounding: 0.5 * 0.1_f64.powi(decimals), ..self }
+    }
+
+    /// The same, off by as much again as the rounding of what it was computed from makes.
+    pub(crate) fn with_rounding_before(self, error: f64) -> Self {
+        Self { rounding: self.rounding + error, ..self }
+    }
+
+    /// The paper's own number, and not a reference's.
+    pub(crate) fn printed(self) -> Self {
+        Self { printed: true, ..self }
+    }
+
+    /// How far ours is above it, with the sampling error of both.
+    fn gap(&self, ours: &Interval) -> Interval {
+        match self.sampling {
+            Sampling::None => ours.minus(&Interval::exactly(self.value)),
+            Sampling::Own(half_width, samples) => {
+                ours.minus(&Interval { mean: self.value, half_width: Some(half_width), samples })
+            }
+            Sampling::Alike(samples) => ours.minus_drawn_alike(self.value, samples),
+        }
+    }
+
+    fn half_width(&self) -> f64 {
+        match self.sampling {
+            Sampling::Own(half_width, _) => half_width,
+            Sampling::None | Sampling::Alike(_) => 0.0,
+        }
+    }
+}
+
+/// A known cause for which ours may be above or below the other number.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    /// How far above, at least and at most, in the unit of the number.
+    pub(crate) gap: [f64; 2],
+    /// The cause.
+    pub(crate) why: String,
+}
+
+/// A number of ours and what stands beside it.
+pub(crate) struct Beside<'a> {
+    what: String,
+    ours: Interval,
+    known: Known,
+    model: Option<&'a Model>,
+    note: String,
+}
+
+impl<'a> Beside<'a> {
+    /// A mean of ours beside a known number.
+    pub(crate) fn mean(what: impl Into<String>, ours: Interval, known: Known) -> Self {
+        Self { what: what.into(), ours, known, model: None, note: String::new() }
+    }
+
+    /// A number of ours that has no sampling error.
+    pub(crate) fn exact(what: impl Into<String>, ours: f64, known: Known) -> Self {
+        Self::mean(what, Interval::exactly(ours), known)
+    }
+
+    /// States how far the models are apart.
+    pub(crate) fn model(self, model: Option<&'a Model>) -> Self {
+        Self { model, ..self }
+    }
+
+    /// Says something more.
+    pub(crate) fn note(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+
+    /// Holds if the interval of the difference, widened by the rounding, holds 0; partly if only the stated error of
+    /// the model explains the difference; open without an interval, and where one that is wider than [`RESOLUTION`]
+    /// holds 0.
+    pub(crate) fn judged(self) -> Compared {
+        let gap = self.known.gap(&self.ours);
+        let known = self.known.value;
+        let too_wide = |half_width: f64| RESOLUTION * known.abs().max(self.ours.mean.abs()) < half_width;
+        let (verdict, explained) = match gap.half_width {
+            _ if !gap.mean.is_finite() => (Verdict::Fails, false),
+            None => (Verdict::Open, false),
+            Some(half_width) => {
+                let room = half_width + self.known.rounding + ARITHMETIC * known.abs();
+                let [low, high] = self.model.map_or([0.0; 2], |model| model.gap);
+                match gap.mean {
+                    off if off.abs() <= room && too_wide(half_width) => (Verdict::Open, false),
+                    off if off.abs() <= room => (Verdict::Holds, false),
+                    off if low.min(0.0) - room <= off && off <= high.max(0.0) + room => {
+                        (Verdict::Partly, true)
+                    }
+                    _ => (Verdict::Fails, false),
+                }
+            }
+        };
+        let mut notes = Vec::new();
+        match gap.half_width {
+            None => notes.push("a single sample has no interval".to_owned()),
+            Some(half_width) if 0.0 < half_width || verdict != Verdict::Holds => {
+                notes.push(difference(gap.mean, half_width));
+                if verdict == Verdict::Open {
+                    notes.push(format!(
+                        "more than {:.0} % of it, so that nothing is shown",
+                        100.0 * RESOLUTION
+                    ));
+                }
+            }
+            Some(_) => {}
+        }
+        if let Some(model) = self.model.filter(|_| explained) {
+            notes.push(format!(
+                "explained by the model ({} to {}): {}",
+                number(model.gap[0]),
+                number(model.gap[1]),
+                model.why
+            ));
+        }
+        notes.extend((!self.note.is_empty()).then_some(self.note));
+        Compared {
+            printed: self.known.printed.then_some(known),
+            reference: (!self.known.printed).then_some((known, self.known.half_width())),
+            half_width: self.ours.half_width.filter(|half_width| *half_width != 0.0),
+            note: notes.join("; "),
+            ..Compared::new(self.what, self.ours.mean, verdict)
+        }
+    }
+}
+
+fn difference(mean: f64, half_width: f64) -> String {
+    let sign = if mean < 0.0 { "−" } else { "+" };
+    let size = format!("difference {sign}{}", number(mean.abs()));
+    if half_width == 0.0 { size } else { format!("{size} ± {}", number(half_width)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 30 samples about this mean, whose half width is about 0.1.
+    fn sampled(mean: f64) -> Interval {
+        Interval { mean, half_width: Some(0.1), samples: 30 }
+    }
+
+    fn verdict(beside: Beside<'_>) -> Verdict {
+        beside.judged().verdict
+    }
+
+    #[test]
+    fn intervals_that_overlap_are_not_enough_where_the_difference_excludes_zero() {
+        // Each reaches 0.1 far, so they overlap up to 0.2; their difference reaches 0.138.
+        let at = |mean| verdict(Beside::mean("", sampled(mean), Known::mean((10.0, 0.1), 30)));
+        assert_eq!(at(10.13), Verdict::Holds);
+        assert_eq!(at(10.15), Verdict::Fails);
+        assert_eq!(at(9.85), Verdict::Fails);
+    }
+
+    #[test]
+    fn printed_number_is_right_to_its_last_digit_and_no_further() {
+        let at = |ours| verdict(Beside::exact("", ours, Known::text("3.20").printed()));
+        assert_eq!(at(3.2049), Verdict::Holds);
+        assert_eq!(at(3.2051), Verdict::Fails);
+        assert_eq!(verdict(Beside::exact("", 3.24, Known::text("3.2"))), Verdict::Holds);
+        assert_eq!(verdict(Beside::exact("", 3.26, Known::text("3.2"))), Verdict::Fails);
+        assert_eq!(verdict(Beside::mean("", sampled(3.30), Known::text("3.20"))), Verdict::Holds);
+        assert_eq!(verdict(Beside::mean("", sampled(3.31), Known::text("3.20"))), Verdict::Fails);
+    }
+
+    #[test]
+    fn exact_number_agrees_only_if_it_is_the_same() {
+        assert_eq!(verdict(Beside::exact("", 0.1 + 0.2, Known::exact(0.3))), Verdict::Holds);
+        assert_eq!(verdict(Beside::exact("", 0.300_001, Known::exact(0.3))), Verdict::Fails);
+        assert_eq!(verdict(Beside::exact("", f64::NAN, Known::exact(0.3))), Verdict::Fails);
+    }
+
+    #[test]
+    fn stated_error_of_a_model_makes_partly_on_its_side_only_and_fails_beyond() {
+        let model = Model { gap: [0.0, 0.5], why: "tasks are cut otherwise".to_owned() };
+        let at = |mean| Beside::mean("", sampled(mean), Known::exact(1.0)).model(Some(&model)).judged();
+        assert_eq!(at(1.05).verdict, Verdict::Holds);
+        assert_eq!(at(1.55).verdict, Verdict::Partly);
+        assert!(at(1.55).note.contains("tasks are cut otherwise"), "{}", at(1.55).note);
+        assert_eq!(at(1.65).verdict, Verdict::Fails);
+        assert_eq!(at(0.85).verdict, Verdict::Fails, "on the other side the model explains nothing");
+    }
+
+    #[test]
+    fn number_of_a_single_set_may_be_as_far_off_as_single_sets_are() {
+        // Of 30 samples with half width 0.1 a further one is within 0.1 · sqrt(31) = 0.557.
+        let at = |mean, samples| verdict(Beside::mean("", sampled(mean), Known::drawn_alike(10.0, samples)));
+        assert_eq!(at(10.55, 1), Verdict::Holds);
+        assert_eq!(at(10.57, 1), Verdict::Fails);
+        assert_eq!(at(10.2, 10), Verdict::Holds);
+        assert_eq!(at(10.21, 10), Verdict::Fails);
+    }
+
+    #[test]
+    fn interval_too_wide_to_see_a_large_difference_leaves_a_number_open() {
+        let of = |samples: &[f64], known| Beside::mean("", Interval::of(samples).unwrap(), known).judged();
+        // Two samples reach 12.7 standard errors: any number near their mean would agree.
+        let two = of(&[1.0, 3.0], Known::exact(1.0));
+        assert_eq!(two.verdict, Verdict::Open);
+        assert!(two.note.contains("more than 10 % of it"), "{}", two.note);
+        assert_eq!(of(&[1.0, 1.002], Known::exact(1.0)).verdict, Verdict::Holds);
+        assert_eq!(of(&[1.0, 3.0], Known::exact(90.0)).verdict, Verdict::Fails, "what it shows, it shows");
+        assert_eq!(of(&[0.9, 1.1, 1.0, 1.0], Known::drawn_alike(1.0, 1)).verdict, Verdict::Open);
+    }
+
+    #[test]
+    fn single_sample_leaves_it_open() {
+        let one = Interval { mean: 1.0, half_width: None, samples: 1 };
+        assert_eq!(verdict(Beside::mean("", one, Known::exact(1.0))), Verdict::Open);
+    }
+}

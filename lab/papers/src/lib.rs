@@ -1,0 +1,45 @@
+//! The experiments of five papers, run again: figures and tables with our numbers next to the printed ones, and worked
+//! cases of the papers, computed and compared ([`verify`]).
+//!
+//! One directory for each paper makes plain data (`model`), with the words of its page in a file next to it (`words`);
+//! `write` draws and writes it. The simulators and policies are those of the scheduler; nothing here decides.
+
+mod asrpt;
+mod deadlines;
+mod judge;
+pub mod model;
+mod overlap;
+mod pairs;
+mod real;
+mod stragglers;
+#[cfg(test)]
+mod tests;
+pub mod verify;
+mod words;
+mod write;
+
+use gristmill_lab::report::{
+    Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict,
+};
+
+use gristmill_lab::parallel::each;
+use model::each_cell;
+pub use model::{Context, Paper, Scale, first_seed};
+pub use real::{
+    CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder, RunsFolderError,
+};
+pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
+
+/// Runs the experiments of one paper.
+///
+/// An error is in words: which experiment, with which values, and why it failed.
+pub type Experiment = fn(&Context<'_>) -> anyhow::Result<Paper>;
+
+/// The papers by name, in the order in which `all` runs them.
+pub const PAPERS: &[(&str, Experiment)] = &[
+    ("asrpt", asrpt::run),
+    ("overlap", overlap::run),
+    ("pairs", pairs::run),
+    ("deadlines", deadlines::run),
+    ("stragglers", stragglers::run),
+];

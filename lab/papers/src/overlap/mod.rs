@@ -1,0 +1,126 @@
+//! The overlap paper: the overlapping tandem queue, MaxSRPT and SplitSRPT.
+//!
+//! Not here: the model and the policies (`gristmill_scheduler::sim::fluid`, `gristmill_scheduler::policy`); what is computed beside them
+//! is only what the paper compares them with.
+
+mod cells;
+mod progress;
+mod random;
+mod sizes;
+mod slowdown;
+mod table;
+#[cfg(test)]
+pub(super) mod tests;
+mod tight;
+mod trace;
+mod unstable;
+
+pub(crate) use progress::{Progress, overlapping, traditional};
+
+use super::words::{Words, holes};
+use super::{Context, Paper, Series};
+use gristmill_scheduler::metrics::JobRecord;
+use gristmill_scheduler::policy;
+use gristmill_scheduler::sim::fluid::{self, FluidSummary};
+use gristmill_scheduler::station::{PerStation, Station};
+use gristmill_scheduler::workload::Job;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+
+/// Largest relative excess that is rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The policies of the experiments as they are called here, and as the paper calls them.
+const POLICIES: [(&str, &str); 3] =
+    [("k-lps:k=100", "k-LPS"), ("max-srpt", "MaxSRPT"), ("split-srpt", "SplitSRPT")];
+
+/// Runs everything.
+///
+/// # Errors
+/// A simulation that fails, which is a bug.
+pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
+    const LOADS: &[f64] = &[0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75];
+    let amounts = Amounts {
+        trace_loads: context.scaled(&[0.25, 0.75], LOADS, LOADS),
+        traces: context.scaled(1, 12, 40),
+        trace_jobs_max: usize::MAX,
+        table_jobs: context.scaled(20_000, 500_000, 5_000_000),
+        reading_jobs: context.scaled(5_000, 80_000, 200_000),
+        reading_seeds: context.scaled(3, 10, 20),
+    };
+    page(context, &amounts)
+}
+
+/// How much of what takes long is simulated.
+struct Amounts {
+    /// Loads of the trace.
+    trace_loads: &'static [f64],
+    traces: u64,
+    /// Of each trace no more jobs than these, the first.
+    trace_jobs_max: usize,
+    /// Jobs of each run of the log-normal workload.
+    table_jobs: usize,
+    /// Jobs of the longest runs of each literal reading.
+    reading_jobs: usize,
+    reading_seeds: u64,
+}
+
+fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
+    let mut sections = progress::sections()?;
+    (context.progress)("overlap: tight examples and random instances");
+    sections.extend([random::section(context)?, tight::corollary_4(context)?, tight::corollary_6(context)?]);
+    sections.extend(trace::sections(context, amounts)?);
+    sections.extend(table::sections(context, amounts.table_jobs)?);
+    sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
+    Ok(WORDS.paper("overlap", holes![], sections))
+}
+
+/// Runs jobs under the policy of this name.
+fn simulate(
+    policy: &str,
+    jobs: impl IntoIterator<Item = Job>,
+    mut sink: impl FnMut(&JobRecord),
+) -> anyhow::Result<FluidSummary> {
+    let mut policy = policy::by_name(policy)?;
+    Ok(fluid::run(&mut *policy, jobs, &mut sink)?)
+}
+
+/// Total response time of a batch or stream, `[arrival, map, shuffle]`.
+fn total(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<f64> {
+    let mut total = 0.0;
+    simulate(policy, jobs_of(sizes), |record| total += record.flow())?;
+    Ok(total)
+}
+
+fn jobs_of(sizes: &[[f64; 3]]) -> impl Iterator<Item = Job> {
+    let job = |&[arrival, map, shuffle]: &[f64; 3]| Job {
+        arrival,
+        work: PerStation::new(map, shuffle, 0.0),
+        ..Job::default()
+    };
+    sizes.iter().map(job)
+}
+
+/// A batch: all jobs arrive at 0.
+fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
+    sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
+}
+
+/// The arrival, the map and the shuffle work of a job.
+fn work(job: &Job) -> [f64; 3] {
+    [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]
+}
+
+/// These values in rising order.
+fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The distribution of values in rising order.
+fn distribution(name: &str, sorted: &[f64]) -> Series {
+    let places = (0..=200).map(|step| (step * (sorted.len() - 1)) / 200);
+    let points = places.map(|place| (sorted[place], (place + 1) as f64 / sorted.len() as f64)).collect();
+    Series::new(name, points)
+}

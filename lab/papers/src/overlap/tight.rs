@@ -1,0 +1,136 @@
+//! The examples on which MaxSRPT and SplitSRPT are as bad as they can be.
+
+use super::{ROUNDING, WORDS, batch, total};
+use crate::judge::{Beside, Known, Seen, by_case};
+use crate::words::holes;
+use crate::{Block, Claim, Compared, Context, Section, Series};
+use gristmill_scheduler::bound::overlap::completions_in_order;
+
+/// The tight example after Corollary 4: half of the jobs `(alpha - epsilon, 1)`, half `(1, alpha)`. Total of MaxSRPT
+/// over that of alternating jobs, both.
+fn example_4(jobs: usize, alpha: f64, epsilon: f64) -> anyhow::Result<[f64; 2]> {
+    let half = jobs / 2;
+    let mut sizes = vec![[alpha - epsilon, 1.0]; half];
+    sizes.extend(vec![[1.0, alpha]; half]);
+    let alternating: Vec<[f64; 2]> = (0..half).flat_map(|_| [[1.0, alpha], [alpha - epsilon, 1.0]]).collect();
+    Ok([total("max-srpt", &batch(&sizes))?, completions_in_order(&alternating).iter().sum()])
+}
+
+/// The tight example after Corollary 6: all but one `(beta, 1)`, one `(n - 1, (n - 1) beta)`. Total of the literal
+/// SplitSRPT and of one job after the other.
+fn example_6(jobs: usize, beta: f64) -> anyhow::Result<[f64; 2]> {
+    let others = (jobs - 1) as f64;
+    let mut sizes = vec![[beta, 1.0]; jobs - 1];
+    sizes.push([others, others * beta]);
+    Ok([total("split-srpt:idle=lost", &batch(&sizes))?, completions_in_order(&sizes).iter().sum()])
+}
+
+/// The ratio of an example on its way to its limit.
+pub(super) struct Approaching {
+    pub(super) name: String,
+    /// Ratio by number of jobs.
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) limit: f64,
+}
+
+/// A limit counts as approached when the longest example comes this near.
+const NEAR: f64 = 0.02;
+
+impl Approaching {
+    /// The ratio of an example by the number of jobs; it gives the totals of the policy and of the alternative.
+    fn run(
+        name: String,
+        limit: f64,
+        counts: &[usize],
+        example: impl Fn(usize) -> anyhow::Result<[f64; 2]>,
+    ) -> anyhow::Result<Self> {
+        let mut points = Vec::new();
+        for &jobs in counts {
+            let [ours, other] = example(jobs)?;
+            points.push((jobs as f64, ours / other));
+        }
+        Ok(Self { name, points, limit })
+    }
+
+    /// True if the ratio grows, comes near to its limit and stays below it.
+    fn holds(&self) -> bool {
+        let (_, last) = self.points.last().copied().unwrap_or_default();
+        self.points.is_sorted_by(|a, b| a.1 <= b.1 + ROUNDING)
+            && self.limit * (1.0 - NEAR) <= last
+            && !self.points.iter().any(|&(_, ratio)| self.limit * (1.0 + ROUNDING) < ratio)
+    }
+
+    fn in_words(&self) -> String {
+        let (jobs, ratio) = self.points.last().copied().unwrap_or_default();
+        format!("{}: {ratio:.4} at {jobs} jobs, limit {:.4}", self.name, self.limit)
+    }
+
+    fn series(self) -> [Series; 2] {
+        let ends = [self.points.first(), self.points.last()].into_iter().flatten();
+        let limit = ends.map(|&(jobs, _)| (jobs, self.limit)).collect();
+        let limit = Series::new(format!("{}, limit", self.name), limit).as_reference();
+        [limit, Series::new(self.name, self.points)]
+    }
+}
+
+/// The statements after Corollaries 4 and 6.
+pub(super) const STATEMENTS: [&str; 2] = ["after-corollary-4", "after-corollary-6"];
+
+/// The claim that every curve grows to its limit.
+pub(super) fn approached(key: &str, curves: &[Approaching]) -> Claim {
+    let ends: Vec<String> = curves.iter().map(Approaching::in_words).collect();
+    let seen = curves.iter().map(|curve| Seen::from(curve.holds()));
+    WORDS.claim(key, by_case(seen), holes![ends = ends.join("; "), near = 100.0 * NEAR])
+}
+
+/// The chart of an example, the totals that the reference prints beside ours, and the claim.
+fn section(key: &str, statement: &str, curves: Vec<Approaching>, compared: Vec<Compared>) -> Section {
+    let claim = approached(statement, &curves);
+    let series = curves.into_iter().flat_map(Approaching::series).collect();
+    let chart = WORDS.chart(key, holes![], series);
+    WORDS.section(key, holes![], vec![chart, Block::Comparison(compared), Block::Claims(vec![claim])])
+}
+
+fn counts(context: &Context<'_>) -> &'static [usize] {
+    context.scaled(&[4, 10, 40, 100], &[4, 10, 40, 100, 400, 1000], &[4, 10, 40, 100, 400, 1000, 4000])
+}
+
+/// The totals that the reference prints, of the policy and of the alternative, beside ours.
+fn totals(
+    known: [(usize, [f64; 2]); 3],
+    setting: &str,
+    names: [&str; 2],
+    example: impl Fn(usize) -> anyhow::Result<[f64; 2]>,
+) -> anyhow::Result<Vec<Compared>> {
+    let mut numbers = Vec::new();
+    for (jobs, totals) in known {
+        for (name, (reference, ours)) in names.iter().zip(totals.into_iter().zip(example(jobs)?)) {
+            let what = format!("{setting}, {jobs} jobs, total of {name}");
+            numbers.push(Beside::exact(what, ours, Known::exact(reference)).judged());
+        }
+    }
+    Ok(numbers)
+}
+
+pub(super) fn corollary_4(context: &Context<'_>) -> anyhow::Result<Section> {
+    const EPSILON: f64 = 0.001;
+    let curve = |alpha: f64| {
+        let limit = 2.0 * alpha / (1.0 + alpha);
+        let example = |jobs| example_4(jobs, alpha, EPSILON);
+        Approaching::run(format!("a = {alpha}"), limit, counts(context), example)
+    };
+    let known = [(4, [19.3, 16.0]), (10, [106.0, 85.0]), (1000, [963_475.0, 751_000.0])];
+    let names = ["MaxSRPT", "alternating"];
+    let compared = totals(known, "a = 2, e = 0.1", names, |jobs| example_4(jobs, 2.0, 0.1))?;
+    Ok(section("corollary-4", STATEMENTS[0], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?], compared))
+}
+
+pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
+    let curve = |beta: f64| {
+        let limit = 1.0 + 1.0 / beta;
+        Approaching::run(format!("b = {beta}"), limit, counts(context), |jobs| example_6(jobs, beta))
+    };
+    let known = [(4, [27.0, 24.0]), (10, [162.0, 126.0]), (200, [60_297.0, 40_596.0])];
+    let compared = totals(known, "b = 2", ["SplitSRPT", "one by one"], |jobs| example_6(jobs, 2.0))?;
+    Ok(section("corollary-6", STATEMENTS[1], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?], compared))
+}

@@ -1,0 +1,133 @@
+//! The literal readings of MaxSRPT and SplitSRPT, under which queues grow without end.
+//!
+//! Not here: the readings that give the printed numbers (`table`).
+
+use super::{WORDS, simulate};
+use crate::judge::{Seen, every, log_ratio, mean_of, percent};
+use crate::words::holes;
+use crate::{Block, Cell, Claim, Column, Context, Section, Series, each_cell};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::workload::overlap::Poisson;
+
+const LOAD: f64 = 0.75;
+
+/// Lengths of the runs, as parts of the longest: a queue without a steady state keeps its largest jobs for as long as the
+/// run lasts, so that the mean grows with the length.
+const LENGTHS: [f64; 4] = [1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
+
+/// Name, call, whether it should be stable.
+pub(super) const READINGS: [(&str, &str, bool); 5] = [
+    ("MaxSRPT", "max-srpt", true),
+    ("SplitSRPT", "split-srpt", true),
+    ("MaxSRPT, shuffle serves the head only", "max-srpt:shuffle=head", false),
+    ("SplitSRPT, unused shares lost (as printed)", "split-srpt:idle=lost", false),
+    ("SplitSRPT, shares handed over only by an empty class", "split-srpt:idle=empty", false),
+];
+
+/// A reading counts as unstable if the longest run's mean is this many times that of the one of an eighth of it, and still
+/// grows as fast when the length doubles for the last time.
+const GROWTH: f64 = 2.0;
+
+/// From the shortest run to the longest the length doubles so often.
+const DOUBLINGS: f64 = (LENGTHS.len() - 1) as f64;
+
+/// How a reading does at one length of the runs.
+pub(super) struct AtLength {
+    pub(super) jobs: usize,
+    /// The mean response of each run; the same place is the same seed at every length.
+    pub(super) means: Vec<f64>,
+    /// The most jobs that were there at once in any run.
+    pub(super) most: f64,
+}
+
+/// How a reading does over the lengths of the runs.
+pub(super) struct Reading {
+    pub(super) name: &'static str,
+    /// Whether it should be stable.
+    pub(super) stable: bool,
+    /// The shortest runs first.
+    pub(super) lengths: [AtLength; LENGTHS.len()],
+}
+
+impl Reading {
+    fn intervals(&self) -> impl Iterator<Item = (f64, Interval)> {
+        self.lengths.iter().map(|length| (length.jobs as f64, mean_of(&length.means)))
+    }
+
+    fn row(&self) -> Vec<Cell> {
+        [Cell::text(self.name)].into_iter().chain(self.intervals().map(|(_, mean)| mean.into())).collect()
+    }
+
+    /// By how much the mean response grows, seed by seed: from the shortest runs to the longest, and over the last
+    /// doubling. A queue that only fills slowly grows at first, one that is about to burst may at last.
+    pub(super) fn claim(&self) -> Claim {
+        let [shortest, .., half, longest] = &self.lengths;
+        let whole = log_ratio(&longest.means, &shortest.means);
+        let last = log_ratio(&longest.means, &half.means);
+        let conditions = [(whole, GROWTH.ln()), (last, GROWTH.ln() / DOUBLINGS)];
+        let grows = conditions.map(|(growth, limit)| match self.stable {
+            true => Seen::below(&growth, limit),
+            false => Seen::above(&growth, limit),
+        });
+        let holes = holes![
+            name = self.name,
+            stable = if self.stable { "stable" } else { "unstable" },
+            load = LOAD,
+            first = mean_of(&shortest.means).mean,
+            few = shortest.jobs,
+            last = mean_of(&longest.means).mean,
+            many = longest.jobs,
+            whole = percent(&whole),
+            grows = grows[0].word(),
+            doubling = percent(&last),
+            still_grows = grows[1].word(),
+            seeds = longest.means.len(),
+            growth = GROWTH,
+            each = 100.0 * (GROWTH.powf(1.0 / DOUBLINGS) - 1.0),
+            most = longest.most,
+        ];
+        WORDS.claim("reading", every(grows), holes)
+    }
+}
+
+/// Every reading at every length with every seed; the longest runs first, so that no thread is left with one of them at the
+/// end.
+fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<[Reading; READINGS.len()]> {
+    let lengths = LENGTHS.map(|part| (jobs as f64 * part) as usize);
+    let at_length = |jobs: usize| READINGS.into_iter().map(move |(_, call, _)| (call, jobs));
+    let cells: Vec<(&str, usize)> = lengths.into_iter().rev().flat_map(at_length).collect();
+    let runs = each_cell(&cells, seeds, |&(call, jobs), &seed| {
+        (context.progress)(&format!("overlap: {call}, {jobs} jobs, seed {seed}"));
+        mean_and_most(call, jobs, seed)
+    })?;
+    let reading = |(name, call, stable)| {
+        let at = |jobs: usize| {
+            let same = cells.iter().zip(&runs).filter(|(cell, _)| **cell == (call, jobs));
+            let (means, mosts): (Vec<f64>, Vec<f64>) =
+                same.flat_map(|(_, runs)| runs).map(|&[mean, most]| (mean, most)).unzip();
+            AtLength { jobs, means, most: mosts.into_iter().fold(0.0, f64::max) }
+        };
+        Reading { name, stable, lengths: lengths.map(at) }
+    };
+    Ok(READINGS.map(reading))
+}
+
+pub(super) fn section(context: &Context<'_>, jobs: usize, seeds: u64) -> anyhow::Result<Section> {
+    let seeds = context.seeds(seeds);
+    let readings = run_all(context, jobs, &seeds)?;
+    let series = readings.iter().map(|reading| Series::means(reading.name, reading.intervals()));
+    let chart = WORDS.chart("literal-readings", holes![load = LOAD], series.collect());
+    let lengths = readings[0].lengths.iter().map(|length| Column::new(&format!("{} jobs", length.jobs), ""));
+    let rows = readings.iter().map(Reading::row).collect();
+    let table = WORDS.table_with("literal-readings-table", holes![], lengths, rows);
+    let claims = Block::Claims(readings.iter().map(Reading::claim).collect());
+    let holes = holes![jobs, seeds = seeds.len(), seed = context.first_seed];
+    Ok(WORDS.section("literal-readings", holes, vec![chart, table, claims]))
+}
+
+/// Mean response, and most jobs present.
+fn mean_and_most(call: &str, jobs: usize, seed: u64) -> anyhow::Result<[f64; 2]> {
+    let mut flow = 0.0;
+    let summary = simulate(call, Poisson::new(LOAD, seed)?.take(jobs), |record| flow += record.flow())?;
+    Ok([flow / jobs as f64, summary.jobs_max as f64])
+}

@@ -1,0 +1,71 @@
+//! The page's data from few seeds: complete, finite, and the same twice.
+
+pub(crate) mod made_up;
+
+use super::*;
+use crate::tests::refuted::{check, check_listed};
+use crate::tests::whole::check_whole;
+use crate::{Block, Claim, Scale, Verdict};
+
+fn quick() -> Paper {
+    run(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }).unwrap()
+}
+
+fn claims(paper: &Paper) -> Vec<&Claim> {
+    let blocks = paper.sections.iter().flat_map(|section| &section.blocks);
+    let claims = blocks.filter_map(|block| match block {
+        Block::Claims(claims) => Some(claims),
+        _ => None,
+    });
+    claims.flatten().collect()
+}
+
+#[test]
+fn the_page_shows_every_figure_and_table_and_is_the_same_twice() {
+    let paper = quick();
+    let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
+    let expected = [
+        "figure-1",
+        "section-5-1",
+        "section-5-2",
+        "theorems",
+        "table-2",
+        "figure-2",
+        "figure-3",
+        "figure-4",
+        "table-3",
+    ];
+    assert_eq!(ids, expected);
+    assert_eq!(paper, quick());
+    check_whole(&paper);
+    check_listed(&paper, &made_up::rules());
+}
+
+#[test]
+fn every_claim_of_the_paper_can_fail_and_can_hold() {
+    check(&made_up::rules());
+}
+
+#[test]
+fn examples_come_out_exactly_and_theorems_as_they_are() {
+    let paper = quick();
+    for section in paper.sections.iter().take(3) {
+        for block in &section.blocks {
+            if let Block::Comparison(rows) = block {
+                assert!(rows.iter().all(|row| row.verdict == Verdict::Holds), "{}", section.id);
+            }
+        }
+    }
+    let verdict = |place: &str| {
+        let found: Vec<Verdict> =
+            claims(&paper).iter().filter(|claim| claim.place == place).map(|claim| claim.verdict).collect();
+        assert_eq!(found.len(), 1, "{place}");
+        found[0]
+    };
+    assert_eq!(verdict("Section 5.1"), Verdict::Holds);
+    assert_eq!(verdict("Section 5.2"), Verdict::Holds);
+    assert_eq!(verdict("Theorems 1 and 3"), Verdict::Holds);
+    assert_eq!(verdict("Theorem 2"), Verdict::Holds);
+    assert_eq!(verdict("Corollary 1"), Verdict::Holds);
+    assert_eq!(verdict("Theorem 4"), Verdict::Fails);
+}

@@ -1,0 +1,190 @@
+//! The ASRPT paper on real execution: its workload on sleeping slots of real processes, and a long reduce that only
+//! preemption gets out of the way.
+//!
+//! Not here: the same workload in the paper's slotted model (`crate::asrpt`).
+
+use super::RealContext;
+use super::common::{blocks, cluster, draws, policies, section, sleeping};
+use super::judging::{claim, flow, judged, would_tell};
+use crate::judge::{Seen, every, mean_of};
+use crate::words::{Words, holes};
+use crate::{Block, Cell, Claim, Paper, Section, Verdict};
+use gristmill_lab::compare::bound::efficiency;
+use gristmill_lab::compare::statistics::mean;
+use gristmill_lab::compare::{Comparison, Contender, RunRecord};
+use gristmill_scheduler::metrics::Metric;
+use gristmill_scheduler::sim::slotted;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, RATE, SETTINGS};
+use gristmill_scheduler::workload::{Generator, Job};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+pub(super) static WORDS: Words = Words::new(include_str!("asrpt.toml"));
+
+/// The setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
+const SETTING: usize = 3;
+
+/// Workers of one slot each.
+const WORKERS: u32 = 10;
+
+/// A unit of work, seconds in a slot.
+const UNIT_SECONDS: f64 = 0.1;
+
+/// Those who do not interrupt reduces, then those who do. The first of each is the paper's own.
+const KEEPING: [(&str, &str); 4] =
+    [("asrpt", "asrpt:slot=100ms"), ("fifo", "fifo"), ("fair", "fair"), ("lrpt", "lrpt")];
+const INTERRUPTING: (&str, &str) = ("asrpt preemptive", "asrpt:slot=100ms,preemptive=yes");
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run or a simulation that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    let holes = holes![machines = MACHINES, workers = WORKERS, unit = UNIT_SECONDS * 1e3];
+    Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?]))
+}
+
+fn contenders() -> Vec<Contender> {
+    let mut names = KEEPING.to_vec();
+    names.insert(1, INTERRUPTING);
+    policies(&names)
+}
+
+/// The paper's workload at its own load.
+fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let slots = context.scaled(60, 120, 1000);
+    let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
+    let arrivals = Arrivals { rate, slots, ..Arrivals::of(SETTINGS[SETTING], Cut::Even) };
+    let repetitions = context.scaled(1, 4, 8);
+    let jobs: Vec<Vec<Job>> = draws(context.first_seed, repetitions, |seed| arrivals.jobs(seed).collect());
+    let workload = sleeping("ASRPT, section VII", context.first_seed, &jobs, UNIT_SECONDS);
+    let comparison =
+        context.compare("asrpt-figure-9", &workload, &cluster(WORKERS, 1), contenders(), repetitions)?;
+    let holes = holes![
+        setting = SETTINGS[SETTING].title,
+        jobs = jobs.first().map_or(0, Vec::len),
+        rate,
+        slots,
+        load = arrivals.load(WORKERS),
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let mut blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
+    blocks.push(beside_the_model(&comparison, &jobs)?);
+    Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison)))
+}
+
+/// Ratios to the bound, real and in the paper's model.
+fn beside_the_model(comparison: &Comparison, draws: &[Vec<Job>]) -> anyhow::Result<Block> {
+    let mut rows = Vec::new();
+    for summary in comparison.summaries() {
+        let real = summary.metrics.get(&Metric::EfficiencyRatio).copied();
+        let ratios = draws.iter().map(|jobs| ratio_in_model(&summary.contender.policy, jobs));
+        let model = mean(ratios.collect::<anyhow::Result<Vec<f64>>>()?).unwrap_or(f64::INFINITY);
+        let name = Cell::text(format!("`{}`", summary.contender.name));
+        rows.push(vec![name, real.into(), model.into()]);
+    }
+    Ok(WORDS.table("ratios", holes![], rows))
+}
+
+fn ratio_in_model(policy: &str, jobs: &[Job]) -> anyhow::Result<f64> {
+    let mut made = gristmill_scheduler::policy::by_name(policy)?;
+    let config = slotted::Config { machines: WORKERS, preemptive: made.preempts(), precedence: true };
+    let mut total = 0.0;
+    slotted::run(&mut *made, &config, jobs, &mut |record| total += record.flow(), &mut |_, _| {})?;
+    Ok(total / slotted::lower_bound::total_flow(WORKERS, jobs)?)
+}
+
+pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    let claims = ["without-preemption", "with-preemption", "lrpt"];
+    let claims = claims.map(|key| claim(&WORDS, key, comparison, flow));
+    claims.into_iter().chain([ratio_of_two(comparison)]).collect()
+}
+
+/// The ratio is to the optimum, which lies between the bound and the best schedule that was run.
+fn ratio_of_two(comparison: &Comparison) -> Claim {
+    let runs = || comparison.runs.iter().filter(|run| run.contender.name == INTERRUPTING.0);
+    let over_bound: Vec<f64> = runs().filter_map(efficiency).collect();
+    let least = |run: &RunRecord| {
+        let same = comparison.runs.iter().filter(|other| other.repetition == run.repetition);
+        same.filter_map(flow).fold(f64::INFINITY, f64::min)
+    };
+    let over_best: Vec<f64> = runs().filter_map(|run| Some(flow(run)? / least(run))).collect();
+    let (at_most, at_least) = (mean_of(&over_bound), mean_of(&over_best));
+    let seen = Seen::at_most(&at_least, &at_most, 2.0);
+    // Where both ratios are clear more repetitions tell nothing: the optimum lies between.
+    let needed =
+        if seen == Seen::Unclear { would_tell(&comparison.runs, &[(at_most, 2.0)]) } else { String::new() };
+    let interval = at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}"));
+    let holes = holes![least = at_least.mean, most = at_most.mean, interval, needed];
+    WORDS.claim("ratio-of-two", every([seen]), holes)
+}
+
+/// A unit of work where a long reduce stands in the way, seconds: suspending must be short beside it.
+const LONG_UNIT_SECONDS: f64 = 0.2;
+
+/// Policies that keep reduces, each after its form that interrupts them.
+const PAIRS: [(&str, &str); 4] = [
+    ("asrpt", "asrpt:slot=200ms"),
+    ("asrpt preemptive", "asrpt:slot=200ms,preemptive=yes"),
+    ("gristmill", "gristmill:preemptive=no"),
+    ("gristmill preemptive", "gristmill:preemptive=yes"),
+];
+
+/// When the first short job comes, and the mean pause between two, in units.
+const LONG_HEAD_START: f64 = 8.0;
+const PAUSE: f64 = 5.0;
+
+/// Short jobs that meet a long reduce.
+fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let (workers, short): (u32, u32) = (2, context.scaled(3, 6, 20));
+    let long_units = f64::from(short) * 4.0;
+    let job = |arrival: f64, maps: usize, reduces: Vec<f64>| Job {
+        arrival,
+        work: PerStation::new(maps as f64, 0.0, reduces.iter().sum()),
+        maps: vec![1.0; maps],
+        reduces,
+        ..Job::default()
+    };
+    let repetitions = context.scaled(1, 4, 8);
+    // The long job first, then short ones with exponential pauses, so that each repetition meets others.
+    let draw = |seed: u64| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut at = LONG_HEAD_START;
+        let mut jobs = vec![job(0.0, 2, vec![long_units; workers as usize])];
+        jobs.extend((0..short).map(|_| {
+            let now = at;
+            at -= PAUSE * (1.0 - random.random::<f64>()).ln();
+            job(now, 4, vec![2.0])
+        }));
+        jobs
+    };
+    let jobs = draws(context.first_seed, repetitions, draw);
+    let workload = sleeping("a long reduce", context.first_seed, &jobs, LONG_UNIT_SECONDS);
+    let cluster = cluster(workers, 1);
+    let comparison =
+        context.compare("asrpt-long-reduce", &workload, &cluster, policies(&PAIRS), repetitions)?;
+    let (long, pause) = (long_units * LONG_UNIT_SECONDS, PAUSE * LONG_UNIT_SECONDS);
+    let holes = holes![workers, long, short, pause, repetitions];
+    let blocks = blocks("long", &comparison, &["result", "slots-and-lanes"]);
+    Ok(section((&WORDS, "long-reduce", holes), &comparison, blocks, of_preemption(&comparison)))
+}
+
+pub(super) fn of_preemption(comparison: &Comparison) -> Vec<Claim> {
+    let claim = |key: &str| {
+        let rivals = WORDS.rivals(key);
+        let (verdict, found) = judged(comparison, rivals, flow);
+        let runs = comparison.runs.iter().filter(|run| run.contender.name == rivals.one);
+        let suspensions: u32 = runs.flat_map(|run| &run.jobs).map(|job| job.usage.suspensions).sum();
+        let (verdict, suspended) = match suspensions {
+            0 => (Verdict::Open, "Nothing was suspended, so nothing is shown.".to_owned()),
+            _ => (
+                verdict,
+                format!("Reduces were suspended {suspensions} times; all outputs are the same bytes."),
+            ),
+        };
+        WORDS.claim(key, verdict, holes![found, suspended])
+    };
+    ["preemption-asrpt", "preemption-gristmill"].map(claim).to_vec()
+}

@@ -1,0 +1,197 @@
+//! Pieces of all experiments on real processes: clusters that sleep, jobs drawn for each repetition, blocks of a
+//! comparison.
+//!
+//! Not here: any paper, and how claims are judged (`judging`).
+
+use crate::words::{Holes, Words};
+use crate::{Block, Claim, Section};
+use gristmill_lab::compare::workload::{Amount, Arrivals, DataSet, Kind, Order};
+use gristmill_lab::compare::{Comparison, Contender, Workload, report};
+use gristmill_runtime::api::ExactWork;
+use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
+use gristmill_runtime::deciders::DeciderNames;
+use gristmill_runtime::generate;
+use gristmill_scheduler::metrics::Metric;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::units::Bytes;
+use gristmill_scheduler::workload::Job;
+use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::settings::{Shuffle, WorkerSettings};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+/// Memory of a worker whose tasks hold next to nothing.
+const WORKER_MEMORY: Bytes = Bytes::mib(32);
+
+/// A cluster of this machine with this many worker processes and slots of each.
+pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
+    ClusterConfig {
+        workers: WorkerProcesses {
+            count: workers,
+            each: WorkerSettings::new(SlotCounts::Unified(slots), WORKER_MEMORY),
+            speeds: Vec::new(),
+            spill_dirs: Vec::new(),
+        },
+        deciders: DeciderNames {
+            policy: "fair".to_owned(),
+            placement: "pull".to_owned(),
+            estimator: "oracle".to_owned(),
+        },
+        pools: BTreeMap::new(),
+        journal: None,
+        // The papers' models know one attempt of a task at a time.
+        backups: false,
+    }
+}
+
+/// Policies by text under names for legends, all with the placement that lets idle slots pull.
+pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
+    let contender = |&(name, policy): &(&str, &str)| Contender {
+        name: name.to_owned(),
+        policy: policy.to_owned(),
+        placement: "pull".to_owned(),
+    };
+    names.iter().map(contender).collect()
+}
+
+/// For each repetition the jobs that it draws, of the scheduler's workloads, as sleeping jobs that arrive when they say;
+/// a unit of theirs takes so many seconds.
+pub(super) fn sleeping(name: &str, seed: u64, draws: &[Vec<Job>], unit_seconds: f64) -> Workload {
+    let mut kinds = Vec::new();
+    let mut placed = Vec::new();
+    for jobs in draws {
+        let first = kinds.len();
+        kinds.extend(jobs.iter().enumerate().map(|(place, job)| sleeping_kind(place, job, unit_seconds)));
+        let times = jobs.iter().map(|job| job.arrival * unit_seconds);
+        placed.push((first..).zip(times).collect());
+    }
+    workload(name, seed, Arrivals::Draws(placed), kinds, Vec::new())
+}
+
+/// Kinds in the order of their list, each repetition with draws of its own.
+pub(super) fn workload(
+    name: &str,
+    seed: u64,
+    arrivals: Arrivals,
+    kinds: Vec<Kind>,
+    data: Vec<DataSet>,
+) -> Workload {
+    let name = name.to_owned();
+    Workload { name, seed, arrivals, order: Order::Listed, total: None, redraw: true, kinds, data }
+}
+
+/// Inputs of this kind.
+pub(super) fn data_set(name: &str, kind: generate::Kind, bytes: u64, seed: u64) -> DataSet {
+    DataSet { name: name.to_owned(), kind, bytes, seed }
+}
+
+fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
+    let seconds = |units: &[f64]| units.iter().map(|units| units * unit_seconds).collect();
+    let exact = ExactWork {
+        map_seconds: seconds(&job.maps),
+        shuffle_bytes: job.shuffle_bytes,
+        reduce_seconds: seconds(&job.reduces),
+    };
+    Kind {
+        label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
+        amount: Amount::Count(1),
+        reduces: Some(job.reduces.len() as u32),
+        deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
+        weight: if 0.0 < job.weight { job.weight } else { 1.0 },
+        exact: Some(exact),
+        plays_exact: true,
+        ..Kind::new("synthetic", &[])
+    }
+}
+
+/// What is drawn for each repetition, from a seed of its own.
+pub(super) fn draws<T>(seed: u64, repetitions: u32, draw: impl Fn(u64) -> T) -> Vec<T> {
+    (0..u64::from(repetitions)).map(|repetition| draw(seed.wrapping_add(repetition))).collect()
+}
+
+/// Charts and tables of some sections of a comparison's own report, with names that are unique on a page of several
+/// comparisons.
+pub(super) fn blocks(prefix: &str, comparison: &Comparison, sections: &[&str]) -> Vec<Block> {
+    let all = report::sections(comparison);
+    let named = sections.iter().filter_map(|id| all.iter().find(|section| section.id == *id));
+    let blocks = named.flat_map(|section| section.blocks.iter().cloned());
+    blocks
+        .map(|mut block| {
+            match &mut block {
+                Block::Chart(chart) => chart.id = format!("{prefix}-{}", chart.id),
+                Block::Table(table) => table.id = format!("{prefix}-{}", table.id),
+                Block::Comparison(_) | Block::Claims(_) => {}
+            }
+            block
+        })
+        .collect()
+}
+
+/// A cluster whose shuffle is held to this rate at each worker, and where every segment passes it, also a worker's own.
+pub(super) fn networked(workers: u32, slots: u32, nic: NonZeroU64) -> ClusterConfig {
+    let mut config = cluster(workers, slots);
+    config.workers.each.nic_bytes_per_second = Some(nic);
+    config.workers.each.shuffle = Shuffle::Http;
+    config
+}
+
+/// A job that keeps all map slots busy for `map` seconds, with tasks of this length, and the whole network for
+/// `shuffle` seconds; its reduces take no time.
+pub(super) fn two_stations(
+    arrival: f64,
+    [map, shuffle]: [f64; 2],
+    workers: &WorkerProcesses,
+    task: f64,
+) -> Job {
+    let slots = f64::from(workers.count * workers.each.slots.total());
+    let tasks = (map * slots / task).round().max(1.0);
+    let maps = vec![map * slots / tasks; tasks as usize];
+    let nic = workers.each.nic_bytes_per_second.map_or(0.0, |rate| rate.get() as f64);
+    Job {
+        arrival,
+        work: PerStation::new(maps.iter().sum(), shuffle, 0.0),
+        maps,
+        reduces: vec![0.0; workers.count as usize],
+        shuffle_bytes: (shuffle * nic * f64::from(workers.count)).round(),
+        ..Job::default()
+    }
+}
+
+/// A section of a comparison: its blocks and claims, with the conditions after the words.
+pub(super) fn section(
+    (words, key, holes): (&Words, &str, Holes<'_>),
+    comparison: &Comparison,
+    mut blocks: Vec<Block>,
+    claims: Vec<Claim>,
+) -> Section {
+    blocks.push(Block::Claims(claims));
+    let mut section = words.section(key, holes, blocks);
+    section.text.extend(conditions(comparison));
+    section
+}
+
+/// Under which conditions a comparison was made, and what speaks against trusting it.
+fn conditions(comparison: &Comparison) -> Vec<String> {
+    let runs = comparison.runs.len();
+    let Some(first) = comparison.runs.first() else { return vec!["Nothing was run.".to_owned()] };
+    let slots: u32 = first.workers.iter().map(|worker| worker.slots).sum();
+    let slow = first.workers.iter().filter(|worker| worker.speed < 1.0).count();
+    let nic = first.workers.iter().find_map(|worker| worker.nic_bytes_per_second);
+    let share = |metric: Metric| {
+        let summaries = comparison.summaries();
+        let shares: Vec<f64> = summaries.iter().filter_map(|summary| summary.mean(metric)).collect();
+        shares.iter().sum::<f64>() / shares.len().max(1) as f64
+    };
+    let mut words = vec![format!(
+        "{runs} runs of {} jobs, {} workers with {slots} slots in all{}{}. Of the time in slots {:.0} % was on a \
+         processor, {:.0} % paced, the rest asleep or waiting.",
+        first.jobs.len(),
+        first.workers.len(),
+        if 0 < slow { format!(", {slow} of them with slower slots") } else { String::new() },
+        nic.map_or_else(String::new, |rate| format!(", each shuffle held to {:.1} MB/s", rate as f64 / 1e6)),
+        share(Metric::SlotCpu),
+        share(Metric::SlotPaced),
+    )];
+    words.extend(comparison.reservations());
+    words
+}

@@ -1,0 +1,78 @@
+//! The deadlines paper on real execution: its four experiments with sleeping twins of its jobs on twenty workers, and
+//! with WordCount and Join that really count and join.
+//!
+//! Not here: the same scenario in the cluster simulator (`crate::deadlines`).
+
+pub(super) mod estimates;
+pub(super) mod goals;
+pub(super) mod real_jobs;
+mod twins;
+
+use super::RealContext;
+use super::common::cluster;
+use super::judging::would_tell;
+use crate::judge::{Seen, every};
+use crate::words::{Holes, Words, holes};
+use crate::{Claim, Paper, Verdict};
+use gristmill_lab::compare::RunRecord;
+use gristmill_lab::report::number::with_interval;
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::plural::counted;
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::workload::deadlines::SLOTS;
+use gristmill_worker::protocol::SlotCounts;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+
+/// Workers with a map slot and a reduce slot each: a third of the paper's, with a third of its maps.
+const WORKERS: u32 = 20;
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    // A second of the paper, in seconds here.
+    let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
+    let mut sections = twins::sections(context, second)?;
+    sections.push(real_jobs::section(context)?);
+    let holes = holes![nodes = SLOTS, workers = WORKERS, shorter = 1.0 / second];
+    Ok(WORDS.paper("deadlines", holes, sections))
+}
+
+/// So many workers with a slot for maps and one for reduces.
+fn pooled(workers: u32) -> ClusterConfig {
+    let mut config = cluster(workers, 2);
+    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.deciders.estimator = "tasks".to_owned();
+    config
+}
+
+/// A claim that each of these means over runs is between its limits: by what their intervals say, and what would tell
+/// where they say nothing.
+fn claim(key: &str, runs: &[RunRecord], conditions: &[(Interval, [f64; 2])], holes: Holes<'_>) -> Claim {
+    let verdict = every([Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)))]);
+    let nearest = |(mean, [low, high]): &(Interval, [f64; 2])| {
+        (*mean, if (mean.mean - low).abs() < (mean.mean - high).abs() { *low } else { *high })
+    };
+    let needed = match verdict {
+        Verdict::Open => would_tell(runs, &conditions.iter().map(nearest).collect::<Vec<_>>()),
+        _ => String::new(),
+    };
+    let of_runs = holes![runs = counted(runs.len() as u64, "run", "runs"), needed];
+    WORDS.claim(key, verdict, &[holes, of_runs].concat())
+}
+
+/// Limits of what is above or below a number.
+fn above(limit: f64) -> [f64; 2] {
+    [limit, f64::INFINITY]
+}
+
+fn below(limit: f64) -> [f64; 2] {
+    [f64::NEG_INFINITY, limit]
+}
+
+/// A mean of parts in percent, with its interval if there is one.
+fn percent_points(part: &Interval) -> String {
+    with_interval(100.0 * part.mean, part.half_width.map(|half_width| 100.0 * half_width))
+}

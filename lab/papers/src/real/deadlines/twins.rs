@@ -1,0 +1,122 @@
+//! Experiments two to four with sleeping twins of the paper's jobs: who holds the slots, and who meets the goal.
+
+use super::super::RealContext;
+use super::super::common::{blocks, draws, policies, section, sleeping};
+use super::{WORDS, WORKERS, estimates, goals, pooled};
+use crate::words::holes;
+use crate::{Block, Cell, Section};
+use gristmill_lab::compare::statistics::mean;
+use gristmill_lab::compare::{Comparison, Contender, JobRun};
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::deadlines::{DEADLINES, Joins, NAMES, SLOTS, WEIGHTS, scenario};
+
+/// Fair sharing by the paper's weights.
+const WEIGHTED: &str = "fair weighted";
+
+/// The paper's scenario at laptop scale.
+pub(super) fn twins(weights: [f64; 4], seed: u64) -> Vec<Job> {
+    let mut jobs = scenario(Joins::SlowFirstHalf, weights, seed);
+    for job in &mut jobs {
+        // Every third, so that phases and heads keep their shape.
+        job.maps = job.maps.iter().copied().step_by((SLOTS / WORKERS) as usize).collect();
+        job.work[Station::Map] = job.maps.iter().sum();
+    }
+    jobs
+}
+
+/// The paper's experiments two to four: a contender, where its section stands, and how it is called.
+const FIGURES: [(&str, &str, &str); 4] = [
+    ("min", "figure-4", "Figure 4: the min-scheduler (experiment two)"),
+    ("max", "figure-5", "Figure 5: the max-scheduler (experiment three)"),
+    ("fair", "figure-6", "Figure 6: fair sharing (experiment four)"),
+    (WEIGHTED, "figure-7", "Figure 7: weighted fair sharing (experiment four)"),
+];
+
+/// The paper's jobs without weights under three schedulers, and with weights under fair sharing.
+struct Compared {
+    plain: Comparison,
+    weighted: Comparison,
+    repetitions: u32,
+}
+
+impl Compared {
+    fn run(context: &RealContext<'_>, second: f64) -> anyhow::Result<Self> {
+        let repetitions = context.scaled(1, 3, 5);
+        // The schedulers look again every second of the paper.
+        let tick = (1e6 * second).round();
+        let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
+        let compare = |folder: &str, title: &str, weights, contenders| {
+            let jobs = draws(context.first_seed, repetitions, |seed| twins(weights, seed));
+            let workload = sleeping(title, context.first_seed, &jobs, second);
+            context.compare(folder, &workload, &pooled(WORKERS), contenders, repetitions)
+        };
+        let schedulers = policies(&[("min", &min), ("max", &max), ("fair", "fair")]);
+        let plain = compare("deadlines-goals", "deadlines, section V", [1.0; 4], schedulers)?;
+        let fair = policies(&[(WEIGHTED, "fair")]);
+        let weighted = compare("deadlines-weights", "deadlines, weights", WEIGHTS, fair)?;
+        Ok(Self { plain, weighted, repetitions })
+    }
+
+    fn section(&self, context: &RealContext<'_>, second_seconds: f64, figure: (&str, &str, &str)) -> Section {
+        let (name, figure, title) = figure;
+        let only = only(if name == WEIGHTED { &self.weighted } else { &self.plain }, name);
+        let [second, third, fourth] = [1000.0, 2000.0, 3000.0].map(|at| at * second_seconds);
+        let (seed, repetitions) = (context.first_seed, self.repetitions);
+        let holes = holes![figure, title, second, third, fourth, seed, repetitions];
+        let mut shown = vec![who_meets(figure, &only, second_seconds)];
+        shown.extend(blocks(figure, &only, &["slots-per-job"]));
+        let claims = goals::of(name, &only.runs, &self.plain.runs);
+        section((&WORDS, "{figure}", holes), &only, shown, claims)
+    }
+}
+
+/// Experiments one to four with sleeping twins.
+pub(super) fn sections(context: &RealContext<'_>, second: f64) -> anyhow::Result<Vec<Section>> {
+    let compared = Compared::run(context, second)?;
+    let mut sections = vec![estimates::section(context, second)?];
+    sections.extend(FIGURES.map(|figure| compared.section(context, second, figure)));
+    Ok(sections)
+}
+
+/// The runs of one contender.
+fn only(comparison: &Comparison, name: &str) -> Comparison {
+    let mut only = comparison.clone();
+    only.contenders.retain(|contender: &Contender| contender.name == name);
+    only.runs.retain(|run| run.contender.name == name);
+    only
+}
+
+/// Who meets the goal.
+fn who_meets(figure: &str, comparison: &Comparison, second: f64) -> Block {
+    let row = |job: usize| {
+        let runs: Vec<&JobRun> = comparison.runs.iter().filter_map(|run| run.jobs.get(job)).collect();
+        let response = mean(runs.iter().map(|job| job.flow()));
+        let met = runs.iter().filter(|job| job.tardiness() == Some(0.0)).count();
+        let goal = DEADLINES[job] * second;
+        vec![
+            Cell::text(format!("J{} {}", job + 1, NAMES[job])),
+            Cell::number(goal),
+            response.into(),
+            response.map(|response| response / goal).into(),
+            Cell::text(format!("{met} of {}", runs.len())),
+        ]
+    };
+    WORDS.table("{figure}-goals", holes![figure], (0..NAMES.len()).map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twins_are_a_third_of_the_papers_jobs_with_their_goals_and_weights() {
+        let jobs = twins(WEIGHTS, 1);
+        let maps: Vec<usize> = jobs.iter().map(|job| job.maps.len()).collect();
+        assert_eq!(maps, [2134, 246, 334, 334]);
+        assert!(
+            jobs.iter().zip(DEADLINES).all(|(job, deadline)| job.deadline == Some(job.arrival + deadline))
+        );
+        assert_eq!(jobs.iter().map(|job| job.weight).collect::<Vec<_>>(), WEIGHTS);
+    }
+}

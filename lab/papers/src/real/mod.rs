@@ -1,0 +1,122 @@
+//! The experiments of the five papers on real execution: real processes, a real shuffle, the policies deciding.
+//!
+//! One file for each paper says which jobs, machines and policies, and judges the paper's claims by what was measured.
+//! Running and comparing is `gristmill_lab::compare`'s affair, drawing `gristmill_lab::report`'s. Not here: the same experiments in the
+//! papers' models (the modules beside this one).
+
+mod asrpt;
+mod common;
+mod deadlines;
+mod judging;
+mod overlap;
+mod pairs;
+mod runs;
+mod stragglers;
+#[cfg(test)]
+pub(super) mod tests;
+
+pub use runs::{RunsFolder, RunsFolderError};
+
+use crate::{Paper, Scale};
+use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
+use gristmill_runtime::cluster::ClusterConfig;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longest time of one run.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// Settings of an experiment on real processes.
+pub struct RealContext<'a> {
+    /// How much is run.
+    pub scale: Scale,
+    /// The first seed of what is drawn; experiments count on from it.
+    pub first_seed: u64,
+    /// Receives a few words on what is being run now.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+    /// Where runs and inputs are kept; what is finished there is not run again.
+    pub folder: &'a Path,
+    /// Runs the workloads.
+    pub carry_out: &'a CarryOut<'a>,
+}
+
+/// Runs a workload as [`gristmill_lab::compare::run`] does.
+pub type CarryOut<'a> =
+    dyn Fn(&Workload, &Options, &mut dyn FnMut(Progress<'_>)) -> Result<Comparison, CompareError> + 'a;
+
+/// Somebody stopped the experiments.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// Runs the experiments of one paper on real processes.
+///
+/// An error is in words: which experiment, with which values, and why it failed.
+pub type RealExperiment = fn(&RealContext<'_>) -> anyhow::Result<Paper>;
+
+/// The papers by name, in the order in which `all` runs them.
+pub const REAL_PAPERS: &[(&str, RealExperiment)] = &[
+    ("asrpt", asrpt::run),
+    ("overlap", overlap::run),
+    ("pairs", pairs::run),
+    ("deadlines", deadlines::run),
+    ("stragglers", stragglers::run),
+];
+
+impl RealContext<'_> {
+    /// One of three values by scale.
+    pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
+        self.scale.pick(quick, normal, full)
+    }
+
+    /// Runs a workload under each policy on fresh clusters of this shape, so many times each, interleaved.
+    ///
+    /// # Errors
+    /// Whatever [`RealContext::carry_out`] says, and an interruption.
+    pub fn compare(
+        &self,
+        name: &str,
+        workload: &Workload,
+        cluster: &ClusterConfig,
+        contenders: Vec<Contender>,
+        repetitions: u32,
+    ) -> anyhow::Result<Comparison> {
+        let options = Options {
+            contenders,
+            against: None,
+            repetitions,
+            site: Site::Embedded(cluster.clone()),
+            folder: self.folder.join(name),
+            resume: true,
+            warm_up: true,
+            calibrate: false,
+            isolated: false,
+            sync: false,
+            run_limit: RUN_LIMIT,
+        };
+        let all = options.contenders.len() as u32 * options.repetitions;
+        let mut told = |progress: Progress<'_>| {
+            let words = match progress {
+                Progress::Data => "making inputs".to_owned(),
+                Progress::Calibration => "measuring what the system takes for tasks".to_owned(),
+                Progress::WarmUp => "warming up".to_owned(),
+                Progress::Isolated => "running jobs alone".to_owned(),
+                Progress::Begins(contender, repetition, place) => {
+                    format!("{}, run {} of {all} (repetition {})", contender.name, place + 1, repetition + 1)
+                }
+                Progress::Ended(..) | Progress::Kept(..) => return,
+            };
+            (self.progress)(&format!("{name}: {words}"));
+        };
+        let comparison = (self.carry_out)(workload, &options, &mut told).map_err(|error| {
+            let folder = options.folder.display();
+            anyhow::Error::new(error).context(format!(
+                "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"
+            ))
+        })?;
+        if comparison.interrupted {
+            return Err(Interrupted.into());
+        }
+        Ok(comparison)
+    }
+}

@@ -1,0 +1,168 @@
+//! How the work of a run goes on over time, beside the overlapping and the traditional tandem queue.
+
+use super::WORDS;
+use super::figure_4::WORKERS;
+use crate::judge::{Seen, every, mean_of, paired, percent};
+use crate::overlap::{Progress, overlapping, traditional};
+use crate::real::judging::would_tell;
+use crate::words::holes;
+use crate::{Block, Claim, Series};
+use gristmill_lab::compare::RunRecord;
+use gristmill_lab::compare::series::makespan;
+
+/// Places at which two curves are compared.
+const PLACES: usize = 200;
+
+/// A run, and both models of it.
+pub(super) struct Measured<'a> {
+    run: &'a RunRecord,
+    /// Bytes in a second that all workers may send.
+    network: f64,
+    /// Of each job, seconds of all slots and of the whole network.
+    pub(super) sizes: Vec<[f64; 2]>,
+    overlapping: Progress,
+    traditional: Progress,
+}
+
+fn times(end: f64) -> impl Iterator<Item = f64> {
+    (0..=PLACES).map(move |place| end * place as f64 / PLACES as f64)
+}
+
+impl<'a> Measured<'a> {
+    pub(super) fn new(run: &'a RunRecord, network: f64) -> anyhow::Result<Self> {
+        let size = |job: &gristmill_lab::compare::JobRun| {
+            [job.usage.slot_seconds[0] / f64::from(WORKERS), job.shuffle_bytes as f64 / network]
+        };
+        let sizes: Vec<[f64; 2]> = run.jobs.iter().map(size).collect();
+        let overlapping = overlapping("map-fifo-shuffle-ps", &sizes)?;
+        let traditional = traditional("ps", &sizes)?;
+        Ok(Self { run, network, sizes, overlapping, traditional })
+    }
+
+    /// Seconds of the whole map station that a job has had at a time.
+    fn mapped(&self, job: usize, time: f64) -> f64 {
+        let spans = self.run.spans.iter().filter(|span| span.map && span.job as usize == job);
+        spans.map(|span| (time.min(span.to) - span.from).max(0.0)).sum::<f64>() / f64::from(WORKERS)
+    }
+
+    /// Seconds of the whole network that a job has had at a time.
+    fn shuffled(&self, job: usize, time: f64) -> f64 {
+        let transfers = self.run.transfers.iter().filter(|transfer| transfer.job as usize == job);
+        let bytes = transfers.map(|transfer| {
+            let length = (transfer.to - transfer.from).max(1e-9);
+            let part = ((time - transfer.from) / length).clamp(0.0, 1.0);
+            transfer.bytes as f64 * part
+        });
+        bytes.sum::<f64>() / self.network
+    }
+
+    pub(super) fn charts(&self) -> Vec<Block> {
+        vec![self.work_left(0, "figure-4-map"), self.work_left(1, "figure-4-shuffle"), self.shuffle_by_job()]
+    }
+
+    fn work_left(&self, station: usize, key: &str) -> Block {
+        let end = makespan(self.run);
+        let jobs = || 0..self.sizes.len();
+        let all = self.sizes.iter().map(|size| size[station]).sum::<f64>();
+        let real = |time: f64| match station {
+            0 => jobs().map(|job| self.mapped(job, time)).sum::<f64>(),
+            _ => jobs().map(|job| self.shuffled(job, time)).sum::<f64>(),
+        };
+        let model =
+            |progress: &Progress, time: f64| jobs().map(|job| progress.at(time, job)[station]).sum::<f64>();
+        let series = |name: &str, done: &dyn Fn(f64) -> f64| {
+            Series::new(name, times(end).map(|time| (time, (all - done(time)).max(0.0))).collect())
+        };
+        let overlapping = series("overlapping tandem queue", &|time| model(&self.overlapping, time));
+        let traditional = series("traditional tandem queue", &|time| model(&self.traditional, time));
+        let series = vec![series("measured", &real), overlapping.as_reference(), traditional.as_reference()];
+        WORDS.chart(key, holes![], series)
+    }
+
+    fn shuffle_by_job(&self) -> Block {
+        let end = makespan(self.run);
+        let series = (0..self.sizes.len()).flat_map(|job| {
+            let name = format!("J'{}", job + 1);
+            let measured = times(end).map(|time| (time, self.shuffled(job, time))).collect();
+            let modelled = times(end).map(|time| (time, self.overlapping.at(time, job)[1])).collect();
+            let model = Series::new(format!("{name}, model"), modelled).as_reference();
+            [Series::new(name, measured), model]
+        });
+        WORDS.chart("figure-4-jobs", holes![], series.collect())
+    }
+
+    /// Mean distance between measured and modelled shuffle work over time, as a share of all shuffle work.
+    fn distance(&self, model: &Progress) -> f64 {
+        let end = makespan(self.run);
+        let all: f64 = self.sizes.iter().map(|size| size[1]).sum();
+        let gaps = times(end).map(|time| {
+            let jobs = 0..self.sizes.len();
+            let gap: f64 = jobs.map(|job| self.shuffled(job, time) - model.at(time, job)[1]).sum();
+            gap.abs()
+        });
+        gaps.sum::<f64>() / (PLACES + 1) as f64 / all.max(1e-9)
+    }
+
+    /// The run in numbers beside both models.
+    pub(super) fn beside(&self) -> Beside {
+        Beside {
+            distances: [&self.overlapping, &self.traditional].map(|model| self.distance(model)),
+            end: self.run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max),
+            predicted: [self.overlapping.end(), self.traditional.end()],
+        }
+    }
+}
+
+/// A run beside the overlapping and the traditional model, in this order.
+pub(crate) struct Beside {
+    /// Mean distance of shuffle work done over time, as a share of all of it.
+    pub(crate) distances: [f64; 2],
+    /// When the last segment was in, seconds.
+    pub(crate) end: f64,
+    /// When the models say.
+    pub(crate) predicted: [f64; 2],
+}
+
+/// A distance below this share is "as in the model"; an end that is off by less than this part of it was told.
+const NEAR: f64 = 0.05;
+const TOLD: f64 = 0.1;
+
+/// `records` are of these runs, and tell how long more of them would take.
+pub(crate) fn claims(runs: &[Beside], records: &[RunRecord]) -> Vec<Claim> {
+    vec![overlaps(runs, records), ends_as_predicted(runs, records)]
+}
+
+fn overlaps(runs: &[Beside], records: &[RunRecord]) -> Claim {
+    let [near, far] = [0, 1].map(|model| runs.iter().map(|run| run.distances[model]).collect::<Vec<f64>>());
+    let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
+    let (distance, further) = (mean_of(&near), paired(&far, &twice));
+    let seen = [Seen::below(&distance, NEAR), Seen::above(&further, 0.0)];
+    let needed = would_tell(records, &[(distance, NEAR), (further, 0.0)]);
+    let [near, far, limit] = [distance.mean, mean_of(&far).mean, NEAR].map(|part| 100.0 * part);
+    WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit, needed])
+}
+
+/// The overlapping model must be near, and nearer than the traditional one.
+fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
+    let off =
+        |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();
+    let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
+    let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
+    let limits @ [low, high] = [(1.0 - TOLD).ln(), TOLD.ln_1p()];
+    let (near, nearer) = (Seen::between(&distance, limits), Seen::above(&closer, 0.0));
+    let limit = if distance.mean < 0.0 { low } else { high };
+    let mean = |value: &dyn Fn(&Beside) -> f64| mean_of(&runs.iter().map(value).collect::<Vec<f64>>()).mean;
+    let holes = holes![
+        runs = runs.len(),
+        end = mean(&|run| run.end),
+        overlapping = mean(&|run| run.predicted[0]),
+        off = percent(&distance),
+        traditional = mean(&|run| run.predicted[1]),
+        far_off = percent(&mean_of(&off(1))),
+        limit = 100.0 * TOLD,
+        near = near.word(),
+        nearer = nearer.word(),
+        needed = would_tell(records, &[(distance, limit), (closer, 0.0)]),
+    ];
+    WORDS.claim("ends-as-predicted", every([near, nearer]), holes)
+}

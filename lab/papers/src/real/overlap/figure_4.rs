@@ -1,0 +1,124 @@
+//! Figure 4: sort, grep, sort, first in first out at the maps, the shuffle shared.
+
+use super::super::RealContext;
+use super::super::common::{
+    blocks, cluster, data_set, policies, section as section_of, workload as workload_of,
+};
+use super::WORDS;
+use super::beside_models::{Beside, Measured, claims};
+use crate::Section;
+use crate::words::holes;
+use gristmill_lab::compare::workload::{Arrivals, Kind};
+use gristmill_lab::compare::{Contender, Workload};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::generate;
+use gristmill_scheduler::units::Bytes;
+use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::settings::Shuffle;
+use std::num::NonZeroU64;
+
+/// Workers of the three jobs, of one slot each.
+pub(super) const WORKERS: u32 = 8;
+
+/// Their slots work at this speed: a sort only notes where its pairs lie, so its maps are over at once otherwise.
+const SPEED: f64 = 0.01;
+
+/// Map time of the grep over that of a sort, as in the paper: 10 minutes over 7.
+const GREP_RATIO: f64 = 10.0 / 7.0;
+
+/// Shuffle over map time of the first job, as in the paper: 11 minutes over 7.
+const RATIO: f64 = 11.0 / 7.0;
+
+const MIB: u64 = 1 << 20;
+
+fn kind(job: &str, arguments: &[&str]) -> Kind {
+    Kind { split_bytes: Some(2 * MIB), reduces: Some(WORKERS), ..Kind::new(job, arguments) }
+}
+
+fn sort() -> Kind {
+    kind("sort", &["{data}/records"])
+}
+
+fn grep() -> Kind {
+    Kind {
+        reduces: None,
+        split_bytes: Some(MIB / 32),
+        ..kind("grep", &["--count-matches", "[a-z]+e", "{data}/text"])
+    }
+}
+
+/// Sorts read this many bytes of records, the grep this many of text.
+fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
+    let data = |name: &str, kind, bytes| data_set(name, kind, bytes, context.first_seed);
+    let data =
+        vec![data("records", generate::Kind::Records, records), data("text", generate::Kind::Text, text)];
+    let seed = context.first_seed;
+    Workload { redraw: false, ..workload_of("sort, grep, sort", seed, Arrivals::Batch, kinds, data) }
+}
+
+fn config() -> ClusterConfig {
+    let mut config = cluster(WORKERS, 2);
+    config.workers.speeds = vec![SPEED];
+    // Every segment passes the network, and sorts send their pairs.
+    config.workers.each.shuffle = Shuffle::Http;
+    // Reduces have slots of their own, as in Hadoop, and are not in the way of maps.
+    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.workers.each.memory = Bytes::mib(64);
+    config
+}
+
+fn sharing() -> Vec<Contender> {
+    policies(&[("map-fifo-shuffle-ps", "map-fifo-shuffle-ps")])
+}
+
+/// What makes the three jobs as in the paper on this machine.
+struct Scale {
+    /// Bytes of the grep's text.
+    text: u64,
+    /// What each worker's shuffle is held to, bytes in a second.
+    rate: f64,
+}
+
+/// Runs a sort and a grep alone.
+fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
+    const PROBE: u64 = MIB;
+    let probe = workload(context, vec![sort(), grep()], records, PROBE);
+    let alone = context.compare("overlap-alone", &probe, &config(), sharing(), 1)?;
+    let first = alone.runs.first().ok_or_else(|| anyhow::anyhow!("the sort alone left no run"))?;
+    let [of_sort, of_grep] = [0, 1]
+        .map(|job| first.jobs.get(job).map_or(0.0, |job| job.usage.slot_seconds[0]) / f64::from(WORKERS));
+    let map_seconds = of_sort.max(1e-3);
+    let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
+    Ok(Scale {
+        text: (PROBE as f64 * GREP_RATIO * map_seconds / of_grep.max(1e-6)) as u64,
+        rate: shuffle_bytes / (map_seconds * RATIO) / f64::from(WORKERS),
+    })
+}
+
+pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let records = context.scaled(48, 192, 384) * MIB;
+    let Scale { text, rate } = scale(context, records)?;
+    let mut config = config();
+    config.workers.each.nic_bytes_per_second = NonZeroU64::new(rate as u64);
+    let three = workload(context, vec![sort(), grep(), sort()], records, text);
+    let repetitions = context.scaled(1, 3, 5);
+    let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), repetitions)?;
+    let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
+    let measured = Measured::new(run, rate * f64::from(WORKERS))?;
+    let all = comparison.runs.iter().map(|run| Ok(Measured::new(run, rate * f64::from(WORKERS))?.beside()));
+    let all = all.collect::<anyhow::Result<Vec<Beside>>>()?;
+    let words = measured.sizes.iter().map(|[map, shuffle]| format!("({map:.2}, {shuffle:.2})"));
+    let holes = holes![
+        workers = WORKERS,
+        speed = SPEED,
+        records = records / MIB,
+        text = text as f64 / MIB as f64,
+        rate = rate / 1e6,
+        sizes = words.collect::<Vec<_>>().join(", "),
+        repetitions,
+    ];
+    let mut shown = measured.charts();
+    shown.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
+    let claims = claims(&all, &comparison.runs);
+    Ok(section_of((&WORDS, "figure-4", holes), &comparison, shown, claims))
+}

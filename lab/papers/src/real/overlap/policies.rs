@@ -1,0 +1,77 @@
+//! Section 5: k-LPS, MaxSRPT and SplitSRPT where map-heavy and shuffle-heavy jobs mix.
+
+use super::super::RealContext;
+use super::super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
+use super::super::judging::{claim, flow};
+use super::WORDS;
+use crate::words::holes;
+use crate::{Claim, Section};
+use gristmill_lab::compare::Comparison;
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::pairs::{Sizes, Stream};
+use std::num::NonZeroU64;
+
+/// What each worker's shuffle is held to where policies are compared, bytes in a second.
+const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
+
+/// Mean time for which a job keeps all map slots busy where policies are compared, seconds.
+const MEAN_SECONDS: f64 = 0.6;
+
+/// Sizes are cut at this multiple of the mean, so that one job does not fill the whole run.
+const LARGEST: f64 = 8.0;
+
+/// Names for legends, and policies.
+const POLICIES: [(&str, &str); 4] = [
+    ("k-lps", "k-lps"),
+    ("max-srpt", "max-srpt"),
+    ("split-srpt", "split-srpt"),
+    ("max-srpt head only", "max-srpt:shuffle=head"),
+];
+
+/// A stream whose busier station has this load until the last arrival.
+fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
+    let stream = Stream { sizes: Sizes::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
+    let mut drawn = stream.draw(seed);
+    for job in &mut drawn {
+        job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
+    }
+    // What was drawn and cut is less than what the load was for: arrivals are moved so that it holds.
+    let work = |station: Station| drawn.iter().map(|job| job.work[station]).sum::<f64>();
+    let offered =
+        work(Station::Map).max(work(Station::Shuffle)) / drawn.last().map_or(1.0, |job| job.arrival);
+    let moved = drawn.iter().map(|job| {
+        let work = [job.work[Station::Map], job.work[Station::Shuffle]];
+        two_stations(job.arrival * offered / load, work, &config.workers, 0.1)
+    });
+    moved.collect()
+}
+
+pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
+    let config = networked(4, 2, NIC);
+    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
+    let jobs = draws(context.first_seed, repetitions, |seed| jobs_at(count, load, &config, seed));
+    let percent = (100.0 * load).round() as u32;
+    let name = format!("overlap-load-{percent}");
+    let workload = sleeping(&name, context.first_seed, &jobs, 1.0);
+    let comparison = context.compare(&name, &workload, &config, policies(&POLICIES), repetitions)?;
+    let holes = holes![
+        percent,
+        load,
+        jobs = count,
+        mean = MEAN_SECONDS,
+        largest = LARGEST,
+        nic = NIC.get() as f64 / 1e6,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let shown = ["result", "flow-time", "simulated", "stations"];
+    let blocks = blocks(&format!("load-{percent}"), &comparison, &shown);
+    Ok(section((&WORDS, "section-5-load-{percent}", holes), &comparison, blocks, claims(&comparison)))
+}
+
+pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    let claims = ["max-srpt", "split-srpt", "balanced", "head-only"];
+    claims.map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
+}

@@ -1,0 +1,198 @@
+//! The pairs paper on real execution: its policies order jobs that need the slots and jobs that need the network.
+//!
+//! Not here: the same policies in closed form and in the fluid model (`crate::pairs`).
+
+use super::RealContext;
+use super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
+use super::judging::{claim, flow, pairs, would_tell};
+use crate::judge::{Seen, every, paired};
+use crate::words::{Words, holes};
+use crate::{Block, Cell, Claim, Column, Paper, Section};
+use gristmill_lab::compare::statistics::{mean, sorted};
+use gristmill_lab::compare::{Comparison, Contender, JobRun};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::job::Size;
+use gristmill_scheduler::metrics::{Interval, quantile};
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::pairs::{Sizes, Stream};
+use std::num::NonZeroU64;
+
+pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));
+
+/// Workers, and slots of each.
+const WORKERS: u32 = 4;
+const SLOTS: u32 = 2;
+
+/// What each worker's shuffle is held to, bytes in a second.
+const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
+
+/// A map task sleeps for about so long, seconds.
+const TASK_SECONDS: f64 = 0.1;
+
+/// Mean time for which a job keeps all slots busy, seconds.
+const MEAN_SECONDS: f64 = 0.8;
+
+/// Policies of Table 2 and 3 by their live names; the paper's order, worst first as it has them.
+const BATCH: [(&str, &str); 9] = [
+    ("max-diff", "max-diff"),
+    ("pairwise", "pairwise"),
+    ("max-shuffle", "max-shuffle"),
+    ("max-srpt", "max-srpt"),
+    ("pair", "pair"),
+    ("couple", "couple"),
+    ("generalized", "generalized"),
+    ("group", "group"),
+    ("match", "match"),
+];
+const ONLINE: [(&str, &str); 6] = [
+    ("fifo", "fifo"),
+    ("pairwise", "pairwise"),
+    ("max-srpt", "max-srpt"),
+    ("couple", "couple"),
+    ("o-group", "o-group"),
+    ("o-match", "o-match"),
+];
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    let holes = holes![workers = WORKERS, slots = SLOTS, nic = NIC.get() as f64 / 1e6];
+    Ok(WORDS.paper("pairs", holes, vec![batch(context)?, strong_pairs(context)?, online(context)?]))
+}
+
+fn setting() -> ClusterConfig {
+    networked(WORKERS, SLOTS, NIC)
+}
+
+fn jobs_at(sizes: impl IntoIterator<Item = (f64, Size)>) -> Vec<Job> {
+    let workers = setting().workers;
+    let job = |(arrival, size): (f64, Size)| {
+        two_stations(arrival, [size.map, size.shuffle], &workers, TASK_SECONDS)
+    };
+    sizes.into_iter().map(job).collect()
+}
+
+fn compare(
+    context: &RealContext<'_>,
+    name: &str,
+    jobs: &[Vec<Job>],
+    contenders: Vec<Contender>,
+    repetitions: u32,
+) -> anyhow::Result<Comparison> {
+    let workload = sleeping(name, context.first_seed, jobs, 1.0);
+    context.compare(name, &workload, &setting(), contenders, repetitions)
+}
+
+/// Jobs that are all there at the start, as for Table 2.
+fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let count = context.scaled(4, 8, 20);
+    let repetitions = context.scaled(1, 4, 8);
+    let jobs = draws(context.first_seed, repetitions, |seed| {
+        jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
+    });
+    let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
+    let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
+    let mut shown = vec![table("table-2", &comparison)];
+    shown.extend(blocks("batch", &comparison, &["result", "simulated"]));
+    let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
+    Ok(section((&WORDS, "table-2", holes), &comparison, shown, of_batch(&comparison)))
+}
+
+pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
+    ["match", "couple", "match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
+}
+
+/// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
+fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let count = context.scaled(4, 8, 16);
+    let repetitions = context.scaled(1, 4, 8);
+    let jobs = draws(context.first_seed, repetitions, |seed| {
+        let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
+        // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
+        sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
+        jobs_at(sizes.into_iter().map(|size| (0.0, size)))
+    });
+    let names =
+        [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
+    let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
+    let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
+    let blocks = blocks("strong", &comparison, &["result", "stations"]);
+    Ok(section((&WORDS, "theorem-1", holes), &comparison, blocks, vec![of_strong_pairs(&comparison)]))
+}
+
+pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
+    claim(&WORDS, "theorem-1", comparison, flow)
+}
+
+/// Jobs that come over time, as for Table 3.
+fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let stream = Stream {
+        sizes: Sizes::Exponential,
+        jobs: context.scaled(5, 14, 60),
+        mean: MEAN_SECONDS,
+        load: 0.8,
+        swing: 0.0,
+    };
+    let repetitions = context.scaled(1, 4, 8);
+    let jobs = draws(context.first_seed, repetitions, |seed| {
+        let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
+        jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))
+    });
+    let contenders = policies(if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE });
+    let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
+    let mut shown = vec![table("table-3", &comparison)];
+    shown.extend(blocks("online", &comparison, &["result", "simulated"]));
+    let holes = holes![
+        jobs = stream.jobs,
+        load = stream.load,
+        mean = MEAN_SECONDS,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    Ok(section((&WORDS, "table-3", holes), &comparison, shown, of_stream(&comparison)))
+}
+
+pub(super) fn of_stream(comparison: &Comparison) -> Vec<Claim> {
+    let claims = ["o-match", "o-match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow));
+    claims.into_iter().chain([execution_claim(comparison)]).collect()
+}
+
+/// Pairwise executes fast and waits long: seconds, as waiting may be none.
+fn execution_claim(comparison: &Comparison) -> Claim {
+    let of = |value: fn(&JobRun) -> f64| {
+        pairs(comparison, ["pairwise", "max-srpt"], |run| mean(run.jobs.iter().map(value)))
+    };
+    let [[execution, short], [waiting, long]] = [of(JobRun::execution), of(JobRun::waiting)];
+    let (less, more) = (paired(&short, &execution), paired(&waiting, &long));
+    let seen = [Seen::above(&less, 0.0), Seen::above(&more, 0.0)];
+    let words = |apart: &Interval| match apart.half_width {
+        Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
+        None => "not known from a single repetition".to_owned(),
+    };
+    let needed = would_tell(&comparison.runs, &[(less, 0.0), (more, 0.0)]);
+    let [executes, waits] = seen.map(Seen::word);
+    let holes = holes![less = words(&less), executes, more = words(&more), waits, needed];
+    WORDS.claim("pairwise-executes", every(seen), holes)
+}
+
+/// Waiting, execution and makespan as in Table 3.
+fn table(table: &str, comparison: &Comparison) -> Block {
+    let rows = comparison.contenders.iter().map(|contender| {
+        let runs = comparison.runs_of(contender);
+        let all = |of: fn(&JobRun) -> f64| sorted(runs.iter().flat_map(|run| &run.jobs).map(of));
+        let values = [all(JobRun::waiting), all(JobRun::execution), all(JobRun::flow)];
+        let parts = values.iter().flat_map(|values| {
+            let [low, high] = [0.1, 0.9].map(|part| quantile(values, part));
+            [mean(values.iter().copied()), low, high, values.last().copied()].map(Cell::from)
+        });
+        [Cell::text(format!("`{}`", contender.name))].into_iter().chain(parts).collect()
+    });
+    let columns = ["waiting", "execution", "makespan"].into_iter().flat_map(|what| {
+        let parts = ["average", "10 %", "90 %", "largest"];
+        parts.map(|part| Column::new(&format!("{what}, {part}"), "s"))
+    });
+    WORDS.table_with("{table}", holes![table], columns, rows.collect())
+}

@@ -1,0 +1,117 @@
+//! The folder in which the runs of experiments stand until their page is written, so that an interrupted call goes on
+//! where it stopped.
+//!
+//! Not here: what stands in it (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of the file that is locked while experiments run.
+const LOCK_FILE: &str = "lock";
+
+/// A folder of runs, held by one process at a time.
+#[derive(Debug)]
+pub struct RunsFolder {
+    path: PathBuf,
+    /// Held for its lock, which the system drops with the process.
+    _lock: File,
+}
+
+/// Why the folder cannot be used. Exit code 3.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunsFolderError {
+    /// Another process runs experiments into it.
+    #[error("another process runs experiments into {path}; wait for it, or choose another --out")]
+    Held {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file system says no.
+    #[error("could not {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl RunsFolder {
+    /// The folder that belongs to a page at this path: beside it.
+    #[must_use]
+    pub fn beside(page: &Path) -> PathBuf {
+        let mut name = page.file_name().unwrap_or_default().to_owned();
+        name.push("-runs");
+        page.with_file_name(name)
+    }
+
+    /// Opens or makes it, and keeps others out.
+    ///
+    /// # Errors
+    /// Another process that holds it, and what the file system says.
+    pub fn hold(path: &Path) -> Result<Self, RunsFolderError> {
+        let io = |action: &'static str, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| RunsFolderError::Io { action, path, source }
+        };
+        let path = std::path::absolute(path).map_err(io("resolve", path))?;
+        fs::create_dir_all(&path).map_err(io("make", &path))?;
+        let file = path.join(LOCK_FILE);
+        let lock = File::create(&file).map_err(io("open", &file))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(RunsFolderError::Held { path }),
+            Err(TryLockError::Error(source)) => Err(io("lock", &file)(source)),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it, now that the page holds what was found.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn remove(self) -> Result<(), RunsFolderError> {
+        let Self { path, .. } = self;
+        fs::remove_dir_all(&path).map_err(|source| RunsFolderError::Io { action: "remove", path, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_keeps_what_is_in_it_for_the_next_call_until_it_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = RunsFolder::beside(&root.path().join("page"));
+        assert!(path.ends_with("page-runs"));
+        let first = RunsFolder::hold(&path).unwrap();
+        fs::write(first.path().join("finished"), "run").unwrap();
+        drop(first);
+        let second = RunsFolder::hold(&path).unwrap();
+        assert_eq!(fs::read_to_string(second.path().join("finished")).unwrap(), "run");
+        second.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn second_holder_is_refused_while_the_first_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("runs");
+        let first = RunsFolder::hold(&path).unwrap();
+        let error = RunsFolder::hold(&path).unwrap_err();
+        assert!(matches!(error, RunsFolderError::Held { .. }), "{error}");
+        drop(first);
+        assert!(RunsFolder::hold(&path).is_ok());
+    }
+}

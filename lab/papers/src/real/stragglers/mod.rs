@@ -1,0 +1,95 @@
+//! The stragglers thesis on real execution: half of the workers slower, and its splits of the maps over them.
+//!
+//! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
+
+mod applications;
+pub(super) mod sojourn;
+
+use super::RealContext;
+use super::common::{cluster, section as section_of, workload as workload_of};
+use crate::words::{Words, holes};
+use crate::{Paper, Section};
+use applications::Application;
+use gristmill_lab::compare::statistics::mean;
+use gristmill_lab::compare::workload::{Amount, Arrivals, Kind};
+use gristmill_lab::compare::{Contender, Workload};
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::units::Bytes;
+
+pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+
+/// Workers of one slot each; every second one is slower.
+const WORKERS: u32 = 10;
+
+/// Share of the cluster's rate at which tasks arrive.
+const LOAD: f64 = 0.6;
+
+/// What the runs are compared with, the thesis' splits, and idle slots that pull.
+const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"];
+
+/// Runs the experiments.
+///
+/// # Errors
+/// A run that fails.
+pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
+    let applications = applications::all(context);
+    let sections = applications.iter().map(|application| section(context, application));
+    let sections = sections.collect::<anyhow::Result<_>>()?;
+    Ok(WORDS.paper("stragglers", holes![workers = WORKERS, load = 100.0 * LOAD], sections))
+}
+
+fn config(application: &Application) -> ClusterConfig {
+    let mut config = cluster(WORKERS, 1);
+    config.workers.speeds = application.speeds.to_vec();
+    config.workers.each.memory = Bytes::mib(64);
+    config.deciders.estimator = "history".to_owned();
+    config
+}
+
+fn contenders() -> Vec<Contender> {
+    let contender = |&placement: &&str| Contender {
+        name: placement.to_owned(),
+        policy: "fifo".to_owned(),
+        placement: placement.to_owned(),
+    };
+    PLACEMENTS.iter().map(contender).collect()
+}
+
+fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
+    let kinds = vec![Kind { amount: Amount::Count(jobs), ..application.kind.clone() }];
+    let arrivals = Arrivals::Poisson(interval);
+    workload_of(application.title, seed, arrivals, kinds, application.data.clone())
+}
+
+fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
+    let config = config(application);
+    // How much work a job is decides how often jobs may come; its reduces take slots too.
+    let alone = workload(application, context.first_seed, 3, 1.0);
+    let pull = contenders().split_off(PLACEMENTS.len() - 1);
+    let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
+    let of_phase = |phase: usize| {
+        mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.work_seconds[phase]))
+            .unwrap_or(0.0)
+    };
+    let [maps, reduces] = [of_phase(0), of_phase(1)];
+    let rate: f64 = f64::from(WORKERS / 2) * application.speeds.iter().sum::<f64>();
+    let interval = (maps + reduces).max(1e-3) / (LOAD * rate);
+    let seconds = context.scaled(3.0, 6.0, 60.0);
+    let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
+    let repetitions = context.scaled(1, 8, 20);
+    let workload = workload(application, context.first_seed, jobs, interval);
+    let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
+    let holes = holes![
+        name = application.name,
+        title = application.title,
+        jobs,
+        interval,
+        maps,
+        reduces,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let blocks = vec![sojourn::table(application, &comparison), sojourn::by_worker(application, &comparison)];
+    let claims = sojourn::claims(&comparison);
+    Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
+}

@@ -1,0 +1,135 @@
+//! The mean sojourn time of maps, MST: by placement, by worker, and what the thesis claims of it.
+
+use super::super::judging::{claim, would_tell};
+use super::{Application, WORDS};
+use crate::judge::{Seen, every, mean_of, paired, percent};
+use crate::words::holes;
+use crate::{Block, Cell, Claim, Series, Verdict};
+use gristmill_lab::compare::statistics::mean;
+use gristmill_lab::compare::{Comparison, RunRecord};
+use gristmill_scheduler::metrics::{Interval, Metric};
+use std::collections::BTreeMap;
+
+/// Mean seconds from a job's first launch until its last map is in.
+fn sojourn(run: &RunRecord) -> Option<f64> {
+    mean(run.jobs.iter().map(|job| job.maps_done - job.started))
+}
+
+/// MST of each repetition.
+fn sojourns(comparison: &Comparison, name: &str) -> Vec<f64> {
+    let contender = comparison.contenders.iter().find(|contender| contender.name == name);
+    contender.map_or_else(Vec::new, |one| comparison.runs_of(one).into_iter().filter_map(sojourn).collect())
+}
+
+/// Speeds of the workers by rank, the fastest first, as summaries count them from 1.
+fn speeds(comparison: &Comparison) -> Vec<(u32, f64)> {
+    let workers = comparison.runs.first().map(|run| &run.workers[..]).unwrap_or_default();
+    let mut speeds: Vec<f64> = workers.iter().map(|worker| worker.speed).collect();
+    speeds.sort_by(|one, other| other.total_cmp(one));
+    (1..).zip(speeds).collect()
+}
+
+/// Mean over workers of one speed of the time until a job's last map there is done.
+fn by_speed(comparison: &Comparison, sojourns: &BTreeMap<u32, f64>, slow: bool) -> Option<f64> {
+    let speeds = speeds(comparison);
+    let fastest = speeds.first()?.1;
+    let chosen = speeds.iter().filter(|(_, speed)| (*speed < fastest) == slow);
+    mean(chosen.filter_map(|(rank, _)| sojourns.get(rank).copied()))
+}
+
+/// For each repetition how much later slow workers end a job's last map there than fast ones, both from its first
+/// launch: 1 if together.
+fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
+    let mut alone = comparison.clone();
+    let gap = |repetition: u32| {
+        alone.runs = comparison
+            .runs
+            .iter()
+            .filter(|run| run.contender.name == name && run.repetition == repetition)
+            .cloned()
+            .collect();
+        let summary = alone.summaries().into_iter().find(|summary| summary.contender.name == name)?;
+        let fast = by_speed(comparison, &summary.map_sojourn, false)?;
+        Some(by_speed(comparison, &summary.map_sojourn, true)? / fast)
+    };
+    let last = comparison.runs.iter().map(|run| run.repetition).max().unwrap_or(0);
+    (0..=last).filter_map(gap).collect()
+}
+
+pub(super) fn table(application: &Application, comparison: &Comparison) -> Block {
+    let rows = comparison.summaries().into_iter().map(|summary| {
+        let whole = Interval::of(&sojourns(comparison, &summary.contender.name));
+        let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &summary.map_sojourn, slow));
+        vec![
+            Cell::text(format!("`{}`", summary.contender.name)),
+            whole.into(),
+            fast.into(),
+            slow.into(),
+            fast.zip(slow).map(|(fast, slow)| slow / fast).into(),
+            summary.metrics.get(&Metric::Flow).copied().into(),
+        ]
+    });
+    let holes = holes![name = application.name, title = application.title];
+    WORDS.table("mst-{name}", holes, rows.collect())
+}
+
+pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Block {
+    let workers = speeds(comparison);
+    let names = workers.iter().map(|(rank, speed)| format!("{rank} ({speed})"));
+    let series = comparison.summaries().into_iter().map(|summary| {
+        let at =
+            |(place, (rank, _)): (usize, &(u32, f64))| Some((place as f64, *summary.map_sojourn.get(rank)?));
+        Series::new(&*summary.contender.name, workers.iter().enumerate().filter_map(at).collect())
+    });
+    let series = series.filter(|series| !series.points.is_empty()).collect();
+    WORDS.chart_by_name("mst-by-worker-{name}", holes![name = application.name], names, series)
+}
+
+/// Judges by the slow workers' time over that of the fast ones, in each repetition: the fair split's is above 1, and that
+/// of the equilibrium at least twice as near to 1. Logarithms, so that both sides of 1 count alike.
+fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
+    let [fair, even] = [fair, even].map(|gaps| gaps.iter().map(|gap| gap.ln()).collect::<Vec<f64>>());
+    let (ours, theirs) = (mean_of(&fair), mean_of(&even));
+    let half: Vec<f64> = fair.iter().map(|fair| 0.5 * fair).collect();
+    let negative: Vec<f64> = even.iter().map(|even| -even).collect();
+    // Both ends of the equilibrium's gap are within half of the fair split's.
+    let near = [paired(&half, &even), paired(&half, &negative)];
+    let seen = [Seen::above(&ours, 0.0), Seen::all(near.map(|room| Seen::above(&room, 0.0)))];
+    let verdict = every(seen);
+    // Where it is decided nobody needs more.
+    let needed = match verdict {
+        Verdict::Open | Verdict::Partly => {
+            would_tell(runs, &[ours, near[0], near[1]].map(|mean| (mean, 0.0)))
+        }
+        _ => String::new(),
+    };
+    let [ours, theirs] = [ours, theirs].map(|gap| percent(&gap));
+    WORDS.claim("together", verdict, holes![ours, theirs, needed])
+}
+
+pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    let splits = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"];
+    let [fair, even] = ["fair-split", "m-ep"].map(|name| gaps(comparison, name));
+    let claims = splits.map(|key| claim(&WORDS, key, comparison, sojourn));
+    claims.into_iter().chain([together(&fair, &even, &comparison.runs)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ending_together_is_judged_by_the_interval_and_by_the_side() {
+        let judge = |fair: &[f64], even: &[f64]| together(fair, even, &[]).verdict;
+        assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.05, 1.06, 1.04]), Verdict::Holds);
+        assert_eq!(
+            judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]),
+            Verdict::Fails,
+            "nearer, not twice as near"
+        );
+        assert_eq!(judge(&[1.2, 1.21, 1.19], &[0.7, 0.71, 0.69]), Verdict::Fails);
+        assert_eq!(judge(&[0.8, 0.81, 0.79], &[1.0, 1.0, 1.0]), Verdict::Fails, "the slow ones end earlier");
+        assert_eq!(judge(&[0.9, 1.3, 1.1], &[1.0, 1.0, 1.0]), Verdict::Open);
+        assert_eq!(judge(&[1.2], &[1.0]), Verdict::Open, "one repetition has no interval");
+    }
+}

@@ -1,0 +1,10 @@
+//! Claims about real runs, judged on made-up ones.
+
+pub(crate) mod made_up;
+
+use super::{asrpt, deadlines, overlap, pairs, stragglers};
+use crate::words::Words;
+
+pub(crate) fn words() -> Vec<&'static Words> {
+    vec![&asrpt::WORDS, &overlap::WORDS, &pairs::WORDS, &deadlines::WORDS, &stragglers::WORDS]
+}

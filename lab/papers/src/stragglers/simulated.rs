@@ -1,0 +1,132 @@
+//! Figures 6-2, 6-4, 6-6 and 6-9: workers' completion times under the splits, from queues simulated task by task.
+//!
+//! The thesis shows runs on a simulated cluster of its own. Here tasks arrive at random at every worker with its rate and
+//! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. Not here: jobs
+//! whose tasks arrive together, for which no split of the thesis is made.
+
+use super::{SLOW, WORDS, halves};
+use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
+use crate::words::holes;
+use crate::{Block, Claim, Compared, Context, Section, Series, each};
+use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::placement::{Placed, place};
+use gristmill_scheduler::queueing::{Dtd, Server, mean_sojourn};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+const COUNT: u32 = 40;
+const SPLITS: [(&str, &str); 4] = [
+    ("fair", "fair-split"),
+    ("pure-deterministic", "pure-deterministic"),
+    ("pure-stochastic (nonneg)", "pure-stochastic"),
+    ("M-EP with D = 3.5 s", "m-ep:d=3.5"),
+];
+const LAMBDAS: [f64; 6] = [8.0, 14.0, 20.0, 25.0, 28.0, 30.0];
+
+/// What one seed gives: mean times at slow workers, at fast workers, and of the largest.
+type Means = [f64; 3];
+
+pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
+    let tasks = context.scaled(1_000, 20_000, 100_000);
+    let seeds = context.seeds(context.scaled(4, 10, 20));
+    let (mut blocks, mut compared, mut spread) = (Vec::new(), Vec::new(), Vec::new());
+    for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
+        let simulated = simulate_split(name, split, tasks, &seeds)?;
+        let holes = holes![figure, name, seeds = seeds.len()];
+        blocks.push(WORDS.chart("simulated", holes, simulated.curves.to_vec()));
+        compared.extend(simulated.compared);
+        spread.push(simulated.spread);
+    }
+    blocks.extend([Block::Comparison(compared), Block::Claims(claims(&spread))]);
+    Ok(WORDS.section("figure-6-9", holes![count = COUNT, tasks], blocks))
+}
+
+/// The results of one split.
+struct Simulated {
+    /// Slow workers, fast workers, the largest.
+    curves: [Series; 3],
+    compared: Vec<Compared>,
+    /// For each seed the largest ratio of the mean times of slow and fast workers, of all rates.
+    spread: Vec<f64>,
+}
+
+fn simulate_split(name: &str, split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Simulated> {
+    let mut curves = ["slow workers", "fast workers", "largest"].map(|name| Series::new(name, Vec::new()));
+    let (mut compared, mut spread) = (Vec::new(), vec![1.0_f64; seeds.len()]);
+    let servers = halves(COUNT);
+    for lambda in LAMBDAS {
+        let placed = place(split, &servers, lambda)?;
+        let runs: Vec<Means> = each(seeds, |seed| simulate(&servers, &placed, tasks, *seed));
+        let times = [0, 1, 2].map(|i| mean_of(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>()));
+        for (curve, time) in curves.iter_mut().zip(times) {
+            curve.points.push((lambda, time.mean));
+            curve.half_widths.push(time.half_width.unwrap_or_default());
+        }
+        let [.., largest] = times;
+        compared.push(against_formula(name, lambda, (&servers, &placed), largest));
+        for (spread, [slow, fast, _]) in spread.iter_mut().zip(&runs) {
+            *spread = spread.max(slow.max(*fast) / slow.min(*fast));
+        }
+    }
+    Ok(Simulated { curves, compared, spread })
+}
+
+/// Lindley's recursion at every worker.
+fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Means {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut largest = vec![0.0_f64; tasks];
+    let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
+    for (server, rate) in servers.iter().zip(&placed.rates) {
+        let between = Dtd { a: rate.max(f64::MIN_POSITIVE), b: 0.0, offset: 0.0 };
+        let service = Dtd { a: server.mu, b: 0.0, offset: 0.0 };
+        let (mut wait, mut sum) = (0.0_f64, 0.0);
+        for task in 0..tasks + tasks / 10 {
+            let time = wait + service.sample(&mut random);
+            wait = (time - between.sample(&mut random)).max(0.0);
+            if let Some(counted) = task.checked_sub(tasks / 10) {
+                sum += time;
+                largest[counted] = largest[counted].max(time);
+            }
+        }
+        let kind = usize::from(server.mu != SLOW);
+        sums[kind] += sum / tasks as f64;
+        counts[kind] += 1.0;
+    }
+    [sums[0] / counts[0], sums[1] / counts[1], largest.iter().sum::<f64>() / tasks as f64]
+}
+
+/// The simulated largest time beside the formula's; D is no part of the simulated queues.
+fn against_formula(
+    name: &str,
+    lambda: f64,
+    (servers, placed): (&[Server], &Placed),
+    ours: Interval,
+) -> Compared {
+    let exponential = |(server, rate): (&Server, &f64)| Dtd { a: server.mu - rate, b: 0.0, offset: 0.0 };
+    let times: Vec<Dtd> = servers.iter().zip(&placed.rates).map(exponential).collect();
+    let formula = mean_sojourn(&times).unwrap_or(f64::NAN);
+    let what = format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s");
+    Beside::mean(what, ours, Known::exact(formula)).judged()
+}
+
+/// What is nearly equal differs by less than this part, and what is near by less than that.
+const NEARLY: f64 = 0.1;
+const NEAR: f64 = 0.25;
+
+/// By the largest ratio of slow and fast workers' times under each split, seed by seed.
+pub(super) fn claims(spread: &[Vec<f64>]) -> Vec<Claim> {
+    let [fair, det, stochastic, mep] = spread else { return Vec::new() };
+    let below = |one: &[f64], other: &[f64]| Seen::below(&log_ratio(one, other), 0.0);
+    let equal = vec![1.0; stochastic.len()];
+    let nearly = Seen::below(&log_ratio(stochastic, &equal), NEARLY.ln_1p());
+    let apart = log_ratio(mep, stochastic);
+    let (in_order, near) =
+        (Seen::all([below(stochastic, det), below(det, fair), nearly]), Seen::alike(&apart, NEAR));
+    let seeds = fair.len();
+    let [fair, det, stochastic, mep] = [fair, det, stochastic, mep].map(|samples| mean_of(samples).mean);
+    let of_order = holes![seeds, fair, det, stochastic, nearly = 1.0 + NEARLY];
+    vec![
+        WORDS.claim("slow-and-fast", every([in_order]), of_order),
+        WORDS.claim("m-ep-is-near", every([near]), holes![mep, stochastic, apart = percent(&apart)]),
+    ]
+}

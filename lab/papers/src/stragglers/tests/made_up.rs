@@ -1,0 +1,134 @@
+//! Results made up to refute and to bear out what this thesis claims.
+
+use super::super::splits::{bound_by_memory, bound_by_processors};
+use super::super::stream::{self, Measured};
+use super::super::{bounds, effectiveness, equal, equations, fitted, mixes, numbers, simulated, sojourn};
+use crate::Claim;
+use crate::tests::refuted::{Rules, only};
+use gristmill_scheduler::queueing::sizing::WorkerMix;
+
+fn one(refuted: Claim, borne_out: Claim) -> Rules {
+    Rules { refuted: vec![refuted], borne_out: vec![borne_out] }
+}
+
+/// A mix of slow and fast workers.
+fn mix(slow: u32, fast: u32) -> Option<WorkerMix> {
+    Some(WorkerMix { counts: vec![slow, fast], mean: 1.0, cost: 0.0 })
+}
+
+/// A stream whose times under the fair split are these, and 1 under all others.
+fn streams(fair: f64) -> Vec<Claim> {
+    let measured = |placement: &'static str| {
+        let time = if placement == "fair-split" { fair } else { 1.0 };
+        Measured { placement, by_rate: vec![(5.0, vec![time, 1.01 * time]), (10.0, vec![time, 0.99 * time])] }
+    };
+    stream::claims(&["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured))
+}
+
+/// Three seeds with about these ratios of slow and fast workers' times, by split.
+fn spreads(of: [f64; 4]) -> Vec<Claim> {
+    simulated::claims(&of.map(|ratio| [1.0, 1.005, 0.995].map(|factor| factor * ratio).to_vec()))
+}
+
+fn of_equations() -> Rules {
+    let all = |zero: f64, off: f64, zeros: u32, lost: f64| {
+        vec![
+            equations::holds_for_every_delay([zero, 0.5, 0.5], 0.0),
+            equations::is_kingmans([0.0, off]),
+            equations::has_its_minimum(zeros, 18),
+            equations::can_be_computed(lost),
+        ]
+    };
+    Rules { refuted: all(f64::NAN, 2.25, 18, 54.0), borne_out: all(0.5, 0.0, 0, f64::NAN) }
+}
+
+/// Least and most above the optimum, of the eight splits.
+fn of_splits() -> Rules {
+    let all = |nearly: f64, negative: f64, far: f64| {
+        let mut excesses = vec![(0.0, nearly); 8];
+        excesses[2].0 = negative;
+        let mut claims = bound_by_memory(&excesses).unwrap().to_vec();
+        excesses[2].1 = far;
+        claims.extend(bound_by_processors(&excesses));
+        claims
+    };
+    let mut refuted = all(0.2, 0.0, 0.01);
+    // Each of those that should be nearly the optimum is far from it by itself: by memory without negative rates and as
+    // printed, by processors.
+    for place in [2, 3, 4, 5, 6] {
+        let mut excesses = vec![(0.0, 0.0); 8];
+        excesses[place].1 = 0.2;
+        refuted.extend(only(bound_by_memory(&excesses).unwrap().to_vec(), "Bound by memory"));
+    }
+    for place in [1, 5] {
+        let mut excesses = vec![(0.0, 0.0); 8];
+        excesses[place].1 = 0.2;
+        refuted.extend(only(bound_by_processors(&excesses).to_vec(), "Bound by processors (D"));
+    }
+    Rules { refuted, borne_out: all(0.0, -0.1, 0.5) }
+}
+
+/// At the budgets of chapter 7 from the smallest on.
+fn of_mixes() -> Rules {
+    let rising = [mix(10, 0), mix(10, 0), mix(0, 50)];
+    let falling = [mix(0, 10), mix(0, 10), mix(50, 0)];
+    one(mixes::switch(5.0, &falling), mixes::switch(5.0, &rising))
+}
+
+pub(crate) fn rules() -> Vec<Rules> {
+    vec![
+        Rules {
+            refuted: [(0.06, 0.01), (0.01, 0.06)].map(fitted::rates_recovered).to_vec(),
+            borne_out: vec![fitted::rates_recovered((0.01, 0.01))],
+        },
+        one(fitted::small_errors(0.06), fitted::small_errors(0.01)),
+        Rules {
+            refuted: {
+                let mut refuted = equal::of_growth(0.1, 40, 2.0, [5.0, 4.0]);
+                let beyond = "Beyond about 10 workers";
+                refuted.extend(only(equal::of_growth(1e-12, 40, 1.0, [4.0, 5.0]), beyond));
+                refuted.extend(only(equal::of_growth(1e-12, 8, 1.0, [5.0, 4.0]), beyond));
+                refuted
+            },
+            borne_out: equal::of_growth(1e-12, 8, 1.0, [4.0, 5.0]),
+        },
+        Rules {
+            refuted: {
+                let mut refuted = sojourn::of_minima(&[40.0, 30.0, 20.0], false);
+                // It rises, but is as large as was looked at: there may be none.
+                refuted.extend(only(sojourn::of_minima(&[20.0, 30.0, 800.0], true), "There is a best"));
+                refuted
+            },
+            borne_out: sojourn::of_minima(&[20.0, 30.0, 40.0], true),
+        },
+        one(sojourn::lowest_of_all([false, false], 3, 10), sojourn::lowest_of_all([true, true], 3, 10)),
+        Rules {
+            refuted: {
+                let mut refuted = spreads([1.2, 1.3, 1.5, 3.0]);
+                // Only fair is out of order, only pure-deterministic, or pure-stochastic is not nearly equal.
+                for spread in [[1.2, 1.3, 1.05, 1.1], [3.0, 1.04, 1.05, 1.1], [3.0, 1.3, 1.2, 1.25]] {
+                    refuted.extend(only(spreads(spread), "Times at slow and fast"));
+                }
+                refuted
+            },
+            borne_out: spreads([3.0, 1.3, 1.05, 1.1]),
+        },
+        of_splits(),
+        Rules {
+            refuted: vec![
+                effectiveness::half_as_good_again([2.0, 3.0], 1.03),
+                // So much better at one rate, and not on average.
+                effectiveness::half_as_good_again([9.0, 12.0], 1.6),
+            ],
+            borne_out: vec![effectiveness::half_as_good_again([51.2, 12.0], 1.6)],
+        },
+        one(
+            bounds::within_bounds(false, 63, [3.0, 2.0, 9.0]),
+            bounds::within_bounds(true, 63, [2.0, 3.0, 9.0]),
+        ),
+        one(numbers::knee(&[89, 300]), numbers::knee(&[89, 57])),
+        of_mixes(),
+        Rules { refuted: streams(0.5), borne_out: streams(2.0) },
+        of_equations(),
+    ]
+}

@@ -1,0 +1,36 @@
+//! What tests of pages share: whether a page is whole.
+//!
+//! Not here: what the experiments of a paper find.
+
+use crate::{Block, Cell, Paper};
+
+/// Every chart has points and all of them are finite, tables are full and without NaN, comparisons have a number of
+/// ours, and where claims are made there is one.
+#[track_caller]
+pub(crate) fn check_whole(paper: &Paper) {
+    for block in paper.sections.iter().flat_map(|section| &section.blocks) {
+        match block {
+            Block::Chart(chart) => {
+                assert!(!chart.series.is_empty(), "{}", chart.id);
+                for series in &chart.series {
+                    let name = format!("{} of {}", series.name, chart.id);
+                    assert!(!series.points.is_empty(), "{name}");
+                    assert!(series.points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{name}");
+                    let widths = series.half_widths.len();
+                    assert!(widths == 0 || widths == series.points.len(), "{name}");
+                }
+            }
+            Block::Table(table) => {
+                for row in &table.rows {
+                    assert_eq!(row.len(), table.columns.len(), "{}", table.id);
+                    let number = |cell: &Cell| !matches!(cell, Cell::Number { value, .. } if value.is_nan());
+                    assert!(row.iter().all(number), "{}", table.id);
+                }
+            }
+            Block::Comparison(rows) => {
+                rows.iter().for_each(|row| assert!(row.ours.is_finite(), "{}", row.what));
+            }
+            Block::Claims(claims) => assert!(!claims.is_empty(), "no claims where some are made"),
+        }
+    }
+}

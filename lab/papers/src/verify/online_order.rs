@@ -1,0 +1,182 @@
+//! Kind `online-order`: Algorithms 5 and 8 of the pairs paper step by step, with given draws.
+//!
+//! The steps are in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
+//! (`pop`), with its result: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S` (Algorithm 8).
+
+use super::Checker;
+use super::compare::number_of;
+use super::order::{parameters_of, remark_on, size_of};
+use gristmill_scheduler::policy::pairs::{Branch, OnlineGroups, Schedule, Tie, ties_of_arrival};
+use serde_json::Value;
+
+/// Maximum steps and groups of a case.
+const STEPS_MAX: usize = 1_000;
+
+enum OrderState {
+    OnlineGroups(OnlineGroups),
+    Schedule(Schedule),
+}
+
+/// Input: `alpha` and `k`.
+pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let (alpha, k) = parameters_of(input)?;
+    let steps =
+        expect.get("steps").and_then(Value::as_array).ok_or("`expect.steps` is missing, or no list")?;
+    if STEPS_MAX < steps.len() {
+        return Err(format!("`expect.steps` has {} steps, more than {STEPS_MAX}", steps.len()));
+    }
+    let shows = |field: &str| steps.iter().any(|step| step.get(field).is_some());
+    let mut state = match (shows("groups"), shows("S")) {
+        (true, false) => OrderState::OnlineGroups(OnlineGroups::new(alpha, k)),
+        (false, true) => OrderState::Schedule(Schedule::new(alpha)),
+        _ => {
+            return Err(
+                "`expect.steps` shows neither `groups` (Algorithm 5) nor `S` (Algorithm 8) alone".to_owned()
+            );
+        }
+    };
+    let mut ties = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let place = format!("steps[{index}]");
+        state.step(step, &place, &mut ties, checker)?;
+        let (field, computed) = match &state {
+            OrderState::OnlineGroups(groups) => ("groups", Value::from(groups.blocks())),
+            OrderState::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
+        };
+        if let Some(expected) = step.get(field) {
+            checker.value_with_remark(&format!("{place}.{field}"), expected, &computed, &remark_on(&ties));
+        }
+    }
+    Ok(())
+}
+
+impl OrderState {
+    /// Executes a step; adds the choices of Algorithm 8 to `ties`.
+    fn step(
+        &mut self,
+        step: &Value,
+        place: &str,
+        ties: &mut Vec<Tie>,
+        checker: &mut Checker,
+    ) -> Result<(), String> {
+        if let Some(popped) = step.get("pop") {
+            let first = match self {
+                OrderState::OnlineGroups(groups) => groups.order().next(),
+                OrderState::Schedule(schedule) => schedule.order().next(),
+            };
+            let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
+            checker.value_with_remark(&format!("{place}.pop"), popped, &Value::from(first), &remark_on(ties));
+            match self {
+                OrderState::OnlineGroups(groups) => groups.leave(first),
+                OrderState::Schedule(schedule) => schedule.leave(first),
+            }
+            return Ok(());
+        }
+        let id = step.get("arrive").and_then(Value::as_u64);
+        let id = id.ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
+        let waits = match self {
+            OrderState::OnlineGroups(groups) => groups.order().any(|other| other == id),
+            OrderState::Schedule(schedule) => schedule.order().any(|other| other == id),
+        };
+        if waits {
+            return Err(format!("`{place}.arrive`: job {id} waits already"));
+        }
+        let size = size_of(step.get("job").unwrap_or(&Value::Null), &format!("{place}.job"))?;
+        let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
+        let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
+        if let OrderState::Schedule(schedule) = self {
+            ties.extend(ties_of_arrival(schedule, id, size, drawn));
+        }
+        let branch = match self {
+            OrderState::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
+                Branch::Reschedule => "reschedule".to_owned(),
+                Branch::NewGroup => "new group".to_owned(),
+                Branch::Joined(group) => format!("joined {group}"),
+            },
+            OrderState::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
+                true => "reschedule".to_owned(),
+                false => "insert".to_owned(),
+            },
+        };
+        if let Some(expected) = step.get("branch") {
+            checker.value(&format!("{place}.branch"), expected, &Value::from(branch));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verify::check_file;
+    use serde_json::{Value, json};
+
+    fn differences(input: &Value, steps: &Value) -> Vec<String> {
+        let case = json!({"id": "a", "kind": "online-order", "input": input, "expect": {"steps": steps}});
+        let reports = check_file(&json!({"cases": [case]}).to_string()).unwrap();
+        reports[0].differences.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn algorithm_5_is_followed_step_by_step() {
+        let input = json!({"alpha": 0.5, "k": 2});
+        let mut steps = json!([
+            {"arrive": 0, "job": [1, 2], "u": 0.9, "branch": "new group", "groups": [[0]]},
+            {"arrive": 1, "job": [8, 2], "u": 0.9, "branch": "new group", "groups": [[0], [1]]},
+            {"arrive": 2, "job": [2, 9], "u": 0.9, "branch": "joined 1", "groups": [[0], [2, 1]]},
+            {"pop": 0, "groups": [[2, 1]]},
+            {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "groups": [[4], [2, 1]]},
+        ]);
+        assert_eq!(differences(&input, &steps), [""; 0]);
+        steps[2]["branch"] = json!("joined 0");
+        steps[3]["pop"] = json!(2);
+        let found = differences(&input, &steps);
+        assert!(found[0].starts_with("steps[2].branch: expected \"joined 0\""), "{found:?}");
+        assert!(found[1].starts_with("steps[3].pop: expected 2"), "{found:?}");
+    }
+
+    #[test]
+    fn algorithm_8_is_followed_step_by_step() {
+        let steps = json!([
+            {"arrive": 0, "job": [1, 2], "u": 0.9, "branch": "reschedule", "S": [0]},
+            {"arrive": 1, "job": [2, 1], "u": 0.9, "branch": "insert", "S": [0, 1]},
+            {"arrive": 2, "job": [1, 3], "u": 0.9, "branch": "insert", "S": [0, 2, 1]},
+            {"pop": 0},
+            {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "S": [2, 4, 1]},
+        ]);
+        assert_eq!(differences(&json!({}), &steps), [""; 0]);
+    }
+
+    #[test]
+    fn difference_after_a_tie_of_algorithm_8_names_the_tie() {
+        let steps = |last: Value| {
+            json!([
+                {"arrive": 0, "job": [4, 4], "u": 0.9},
+                {"arrive": 1, "job": [9, 9], "u": 0.9, "S": [0, 1]},
+                {"arrive": 2, "job": [2, 2], "u": 0.9, "S": last},
+            ])
+        };
+        // Its weight with the first is 2, with the second 7: no tie.
+        let found = differences(&json!({}), &steps(json!([0, 1, 2])));
+        assert_eq!(found[0], "steps[2].S[1]: expected 1, computed 2");
+        let tied = json!([
+            {"arrive": 0, "job": [4, 4], "u": 0.9},
+            {"arrive": 1, "job": [4, 4], "u": 0.9},
+            {"arrive": 2, "job": [6, 5], "u": 0.9, "S": [0, 1, 2]},
+        ]);
+        let tie = "; ties leave a choice: 2 could go beside any of 0, 1: the weights are equal";
+        let found = differences(&json!({}), &tied);
+        assert_eq!(found[0], format!("steps[2].S[1]: expected 1, computed 2{tie}"));
+    }
+
+    #[test]
+    fn steps_that_cannot_be_taken_say_which_field() {
+        let refused = |steps: Value| differences(&json!({}), &steps).join("; ");
+        assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 0.9}])).contains("neither `groups`"));
+        assert!(refused(json!([{"S": []}])).contains("`steps[0]` has neither `arrive` nor `pop`"));
+        assert!(refused(json!([{"pop": 0, "S": []}])).contains("no job waits"));
+        assert!(refused(json!([{"arrive": 0, "job": [1], "u": 0.9, "S": []}])).contains("`steps[0].job`"));
+        assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 2, "S": []}])).contains("`steps[0].u`"));
+        let twice = json!({"arrive": 0, "job": [1, 2], "u": 0.9, "S": [0]});
+        assert!(refused(json!([twice, twice])).contains("job 0 waits already"));
+    }
+}

@@ -1,0 +1,237 @@
+//! Kind `order`: orders of jobs that are all present, by the algorithms of the pairs paper, with their averages; the
+//! optimum over all orders, the smallest spread of groups and the smallest weight of a matching.
+
+use super::Checker;
+use super::compare::{json_of, number_of};
+use gristmill_scheduler::bound::optimum;
+use gristmill_scheduler::job::Size;
+use gristmill_scheduler::policy::pairs::{self, Rule, Tie};
+use serde_json::{Map, Value};
+
+/// Maximum jobs of a case; the matching takes O(n³).
+const JOBS_MAX: usize = 1_000;
+
+/// Maximum groups of a case.
+const GROUPS_MAX: f64 = 1e6;
+
+/// Input: `jobs` as pairs of map and shuffle, `alpha`, `k`, and `step`, which is absent or null for exact equality.
+pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let jobs = jobs_of(input)?;
+    let setting = OrderSetting::read(input)?;
+    let Some(expect) = expect.as_object() else { return Err("`expect` is not an object".to_owned()) };
+    for (field, expected) in expect {
+        match field.as_str() {
+            "algorithms" => {
+                let Some(algorithms) = expected.as_object() else {
+                    return Err("`expect.algorithms` is not an object".to_owned());
+                };
+                for (name, expected) in algorithms {
+                    let place = format!("algorithms.{name}");
+                    match setting.rule(name) {
+                        Some(rule) => {
+                            let computed = of_order(&jobs, &rule.order(&jobs));
+                            checker.value_with_remark(
+                                &place,
+                                expected,
+                                &computed,
+                                &remark_on(&rule.ties(&jobs)),
+                            );
+                        }
+                        None => checker.differ(&place, "there is no such algorithm".to_owned()),
+                    }
+                }
+            }
+            "smjpd" => {
+                let priorities: Vec<f64> = jobs.iter().map(|job| job.blend(setting.alpha)).collect();
+                checker.value(field, expected, &json_of(pairs::spread(&priorities, setting.k)));
+            }
+            "min_matching_weight" => {
+                checker.value(field, expected, &json_of(pairs::smallest_weight(&jobs, setting.alpha)));
+            }
+            "brute_force_total" | "brute_force_order" => {
+                if optimum::JOBS_MAX < jobs.len() {
+                    let (found, limit) = (jobs.len(), optimum::JOBS_MAX);
+                    return Err(format!(
+                        "`input.jobs` has {found} jobs, too many to try all orders of more than {limit}"
+                    ));
+                }
+                let best = optimum::one_order(&jobs);
+                let computed = match field.as_str() {
+                    "brute_force_order" => Value::from(best.order),
+                    _ => json_of(best.total),
+                };
+                checker.value(field, expected, &computed);
+            }
+            _ => checker.differ(field, "is expected, but nothing like it is computed".to_owned()),
+        }
+    }
+    Ok(())
+}
+
+/// Parameters of the algorithms.
+struct OrderSetting {
+    alpha: f64,
+    k: usize,
+    delta: f64,
+}
+
+impl OrderSetting {
+    fn read(input: &Value) -> Result<Self, String> {
+        let delta = match input.get("step") {
+            None | Some(Value::Null) => 0.0,
+            Some(step) => number_in(step, "step", 0.0, pairs::SIZE_MAX)?,
+        };
+        let (alpha, k) = parameters_of(input)?;
+        Ok(Self { alpha, k, delta })
+    }
+
+    /// Returns the algorithm by its name in the cases, or by the policy's.
+    fn rule(&self, name: &str) -> Option<Rule> {
+        let &Self { alpha, k, delta } = self;
+        Some(match name {
+            "alg1_pair" | "pair" => Rule::Pair { delta },
+            "alg2_couple" | "couple" => Rule::Couple { delta },
+            "alg3_generalized" | "generalized" => Rule::Generalized { delta, alpha },
+            "alg4_group" | "group" => Rule::Group { alpha, k },
+            "alg6_ncouple" | "n-couple" => Rule::NewCouple { delta },
+            "alg7_match" | "match" => Rule::Match { alpha },
+            "maxdiff" | "max-diff" => Rule::MaxDiff,
+            "pairwise" => Rule::Pairwise,
+            "maxshuffle" | "max-shuffle" => Rule::MaxShuffle,
+            "maxsrpt" | "max-srpt" => Rule::MaxSrpt,
+            _ => return None,
+        })
+    }
+}
+
+/// Parses `alpha` and `k`, by default those of the paper.
+pub(super) fn parameters_of(input: &Value) -> Result<(f64, usize), String> {
+    let alpha = match input.get("alpha") {
+        None | Some(Value::Null) => 0.5,
+        Some(alpha) => number_in(alpha, "alpha", 0.0, 1.0)?,
+    };
+    let k = match input.get("k") {
+        None | Some(Value::Null) => 20,
+        Some(k) => {
+            let whole = number_of(k).filter(|&k| (1.0..=GROUPS_MAX).contains(&k) && k.fract() == 0.0);
+            whole.ok_or_else(|| format!("`input.k` is {k}, not a whole number from 1 to {GROUPS_MAX}"))?
+                as usize
+        }
+    };
+    Ok((alpha, k))
+}
+
+/// Parses a pair of map and shuffle.
+pub(super) fn size_of(value: &Value, place: &str) -> Result<Size, String> {
+    let Some([map, shuffle]) = value.as_array().map(Vec::as_slice) else {
+        return Err(format!("`{place}` is {value}, not a pair of map and shuffle"));
+    };
+    let number = |value| number_in(value, place, 0.0, pairs::SIZE_MAX);
+    Ok(Size { map: number(map)?, shuffle: number(shuffle)? })
+}
+
+fn jobs_of(input: &Value) -> Result<Vec<Size>, String> {
+    let jobs = input.get("jobs").and_then(Value::as_array).ok_or("`input.jobs` is missing, or no list")?;
+    if jobs.is_empty() || JOBS_MAX < jobs.len() {
+        return Err(format!("`input.jobs` has {} jobs, not 1 to {JOBS_MAX}", jobs.len()));
+    }
+    jobs.iter().enumerate().map(|(index, job)| size_of(job, &format!("input.jobs[{index}]"))).collect()
+}
+
+fn number_in(value: &Value, place: &str, least: f64, most: f64) -> Result<f64, String> {
+    let number = number_of(value).filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("`{place}` is {value}, not a number from {least} to {most:e}"))
+}
+
+/// Returns the remark on a difference where ties left a choice: the expected order may be equally good.
+pub(super) fn remark_on(ties: &[Tie]) -> String {
+    if ties.is_empty() {
+        return String::new();
+    }
+    let words: Vec<String> = ties.iter().map(|tie| tie.words(|job| job.to_string())).collect();
+    format!("; ties leave a choice: {}", words.join("; "))
+}
+
+fn of_order(jobs: &[Size], order: &[usize]) -> Value {
+    let averages = pairs::averages(&pairs::times(jobs, order));
+    let numbers = [averages.waiting, averages.execution, averages.makespan];
+    let mut fields = Map::new();
+    fields.insert("order".to_owned(), Value::from(order.to_vec()));
+    fields.insert("avg".to_owned(), Value::Array(numbers.map(json_of).to_vec()));
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verify::check_file;
+    use serde_json::{Value, json};
+    use std::io::Write as _;
+
+    fn differences(input: &Value, expect: &Value) -> Vec<String> {
+        let case = json!({"id": "a", "kind": "order", "input": input, "expect": expect});
+        let reports = check_file(&json!({"tol": 1e-9, "cases": [case]}).to_string()).unwrap();
+        reports[0].differences.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn all_cases_of_the_pairs_paper_pass() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/pairs.json");
+        let Ok(text) = std::fs::read_to_string(path) else {
+            let _ = writeln!(std::io::stderr(), "no {path}: nothing to check");
+            return;
+        };
+        for report in check_file(&text).unwrap() {
+            assert_eq!(report.differences, [], "{} ({})", report.id, report.kind);
+        }
+    }
+
+    #[test]
+    fn orders_averages_and_optima_are_compared() {
+        let input =
+            json!({"jobs": [[1, 2], [98, 97], [45, 49], [55, 51]], "alpha": 0.5, "k": 2, "step": null});
+        let expect = json!({
+            "algorithms": {
+                "maxsrpt": {"order": [0, 2, 3, 1], "avg": [37.0, 51.5, 88.5]},
+                "match": {"order": [2, 0, 1, 3]},
+            },
+            "brute_force_total": 354,
+            "brute_force_order": [0, 2, 3, 1],
+            "smjpd": 75,
+            "min_matching_weight": 95,
+        });
+        assert_eq!(differences(&input, &expect), [""; 0]);
+        let wrong = json!({"algorithms": {"pair": {"order": [0, 2, 1, 3]}, "best": {}}, "smjpd": 1});
+        let found = differences(&input, &wrong);
+        assert!(found[0].starts_with("algorithms.best: there is no such"), "{found:?}");
+        assert!(found[1].starts_with("algorithms.pair.order[2]: expected 1"), "{found:?}");
+        assert!(found.last().unwrap().starts_with("smjpd: expected 1"), "{found:?}");
+    }
+
+    #[test]
+    fn difference_in_an_order_by_matching_names_the_ties_that_left_a_choice() {
+        let input = json!({"jobs": [[1, 3], [3, 1], [1, 3], [3, 1]]});
+        let found = differences(&input, &json!({"algorithms": {"match": {"order": [2, 1, 0, 3]}}}));
+        let ties = "; ties leave a choice: 0, 1, 2, 3 could be paired otherwise: the weight would be the same; \
+                    the pairs 0 with 1, 2 with 3 could stand in any order: their totals are equal";
+        assert_eq!(found[0], format!("algorithms.match.order[0]: expected 2, computed 0{ties}"));
+        let untied = json!({"jobs": [[1, 3], [3, 1], [2, 9], [9, 2]]});
+        let found = differences(&untied, &json!({"algorithms": {"match": {"order": [2, 3, 0, 1]}}}));
+        assert_eq!(found[0], "algorithms.match.order[0]: expected 2, computed 0");
+    }
+
+    #[test]
+    fn cases_that_cannot_be_computed_say_which_field() {
+        let expect = json!({"smjpd": 0});
+        let refused = |input: Value| differences(&input, &expect).join("; ");
+        assert_eq!(refused(json!({})), "`input.jobs` is missing, or no list");
+        assert_eq!(refused(json!({"jobs": []})), "`input.jobs` has 0 jobs, not 1 to 1000");
+        assert!(refused(json!({"jobs": [[1, 2], [1]]})).contains("input.jobs[1]"));
+        assert!(refused(json!({"jobs": [[1, -2]]})).contains("`input.jobs[0]` is -2, not a number from 0"));
+        assert!(refused(json!({"jobs": [[1, "inf"]]})).contains("not a number from 0"));
+        assert!(refused(json!({"jobs": [[1, 2]], "alpha": 2})).contains("`alpha` is 2"));
+        assert!(refused(json!({"jobs": [[1, 2]], "k": 0})).contains("`input.k` is 0"));
+        assert!(refused(json!({"jobs": [[1, 2]], "step": -1})).contains("`step` is -1"));
+        let many = json!({"jobs": vec![[1, 2]; 11]});
+        assert!(differences(&many, &json!({"brute_force_total": 1})).join("").contains("too many to try"));
+    }
+}

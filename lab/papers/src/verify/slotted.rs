@@ -1,0 +1,234 @@
+//! Cases of the slotted model: ends of jobs under each policy, the total flow time, and the machines in every slot.
+//!
+//! Policies are named as in the paper's figures: `SRPT` and `DSRPT` (both preemptive), `ASRPT`, `FIFO`, `Fair` and
+//! `LRPT` with `/p` for the preemptive and `/np` for the non-preemptive scenario.
+
+use super::Checker;
+use gristmill_scheduler::policy::{self, Policy};
+use gristmill_scheduler::sim::slotted::{self, Config};
+use gristmill_scheduler::workload::Job;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Maximum machines of a case.
+const MACHINES_MAX: u64 = 1_000_000;
+
+/// Maximum jobs of a case.
+const JOBS_MAX: usize = 100_000;
+
+/// Maximum units of all jobs of a case, and last slot in which a job may arrive. Simulation and comparison are at most
+/// this long.
+const UNITS_MAX: u64 = 1_000_000;
+
+/// Job of a case: its index there and the simulated job.
+type Listed = (usize, Job);
+
+/// Kind `slotted`.
+pub(super) fn slotted(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let machines = whole(input.get("N"), MACHINES_MAX, "N")?;
+    let jobs = jobs_of(input)?;
+    let expect = expect.as_object().ok_or("`expect` is no object")?;
+    for (name, expected) in expect {
+        let (text, preemptive) = match name.split_once('/') {
+            None if name == "SRPT" || name == "DSRPT" => (name.as_str(), true),
+            Some((text, "p")) => (text, true),
+            Some((text, "np")) if text != "SRPT" && text != "DSRPT" => (text, false),
+            _ => return Err(format!("unknown scheduler `{name}`")),
+        };
+        if !["SRPT", "DSRPT", "ASRPT", "FIFO", "Fair", "LRPT"].contains(&text) {
+            return Err(format!("unknown scheduler `{name}`"));
+        }
+        let mut policy = policy::by_name(&text.to_lowercase()).map_err(|error| error.to_string())?;
+        let config = Config::of(&*policy, machines as u32, preemptive);
+        let computed = compute(&mut *policy, &config, &jobs, expected.get("slots").is_some())?;
+        compare_slots(name, expected, &computed, checker);
+        checker.value(name, expected, &computed);
+    }
+    Ok(())
+}
+
+fn whole(value: Option<&Value>, most: u64, what: &str) -> Result<u64, String> {
+    let number = value.and_then(Value::as_u64).filter(|number| *number <= most);
+    number.ok_or_else(|| {
+        format!("`{what}` is {}, not a whole number up to {most}", value.unwrap_or(&Value::Null))
+    })
+}
+
+/// Returns the jobs in the order of arrival; those of one slot in the order of the case.
+fn jobs_of(input: &Value) -> Result<Vec<Listed>, String> {
+    let list = input.get("jobs").and_then(Value::as_array).ok_or("`jobs` is no list")?;
+    if JOBS_MAX < list.len() {
+        return Err(format!("`jobs` has {} jobs, more than {JOBS_MAX}", list.len()));
+    }
+    let mut units = 0;
+    let mut jobs = Vec::with_capacity(list.len());
+    for (index, job) in list.iter().enumerate() {
+        let place = |field: &str| format!("jobs[{index}].{field}");
+        let slot = whole(job.get("a"), UNITS_MAX, &place("a"))?;
+        if slot == 0 {
+            return Err(format!("`{}` is 0, but slots count from 1", place("a")));
+        }
+        let maps = whole(job.get("M"), UNITS_MAX, &place("M"))?;
+        let reduces = job.get("R").and_then(Value::as_array);
+        let reduces = reduces.ok_or_else(|| format!("`{}` is no list", place("R")))?;
+        let reduces: Vec<u64> = reduces
+            .iter()
+            .map(|reduce| whole(Some(reduce), UNITS_MAX, &place("R")))
+            .collect::<Result<_, _>>()?;
+        units += maps + reduces.iter().sum::<u64>();
+        if UNITS_MAX < units {
+            return Err(format!("the jobs have more than {UNITS_MAX} units together"));
+        }
+        let work = [maps as f64, 0.0, reduces.iter().sum::<u64>() as f64];
+        let reduces = reduces.iter().map(|&units| units as f64).collect();
+        jobs.push((index, Job { arrival: (slot - 1) as f64, work: work.into(), reduces, ..Job::default() }));
+    }
+    jobs.sort_by(|(_, a), (_, b)| a.arrival.total_cmp(&b.arrival));
+    Ok(jobs)
+}
+
+/// Computes all values that a case can expect of one scheduler.
+fn compute(
+    policy: &mut dyn Policy,
+    config: &Config,
+    listed: &[Listed],
+    with_slots: bool,
+) -> Result<Value, String> {
+    let jobs: Vec<Job> = listed.iter().map(|(_, job)| job.clone()).collect();
+    let mut finish = vec![0; listed.len()];
+    let mut flow = 0;
+    let mut slots: Vec<Value> = Vec::new();
+    let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
+        finish[listed[record.seq as usize].0] = record.completion as u64;
+        flow += record.flow() as u64;
+    };
+    let mut observer = |slot: u64, served: &[slotted::SlotService]| {
+        if with_slots {
+            slots.resize(slot as usize - 1, json!({}));
+            let by_index: BTreeMap<usize, Value> = served
+                .iter()
+                .map(|job| (listed[job.seq as usize].0, json!([job.maps, job.reduces])))
+                .collect();
+            slots.push(
+                by_index.into_iter().map(|(job, got)| (job.to_string(), got)).collect::<Map<_, _>>().into(),
+            );
+        }
+    };
+    slotted::run(policy, config, &jobs, &mut sink, &mut observer).map_err(|error| error.to_string())?;
+    Ok(match with_slots {
+        true => json!({"finish": finish, "flow": flow, "slots": slots}),
+        false => json!({"finish": finish, "flow": flow}),
+    })
+}
+
+/// Finds jobs that were served but are not expected in their slot, which a comparison of expected fields does not find.
+fn compare_slots(name: &str, expected: &Value, computed: &Value, checker: &mut Checker) {
+    let slots = |value: &Value| value.get("slots").and_then(Value::as_array).cloned().unwrap_or_default();
+    for (index, (expected, computed)) in slots(expected).iter().zip(slots(computed)).enumerate() {
+        for (job, got) in computed.as_object().into_iter().flatten() {
+            if expected.get(job).is_none() {
+                checker.differ(
+                    &format!("{name}.slots[{index}].{job}"),
+                    format!("nothing expected, computed {got}"),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verify::check_file;
+
+    fn failures(text: &str) -> Vec<String> {
+        let reports = check_file(text).unwrap();
+        let differences = |report: &crate::verify::CaseReport| {
+            report.differences.iter().map(|d| format!("{}: {d}", report.id)).collect::<Vec<_>>()
+        };
+        reports.iter().flat_map(differences).collect()
+    }
+
+    fn case(machines: &str, jobs: &str, expect: &str) -> String {
+        format!(
+            r#"{{"tol": 0, "cases": [{{"id": "own", "kind": "slotted",
+                "input": {{"N": {machines}, "jobs": {jobs}}}, "expect": {expect}}}]}}"#
+        )
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_macros, reason = "whoever runs the tests is told that nothing was compared")]
+    fn every_case_of_the_reference_comes_out() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/asrpt.json");
+        let Ok(text) = std::fs::read_to_string(path) else {
+            println!("no cases at {path}");
+            return;
+        };
+        assert_eq!(failures(&text), [""; 0]);
+        assert_eq!(check_file(&text).unwrap().len(), 12);
+    }
+
+    #[test]
+    fn a_case_reckoned_by_hand_comes_out() {
+        // A map in slot 1; two reduces, one of two units: with preemption all units may run in slot 2.
+        let jobs = r#"[{"a": 1, "M": 1, "R": [2, 1]}]"#;
+        let expect = r#"{
+            "SRPT": {"finish": [2], "flow": 2, "slots": [{"0": [1, 1]}, {"0": [0, 2]}]},
+            "DSRPT": {"finish": [3], "flow": 3, "slots": [{"0": [1, 0]}, {"0": [0, 1]}, {"0": [0, 2]}]},
+            "ASRPT/p": {"finish": [3], "slots": [{"0": [1, 0]}, {"0": [0, 2]}, {"0": [0, 1]}]},
+            "FIFO/np": {"finish": [3], "flow": 3, "slots": [{"0": [1, 0]}, {"0": [0, 2]}, {"0": [0, 1]}]},
+            "LRPT/np": {"flow": 3}, "Fair/p": {"flow": 3}}"#;
+        assert_eq!(failures(&case("2", jobs, expect)), [""; 0]);
+    }
+
+    #[test]
+    fn jobs_of_a_case_may_stand_in_any_order() {
+        let jobs = r#"[{"a": 3, "M": 1, "R": []}, {"a": 1, "M": 1, "R": [1]}]"#;
+        let slots = r#"[{"1": [1, 0]}, {"1": [0, 1]}, {"0": [1, 0]}]"#;
+        let expect = format!(r#"{{"FIFO/p": {{"finish": [3, 2], "flow": 3, "slots": {slots}}}}}"#);
+        assert_eq!(failures(&case("1", jobs, &expect)), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_not_as_expected_is_a_difference() {
+        let jobs = r#"[{"a": 1, "M": 2, "R": []}, {"a": 1, "M": 1, "R": []}]"#;
+        let expect = r#"{"FIFO/p": {"finish": [1, 2], "flow": 2, "slots": [{"0": [2, 0]}, {}], "mood": 1}}"#;
+        let found = failures(&case("2", jobs, expect));
+        let expected = [
+            "own: FIFO/p.slots[1].1: nothing expected, computed [1,0]",
+            "own: FIFO/p.flow: expected 2, computed 3",
+            "own: FIFO/p.mood: is expected, but nothing like it is computed",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_an_error_and_not_a_hang() {
+        let one = r#"[{"a": 1, "M": 1, "R": [1]}]"#;
+        let fifo = r#"{"FIFO/p": {"flow": 2}}"#;
+        for (machines, jobs, expect) in [
+            ("0", one, fifo),
+            ("1.5", one, fifo),
+            ("-3", one, fifo),
+            ("1e18", one, fifo),
+            ("null", one, fifo),
+            ("1", "{}", fifo),
+            ("1", "[1]", fifo),
+            ("1", r#"[{"a": 0, "M": 1, "R": []}]"#, fifo),
+            ("1", r#"[{"a": 1, "M": -1, "R": []}]"#, fifo),
+            ("1", r#"[{"a": 1, "M": 1e15, "R": []}]"#, fifo),
+            ("1", r#"[{"a": 1, "M": 1, "R": [0.5]}]"#, fifo),
+            ("1", r#"[{"a": 1, "M": 1}]"#, fifo),
+            ("1", r#"[{"a": 1, "M": 1000000, "R": [1]}]"#, fifo),
+            ("1", r#"[{"a": 99999999999, "M": 1, "R": [1]}]"#, fifo),
+            ("1", one, "[]"),
+            ("1", one, "{}"),
+            ("1", one, r#"{"DSRPT/np": {"flow": 2}}"#),
+            ("1", one, r#"{"FIFO": {"flow": 2}}"#),
+            ("1", one, r#"{"max-srpt/p": {"flow": 2}}"#),
+            ("1", one, r#"{"FIFO/x": {"flow": 2}}"#),
+            ("1", one, r#"{"FIFO/p": 3}"#),
+        ] {
+            assert_ne!(failures(&case(machines, jobs, expect)), [""; 0], "N {machines}, {jobs}, {expect}");
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! A run of papers as a folder: a page, its drawings and tables, and the results for programs.
+//!
+//! `index.html` stands alone; `PAPER/ID.svg` and `PAPER/ID.csv` hold each chart and table; `results.json` holds
+//! everything that was found, and `run.json` when, where and how fast. Of simulations the same seed and scale give the
+//! same bytes, but for `run.json` and the last line of the page. The folder appears whole or not at all. Not here: experiments,
+//! and how charts look ([`gristmill_lab::report`]).
+
+use super::model::{Paper, Scale};
+use gristmill_lab::report::Circumstances;
+use gristmill_lab::report::{Colours, Document, Part, Tally};
+use serde::Serialize;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Version of the fields of `results.json` and `run.json`.
+pub const SCHEMA: u32 = 1;
+
+/// The file by which a folder is known as one of these.
+pub const MARK: &str = "run.json";
+
+/// What came out of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// As asked for: a paper's name or `all`.
+    pub asked: String,
+    /// On real processes; otherwise in the papers' models.
+    pub real: bool,
+    /// How much was simulated.
+    pub scale: Scale,
+    /// As asked for; what is drawn from it begins at [`super::first_seed`].
+    pub seed: u64,
+    /// In the order in which they ran.
+    pub papers: Vec<Paper>,
+    /// Papers whose experiments failed.
+    pub failures: Vec<Failure>,
+}
+
+/// A paper whose experiments failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Failure {
+    /// The paper.
+    pub name: String,
+    /// Why, in words.
+    pub error: String,
+}
+
+/// `results.json`.
+#[derive(Serialize)]
+struct Results<'a> {
+    schema: u32,
+    version: &'static str,
+    asked: &'a str,
+    real: bool,
+    scale: Scale,
+    seed: u64,
+    tallies: Vec<(&'a str, Tally)>,
+    papers: &'a [Paper],
+    failures: &'a [Failure],
+}
+
+/// `run.json`.
+#[derive(Serialize)]
+struct Where<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    circumstances: &'a Circumstances,
+}
+
+impl Run {
+    /// The command that gives the same results.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let scale = match self.scale {
+            Scale::Quick => " --quick",
+            Scale::Normal => "",
+            Scale::Full => " --full",
+        };
+        let real = if self.real { " --real" } else { "" };
+        format!("gristmill paper {}{real}{scale} --seed {}", self.asked, self.seed)
+    }
+
+    /// All files of the folder, with their paths in it.
+    ///
+    /// # Errors
+    /// Results that cannot be written as JSON.
+    pub fn files(&self, circumstances: &Circumstances) -> Result<Vec<(PathBuf, Vec<u8>)>, WriteError> {
+        let parts: Vec<Part<'_>> = self.papers.iter().map(part).collect();
+        let colours = Colours::of(self.papers.iter().flat_map(|paper| &paper.sections));
+        let page = Document {
+            title: &self.title(),
+            lead: &self.lead(),
+            parts: &parts,
+            summary: true,
+            footer: &circumstances.words(),
+        };
+        let mut files = vec![(PathBuf::from("index.html"), page.html().into_bytes())];
+        for (part, paper) in parts.iter().zip(&self.papers) {
+            for (name, content) in part.files(&colours) {
+                files.push((Path::new(paper.name).join(name), content.into_bytes()));
+            }
+        }
+        let results = Results {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION"),
+            asked: &self.asked,
+            real: self.real,
+            scale: self.scale,
+            seed: self.seed,
+            tallies: self.papers.iter().map(|paper| (paper.name, Tally::of(&paper.sections))).collect(),
+            papers: &self.papers,
+            failures: &self.failures,
+        };
+        files.push((PathBuf::from("results.json"), json("results.json", &results)?));
+        files.push((PathBuf::from(MARK), json(MARK, &Where { schema: SCHEMA, circumstances })?));
+        Ok(files)
+    }
+
+    fn title(&self) -> String {
+        let anew = if self.real { "on real execution" } else { "run anew" };
+        match self.papers.as_slice() {
+            [paper] => format!("The {} paper, {anew}", paper.name),
+            papers => format!("{} papers on scheduling, {anew}", in_words(papers.len())),
+        }
+    }
+
+    fn lead(&self) -> Vec<String> {
+        let scale = match self.scale {
+            Scale::Quick => "Quick: seconds for each paper, so the intervals are wide.",
+            Scale::Normal => "Minutes for each paper.",
+            Scale::Full => "As large as the papers' own runs.",
+        };
+        let how = match self.real {
+            true => "on real processes: master, workers, shuffle and commits as they run for users",
+            false => "with its policies as they run on a live cluster",
+        };
+        let same = match self.real {
+            true => {
+                "Another run gives other times; the jobs, their arrivals and their data are the same. Repetitions \
+                     meet jobs of their own."
+            }
+            false => "The same command gives the same numbers.",
+        };
+        let mut lead = vec![
+            format!(
+                "The experiments of each paper, {how}. Made by `{}`, version {}. {scale} {same}",
+                self.command(),
+                env!("CARGO_PKG_VERSION")
+            ),
+            "± is half the width of a 95 % interval. Dashed lines are printed or reference curves; where a paper prints \
+             only a curve, its claim is judged. *Reference* is an independent implementation of the paper's model. \
+             Every chart and table can be had as a file."
+                .replace('*', ""),
+            "A number agrees if the 95 % interval of its difference from the other one holds 0, widened by the rounding of \
+             what is printed; it agrees in part if only a stated difference of the models explains it. It stays open if that \
+             interval reaches further than a tenth of the number: then a large difference would not have been seen. So \
+             of twenty numbers that are right one is expected to differ. What was put in is marked as input and not counted. A \
+             claim about samples holds if intervals show it, fails if they show the contrary, and stays open otherwise; \
+             one that is true or not in each run holds if it is in all of them, fails if it is not in more than half, and \
+             stays open of fewer than five; where a word such as \"much\" needs a limit, the claim says which."
+                .to_owned(),
+        ];
+        for failure in &self.failures {
+            lead.push(format!("`{}` is missing: {}", failure.name, failure.error));
+        }
+        lead
+    }
+}
+
+fn part(paper: &Paper) -> Part<'_> {
+    Part {
+        name: paper.name,
+        title: paper.title,
+        about: &paper.about,
+        sections: &paper.sections,
+        folder: Some(paper.name),
+    }
+}
+
+fn in_words(count: usize) -> String {
+    let words = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
+    words.get(count).map_or_else(|| count.to_string(), |&word| word.to_owned())
+}
+
+fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
+    let mut text = serde_json::to_vec(value)
+        .map_err(|error| WriteError::io("build", Path::new(name))(io::Error::other(error)))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Why a folder cannot be written. Exit code 3.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// There is something already.
+    #[error("the output folder {path} exists and is not empty")]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is something that this program did not write, so it is not its to remove.
+    #[error(
+        "the output folder {path} has no {MARK}, so it was not written by this command and is not replaced"
+    )]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It is no folder.
+    #[error("the output {path} exists and is not a folder")]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file system says no.
+    #[error("could not {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+/// A folder that will be written, beside which everything is built first.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    building: PathBuf,
+    overwrite: bool,
+}
+
+impl Folder {
+    /// Looks whether a folder can be written, before hours are spent on what shall stand in it. With `overwrite`, what
+    /// an earlier run has written there is replaced, at the end.
+    ///
+    /// # Errors
+    /// Whatever stands in the way.
+    pub fn claim(path: &Path, overwrite: bool) -> Result<Self, WriteError> {
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                std::path::absolute(path).map_err(WriteError::io("resolve", path))?
+            }
+            Err(error) => return Err(WriteError::io("look at", path)(error)),
+        };
+        check(&path, overwrite)?;
+        let parent = path.parent().unwrap_or(&path).to_path_buf();
+        fs::create_dir_all(&parent).map_err(WriteError::io("create", &parent))?;
+        let building = beside(&path, "writing");
+        fs::create_dir(&building).map_err(WriteError::io("create", &building))?;
+        Ok(Self { path, building, overwrite })
+    }
+
+    /// Where it will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes these files and puts the folder into its place.
+    ///
+    /// # Errors
+    /// What the file system says, or that something has come to stand there meanwhile; then nothing is written.
+    pub fn write(self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), WriteError> {
+        for (name, content) in files {
+            let path = self.building.join(name);
+            let folder = path.parent().unwrap_or(&self.building);
+            fs::create_dir_all(folder).map_err(WriteError::io("create", folder))?;
+            fs::write(&path, content).map_err(WriteError::io("write", &path))?;
+        }
+        check(&self.path, self.overwrite)?;
+        let replaced = beside(&self.path, "replaced");
+        let aside = match fs::rename(&self.path, &replaced) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(WriteError::io("move aside", &self.path)(error)),
+        };
+        if let Err(error) = fs::rename(&self.building, &self.path) {
+            if aside {
+                fs::rename(&replaced, &self.path).map_err(WriteError::io("bring back", &self.path))?;
+            }
+            return Err(WriteError::io("put into its place", &self.path)(error));
+        }
+        if aside {
+            fs::remove_dir_all(&replaced).map_err(WriteError::io("remove", &replaced))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    /// Takes away what was not put into its place.
+    fn drop(&mut self) {
+        // It is gone if all went well, and if it cannot be removed there is nobody to tell.
+        let _ = fs::remove_dir_all(&self.building);
+    }
+}
+
+/// A hidden folder beside this one, of this process.
+fn beside(path: &Path, what: &str) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{what}-{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(WriteError::NotADirectory { path: path.to_path_buf() });
+        }
+        Err(error) => return Err(WriteError::io("list", path)(error)),
+    };
+    if entries.count() == 0 {
+        return Ok(());
+    }
+    if !overwrite {
+        return Err(WriteError::NotEmpty { path: path.to_path_buf() });
+    }
+    if !path.join(MARK).is_file() {
+        return Err(WriteError::NotOurs { path: path.to_path_buf() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_lab::report::{Block, Chart, Claim, Compared, Section, Series, Table};
+    use std::collections::BTreeSet;
+
+    /// A paper with a block of each kind.
+    fn paper() -> Paper {
+        let axes = ["load", "response, s"].map(gristmill_lab::report::Axis::linear);
+        let chart = Chart::lines("figure-5", "Response", axes, vec![Series::new("fifo", vec![(0.5, 2.0)])]);
+        let blocks = vec![
+            Block::Chart(chart),
+            Block::Table(Table::new("table-2", "Means", Vec::new(), Vec::new())),
+            Block::Comparison(vec![Compared::new("load 0.5", 2.0, true)]),
+            Block::Claims(vec![Claim::new("Section 5", "It grows.", true, "from 1 to 2")]),
+        ];
+        let sections = vec![Section::new("figure-5", "Figure 5: response", ["Twenty seeds."], blocks)];
+        Paper { name: "demo", title: "A Paper Made Up", about: Vec::new(), sections }
+    }
+
+    fn run() -> Run {
+        let failure = Failure { name: "other".to_owned(), error: "no trace".to_owned() };
+        Run {
+            asked: "all".to_owned(),
+            real: false,
+            scale: Scale::Quick,
+            seed: 7,
+            papers: vec![paper()],
+            failures: vec![failure],
+        }
+    }
+
+    fn circumstances(date: &str) -> Circumstances {
+        Circumstances {
+            command: "gristmill paper all --quick".to_owned(),
+            date: date.to_owned(),
+            machine: "2 cores".to_owned(),
+            seconds: vec![("demo".to_owned(), 1.25)],
+        }
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_of_two_runs_differ_only_in_the_footer_and_in_run_json() {
+        let (one, other) =
+            (run().files(&circumstances("Monday")).unwrap(), run().files(&circumstances("Friday")).unwrap());
+        assert_eq!(one.len(), other.len());
+        for ((name, left), (_, right)) in one.iter().zip(&other) {
+            let (left, right) = (String::from_utf8_lossy(left), String::from_utf8_lossy(right));
+            let differing: Vec<(&str, &str)> =
+                left.lines().zip(right.lines()).filter(|(left, right)| left != right).collect();
+            match name.to_str().unwrap() {
+                "index.html" => {
+                    assert_eq!(differing.len(), 1);
+                    assert!(differing[0].0.starts_with("<footer id=\"run\">"));
+                }
+                MARK => assert_eq!(differing.len(), 1),
+                _ => assert_eq!(left, right, "{}", name.display()),
+            }
+        }
+    }
+
+    #[test]
+    fn folder_holds_the_page_its_files_and_the_results() {
+        let files = run().files(&circumstances("Monday")).unwrap();
+        let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+        for name in
+            ["index.html", "demo/figure-5.svg", "demo/figure-5.csv", "demo/table-2.csv", "results.json", MARK]
+        {
+            assert!(names.contains(name), "{name} is missing in {names:?}");
+        }
+        let text = |wanted: &str| {
+            let (_, content) = files.iter().find(|(name, _)| name == Path::new(wanted)).unwrap();
+            String::from_utf8(content.clone()).unwrap()
+        };
+        assert!(text("index.html").contains("<code>other</code> is missing: no trace"));
+        let results: serde_json::Value = serde_json::from_str(&text("results.json")).unwrap();
+        assert_eq!((&results["seed"], &results["scale"]), (&7.into(), &"quick".into()));
+        assert_eq!(results["tallies"][0][1]["numbers"]["holds"], 1);
+        assert_eq!(results["papers"][0]["sections"][0]["id"], "figure-5");
+    }
+
+    #[test]
+    fn folder_appears_whole_and_leaves_nothing_beside_it() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("deep/out");
+        let folder = Folder::claim(&path, false).unwrap();
+        assert!(!path.exists(), "nothing is there until all is");
+        folder.write(&run().files(&circumstances("Monday")).unwrap()).unwrap();
+        assert_eq!(names(&path), ["demo", "index.html", "results.json", MARK]);
+        assert_eq!(names(path.parent().unwrap()), ["out"]);
+        drop(Folder::claim(&root.path().join("never"), false).unwrap());
+        assert_eq!(names(root.path()), ["deep"]);
+    }
+
+    #[test]
+    fn folder_that_is_not_empty_is_replaced_only_if_asked_and_only_if_ours() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("out");
+        fs::create_dir(&path).unwrap();
+        drop(Folder::claim(&path, false).unwrap());
+        fs::write(path.join("thesis.tex"), "years of work").unwrap();
+        assert!(matches!(Folder::claim(&path, false), Err(WriteError::NotEmpty { .. })));
+        assert!(matches!(Folder::claim(&path, true), Err(WriteError::NotOurs { .. })));
+        fs::rename(path.join("thesis.tex"), path.join(MARK)).unwrap();
+        assert!(matches!(Folder::claim(&path, false), Err(WriteError::NotEmpty { .. })));
+        Folder::claim(&path, true).unwrap().write(&[(PathBuf::from("a/b"), b"new".to_vec())]).unwrap();
+        assert_eq!((names(&path), names(root.path())), (vec!["a".to_owned()], vec!["out".to_owned()]));
+        fs::write(root.path().join("file"), "").unwrap();
+        assert!(matches!(
+            Folder::claim(&root.path().join("file"), true),
+            Err(WriteError::NotADirectory { .. })
+        ));
+    }
+
+    #[test]
+    fn what_comes_to_stand_there_during_the_run_is_not_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("out");
+        let folder = Folder::claim(&path, true).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("thesis.tex"), "years of work").unwrap();
+        let error = folder.write(&[(PathBuf::from("a"), Vec::new())]).unwrap_err();
+        assert!(matches!(error, WriteError::NotOurs { .. }), "{error}");
+        assert_eq!(
+            (names(&path), names(root.path())),
+            (vec!["thesis.tex".to_owned()], vec!["out".to_owned()])
+        );
+    }
+}
