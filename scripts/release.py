@@ -73,7 +73,7 @@ def build_variables(target_dir: pathlib.Path) -> dict:
 
 
 def compile_program(profile: str, target_dir: pathlib.Path) -> pathlib.Path:
-    words = ["cargo", "build", "--locked", "--target", TARGET, "--profile", profile, "--package", "gristmill", "--bin", "gristmill"]
+    words = ["cargo", "build", "--locked", "--target", TARGET, "--profile", profile, "--package", "gristmill", "--features", "full", "--bin", "gristmill"]
     subprocess.run(words, cwd=ROOT, check=True, env=build_variables(target_dir))
     return target_dir / TARGET / ("debug" if profile == "dev" else profile) / "gristmill"
 
