@@ -9,7 +9,7 @@ use crate::terminal::{stdout_line, stdout_text};
 use crate::text_table::aligned;
 use crate::usage::usage;
 use anyhow::Context;
-use gristmill_lab::compare::power::{Need, POWER, SPREAD_SURE};
+use gristmill_lab::compare::statistics::{Need, POWER, SPREAD_SURE};
 use gristmill_lab::compare::{Options, REPETITIONS_MAX, Workload, run};
 use gristmill_lab::report::number::number;
 use gristmill_runtime::exit;

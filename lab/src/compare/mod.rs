@@ -8,17 +8,11 @@
 pub mod alone;
 pub mod bound;
 mod calibrate;
-pub mod difference;
 mod error;
 pub mod file;
 mod follow;
 mod gather;
-pub mod holm;
-pub mod metric_differences;
 pub mod metrics;
-mod order;
-pub mod paired;
-pub mod power;
 mod prepare;
 pub mod record;
 pub mod redraw;
@@ -238,8 +232,6 @@ pub fn run(
     Ok(comparison)
 }
 
-#[cfg(test)]
-mod false_verdicts;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;

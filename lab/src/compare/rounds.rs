@@ -3,11 +3,11 @@
 use super::gather::Gathering;
 use super::record::JobRun;
 use super::run::{Arrivals, Order, Ran, Runner};
+use super::statistics::order;
 use super::store::{self, Store};
 use super::workload::{DrawnJob, Workload};
 use super::{
-    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, calibrate, order,
-    simulated,
+    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, calibrate, simulated,
 };
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;

@@ -3,13 +3,11 @@
 //! Not here: the metrics of a run (`metrics`), and how numbers are shown (`report`).
 
 use super::Comparison;
-use super::difference::{self, Difference, FlowTimes, Scope};
-use super::holm::FALSE_MAX;
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
 use super::redraw::Redrawn;
 use super::simulation_error::SimulationError;
-use super::statistics::mean;
+use super::statistics::{self, Difference, FALSE_MAX, FlowTimes, Scope, mean};
 use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
 use gristmill_scheduler::metrics::{Interval, Metric};
 use serde::Serialize;
@@ -115,7 +113,7 @@ impl Comparison {
     /// Every contender against every one before it, judged together; the planned comparison first, if there is one.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
-        let mut found = difference::differences(self.scope(), &self.all_flow_times());
+        let mut found = statistics::differences(self.scope(), &self.all_flow_times());
         found.retain(|difference| difference.share.is_some());
         found
     }
@@ -139,7 +137,7 @@ impl Comparison {
     pub fn difference(&self, one: &str, other: &str) -> Option<Difference> {
         let named = |name: &str| self.contenders.iter().find(|contender| contender.name == name);
         let times = self.flow_times(named(one)?, named(other)?, true);
-        Some(difference::difference(self.scope(), &times)).filter(|difference| difference.share.is_some())
+        Some(statistics::difference(self.scope(), &times)).filter(|difference| difference.share.is_some())
     }
 
     fn flow_times(&self, one: &Contender, other: &Contender, planned: bool) -> FlowTimes {

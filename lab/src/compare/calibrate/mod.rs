@@ -9,6 +9,7 @@ mod trials;
 
 use super::record::Contender;
 use super::run::{Arrivals, JOURNAL, Order, Ran, Runner};
+use super::statistics::median;
 use super::store::{self, Store};
 use super::workload::{DrawnJob, Kind, Workload};
 use super::{CompareError, Site};
@@ -166,7 +167,7 @@ impl<'a> Seen<'a> {
     ) -> f64 {
         let seconds = self.all(which).filter_map(|job| Some(to(job)? - from(job)?));
         match which {
-            Which::Idle => median(seconds.collect()),
+            Which::Idle => median(seconds).unwrap_or(0.0),
             _ => seconds.reduce(f64::min).unwrap_or(0.0),
         }
     }
@@ -186,7 +187,7 @@ impl<'a> Seen<'a> {
         let flow = |which| self.time(which, |job| Some(job.arrived), |job| job.ended);
         let gathering = |which| self.time(which, |job| Some(job.arrived), |job| job.shuffle_done);
         let beyond_all =
-            |of: fn(&MeasuredJob) -> Vec<f64>| median(self.all(Which::Idle).flat_map(of).collect());
+            |of: fn(&MeasuredJob) -> Vec<f64>| median(self.all(Which::Idle).flat_map(of)).unwrap_or(0.0);
         Times {
             idle_task: [
                 beyond_all(|job| beyond(&job.map_seconds, &job.map_overheads)),
@@ -210,12 +211,6 @@ impl<'a> Seen<'a> {
 fn beyond(tasks: &[f64], overheads: &[Option<f64>]) -> Vec<f64> {
     let of = |(took, overhead): (&f64, &Option<f64>)| Some((took + (*overhead)? - IDLE_SECONDS).max(0.0));
     tasks.iter().zip(overheads).filter_map(of).collect()
-}
-
-/// The middle one; 0 of none.
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

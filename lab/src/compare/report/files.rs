@@ -3,9 +3,8 @@
 //! Not here: runs themselves, which the folder has already.
 
 use super::page::sections;
-use crate::compare::difference::Difference;
-use crate::compare::metric_differences::MetricDifference;
 use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
+use crate::compare::statistics::{Difference, MetricDifference};
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};

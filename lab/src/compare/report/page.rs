@@ -5,8 +5,8 @@
 use super::charts;
 use super::text::{columns, correction, is_shown, verdicts};
 use crate::compare::Comparison;
-use crate::compare::difference::Difference;
 use crate::compare::record::RunRecord;
+use crate::compare::statistics::Difference;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
 use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;

@@ -3,9 +3,8 @@
 //! Not here: pages.
 
 use crate::compare::Comparison;
-use crate::compare::difference::Difference;
-use crate::compare::holm::{FALSE_MAX, PLANNED_SHARE};
 use crate::compare::simulation_error::SimulationError;
+use crate::compare::statistics::{Difference, FALSE_MAX, PLANNED_SHARE};
 use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};

@@ -2,9 +2,9 @@
 
 use super::page::metric_table;
 use crate::compare::Comparison;
-use crate::compare::order;
 use crate::compare::record::Alone;
 use crate::compare::redraw::Redrawn;
+use crate::compare::statistics::order;
 use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;

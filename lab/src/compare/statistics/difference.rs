@@ -3,8 +3,8 @@
 //! Not here: the statistics (`paired`), and which of several differences may be said to show something (`holm`).
 
 use super::holm::{Candidate, FALSE_MAX, Judgement, judge};
+use super::mean;
 use super::paired::{Contrast, Paired};
-use super::statistics::mean;
 use crate::report::number::number;
 use serde::Serialize;
 

@@ -3,10 +3,10 @@
 //!
 //! Every page has a seed of its own, which is printed where it shows something.
 
-use super::Comparison;
-use super::difference::Shown;
-use super::report::verdicts;
-use super::testing::{comparison, job, run};
+use crate::compare::Comparison;
+use crate::compare::report::verdicts;
+use crate::compare::statistics::Shown;
+use crate::compare::testing::{comparison, job, run};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -3,10 +3,10 @@
 //! They describe and judge nothing: of twenty metrics of equal policies one leaves out 0 by chance. What is judged is
 //! the mean flow time (`difference`).
 
-use super::Comparison;
 use super::holm::FALSE_MAX;
-use super::metrics::metrics;
 use super::paired::{Contrast, Paired};
+use crate::compare::metrics::metrics;
+use crate::compare::{Comparison, RunRecord};
 use gristmill_scheduler::metrics::Metric;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -80,8 +80,7 @@ impl Comparison {
         let alone: Vec<BTreeMap<usize, f64>> =
             (0..self.repetitions).map(|repetition| self.alone_of(repetition)).collect();
         let none = BTreeMap::new();
-        let of_run =
-            |run: &super::RunRecord| metrics(run, alone.get(run.repetition as usize).unwrap_or(&none));
+        let of_run = |run: &RunRecord| metrics(run, alone.get(run.repetition as usize).unwrap_or(&none));
         let found: BTreeMap<(&str, u32), BTreeMap<Metric, f64>> = self
             .runs
             .iter()

@@ -2,9 +2,10 @@
 //!
 //! Not here: running the trial, and judging anything: a trial's own differences are not looked at.
 
+use super::difference::FlowTimes;
 use super::holm::{self, Candidate};
 use super::paired::{Contrast, Paired};
-use super::{Comparison, REPETITIONS_MAX};
+use crate::compare::{Comparison, REPETITIONS_MAX};
 use gristmill_scheduler::metrics::student;
 use serde::Serialize;
 
@@ -45,7 +46,7 @@ impl Comparison {
         let open = |planned| Candidate { chance: None, planned };
         let candidates: Vec<Candidate> = times.iter().map(|times| open(times.planned)).collect();
         let levels = holm::judge(&candidates);
-        let need = |(times, judged): (&super::difference::FlowTimes, holm::Judgement)| {
+        let need = |(times, judged): (&FlowTimes, holm::Judgement)| {
             let paired = Paired::of(Contrast::Ratio, &times.means())?;
             let spread = paired.deviation()?;
             let spread_high = spread * high_factor(paired.pairs() - 1);

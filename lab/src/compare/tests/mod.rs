@@ -1,5 +1,7 @@
 //! What is refused before anything starts.
 
+mod false_verdicts;
+
 use super::rounds::same_output;
 use super::testing::{contender, job, run as made};
 use super::workload::Kind;
