@@ -142,8 +142,13 @@ fn mistakes_are_told_before_anything_starts() {
         assert!(!sandbox.path("out").exists());
     };
     refused(&WORKLOAD.replace("slots =", "slotss ="), "fifo", 2, &["line 6", "did you mean `slots`?"]);
-    refused(&WORKLOAD.replace("count = 4", "weight = 0"), "fifo", 2, &["`weight` of [[job]] is 0"]);
-    refused(&WORKLOAD.replace("\"5s\"", "\"-5s\""), "fifo", 2, &["`deadline` of [[job]]"]);
+    refused(
+        &WORKLOAD.replace("count = 4", "weight = 0"),
+        "fifo",
+        2,
+        &["line ", "`0` is not a number above 0"],
+    );
+    refused(&WORKLOAD.replace("\"5s\"", "\"-5s\""), "fifo", 2, &["line ", "is not a time above 0"]);
     refused(WORKLOAD, "fifo,fiar", 2, &["did you mean `fair`?"]);
     refused(WORKLOAD, "srpt", 2, &["can only be simulated"]);
     refused(&WORKLOAD.replace("--map-time", "--map-tine"), "fifo", 2, &["--map-tine"]);

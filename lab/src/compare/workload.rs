@@ -5,7 +5,7 @@
 use gristmill_runtime::api::ExactWork;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Jobs of one run at most.
 pub const JOBS_MAX: usize = 10_000;
@@ -57,7 +57,7 @@ pub enum Arrivals {
 }
 
 /// In which order the jobs of several kinds arrive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// As listed.

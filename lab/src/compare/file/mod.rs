@@ -11,19 +11,19 @@
 //!
 //! Not here: what jobs mean by their arguments (their own flags), and the values of cluster flags (the command line's).
 
-pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod values;
 
-use super::workload::{Amount, Arrivals, DataSet, JOBS_MAX, Kind, Order, Workload};
-use clap::ValueEnum;
+pub use values::CLUSTER_KEYS;
+
+use super::workload::{Amount, Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
 use gristmill_runtime::api::ExactWork;
-use gristmill_runtime::size::parse_bytes;
 use std::io;
 use std::path::Path;
-use table::{Source, Table};
-use toml::de::DeTable;
+use toml::Spanned;
+use values::{ArrivalsKind, ArrivalsTable, DataTable, JobTable, WorkloadTable};
 
 /// A workload file that was read.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,48 +68,15 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
-    /// It is no TOML.
-    #[error("the workload {file} is no TOML: {source}")]
-    Syntax {
-        /// The file.
-        file: String,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
-    /// A key that means nothing.
-    #[error(
-        "{file}, {place}: {table} has no key `{key}`{}; there is {known}",
-        nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
-    )]
-    Key {
+    /// It is no TOML, or has a key or value that means nothing.
+    #[error("{file}, {place}: {reason}")]
+    Text {
         /// The file.
         file: String,
         /// Where in it.
         place: FilePlace,
-        /// The table.
-        table: &'static str,
-        /// The key.
-        key: String,
-        /// The key that was probably meant.
-        nearest: Option<String>,
-        /// All keys.
-        known: Box<str>,
-    },
-    /// A value that makes no sense.
-    #[error("{file}, {place}: `{key}` of {table} is {value}, which is not {wanted}")]
-    Value {
-        /// The file.
-        file: String,
-        /// Where in it.
-        place: FilePlace,
-        /// The table.
-        table: &'static str,
-        /// The key.
-        key: &'static str,
-        /// As written.
-        value: String,
-        /// What it could be, in words.
-        wanted: String,
+        /// Why, in words.
+        reason: String,
     },
     /// A trace that cannot be read.
     #[error("the trace {file} cannot be used")]
@@ -121,10 +88,6 @@ pub enum FileError {
         source: gristmill_scheduler::workload::WorkloadError,
     },
 }
-
-/// Flags of a cluster that a workload may set.
-pub const CLUSTER_KEYS: [&str; 9] =
-    ["workers", "slots", "map-slots", "reduce-slots", "speed", "nic-rate", "memory", "shuffle", "estimator"];
 
 /// Reads a workload file. Paths of inputs in it are relative to its folder.
 ///
@@ -139,182 +102,145 @@ pub fn read(path: &Path) -> Result<WorkloadFile, FileError> {
     parse(&file, &stem, &text, folder)
 }
 
+/// The text of a file, for places in it.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn place(self, at: usize) -> FilePlace {
+        let before = &self.text[..self.text.floor_char_boundary(at)];
+        let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
+        let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count();
+        FilePlace { line, column }
+    }
+
+    fn refuse(self, at: usize, reason: impl Into<String>) -> FileError {
+        FileError::Text { file: self.file.to_owned(), place: self.place(at), reason: reason.into() }
+    }
+}
+
 /// Reads the text of a workload file called `file`, whose workload is called `stem` unless it says otherwise.
 ///
 /// # Errors
 /// The first mistake.
 pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<WorkloadFile, FileError> {
-    let syntax = |source| FileError::Syntax { file: file.to_owned(), source: Box::new(source) };
-    let root = DeTable::parse(text).map_err(syntax)?;
-    let top = Table::new(Source { name: file, text }, "the workload", root.get_ref(), 0);
-    let name = top.text("name")?.unwrap_or_else(|| stem.to_owned());
-    let seed = top.whole("seed", 0..i64::MAX)?.unwrap_or(1) as u64;
-    let mut cluster = Vec::new();
-    if let Some(table) = top.table("cluster", "[cluster]")? {
-        for key in CLUSTER_KEYS {
-            cluster.extend(table.typed(key)?.map(|value| (key, value)));
-        }
-        table.done()?;
-    }
-    let data: Vec<DataSet> =
-        top.tables("data", "[[data]]")?.iter().map(data_set).collect::<Result<_, _>>()?;
-    let (mut inputs, mut jobs, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
-    for table in top.tables("job", "[[job]]")? {
-        kinds.push(kind(&table, folder, &mut inputs)?);
-        refuse_missing_data(&table, &kinds[kinds.len() - 1], &data)?;
-        jobs.push((kinds[kinds.len() - 1].job.clone(), table.place("name")));
-    }
-    let arrivals_table = top.table("arrivals", "[arrivals]")?;
-    let mut workload = match &arrivals_table {
-        Some(table) => arrivals(table)?,
+    let source = Source { file, text };
+    let refused = |error: toml::de::Error| {
+        source.refuse(error.span().map_or(0, |span| span.start), error.message().replace('\n', ", "))
+    };
+    let top: WorkloadTable = toml::from_str(text).map_err(refused)?;
+    let arrivals_at = top.arrivals.as_ref().map_or(0, |table| table.span().start);
+    let mut workload = match &top.arrivals {
+        Some(table) => arrivals(table.get_ref()).map_err(|reason| source.refuse(arrivals_at, reason))?,
         None => Workload::batch("", Vec::new()),
     };
-    let mut remarks = Vec::new();
-    match top.table("trace", "[trace]")? {
-        Some(table) if kinds.is_empty() && arrivals_table.is_none() => {
-            trace::read(&table, folder, &mut workload, &mut remarks)?;
+    workload.name = top.name.unwrap_or_else(|| stem.to_owned());
+    workload.seed = top.seed.map_or(1, |seed| seed.0 as u64);
+    workload.data = top.data.into_iter().map(data_set).collect();
+    let (mut inputs, mut jobs, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
+    for table in &top.job {
+        let refuse = |reason| source.refuse(table.span().start, reason);
+        let job = table.get_ref();
+        let kind = kind(job, folder).map_err(refuse)?;
+        refuse_missing_data(&kind, &workload.data).map_err(refuse)?;
+        if let Some(list) = &job.inputs {
+            let files = list.get_ref().iter().filter(|input| !input.starts_with(DATA_MARK));
+            inputs.extend(files.map(|input| (path_in(folder, input), source.place(list.span().start))));
         }
-        Some(_) => return Err(top.refuse("trace", "allowed beside [[job]] or [arrivals]: it brings its own")),
-        None if kinds.is_empty() => return Err(top.refuse("job", "at least one [[job]]")),
-        None => workload.kinds = kinds,
+        jobs.push((kind.job.clone(), source.place(job.name.span().start)));
+        workload.kinds.push(kind);
     }
-    top.done()?;
+    match &top.trace {
+        Some(table) if top.job.is_empty() && top.arrivals.is_none() => {
+            trace::read(table, source, folder, &mut workload, &mut remarks)?;
+        }
+        Some(table) => {
+            let reason = "[trace] brings its own jobs and arrivals: leave [[job]] and [arrivals] out";
+            return Err(source.refuse(table.span().start, reason));
+        }
+        None if top.job.is_empty() => return Err(source.refuse(0, "there must be at least one [[job]]")),
+        None => {}
+    }
     let shares = workload.kinds.iter().any(|kind| matches!(kind.amount, Amount::Share(_)));
     if shares && workload.total.is_none() {
-        let table = arrivals_table.as_ref().unwrap_or(&top);
-        return Err(table.refuse("jobs", "the number of all jobs, which kinds with a share need"));
+        let reason = "kinds with a `share` need `jobs` in [arrivals], the number of all jobs";
+        return Err(source.refuse(arrivals_at, reason));
     }
-    (workload.name, workload.seed, workload.data) = (name, seed, data);
-    if let Err(error) = workload.draw(0) {
-        let (table, key) = match &arrivals_table {
-            Some(table) if table.has("times") => (table, "times"),
-            _ => (&top, "job"),
-        };
-        return Err(table.refuse(key, format!("usable: {error}")));
-    }
+    workload.draw(0).map_err(|error| source.refuse(arrivals_at, error.to_string()))?;
+    let cluster = top.cluster.iter().map(|(key, value)| (key.name(), value.to_string())).collect();
     Ok(WorkloadFile { workload, cluster, inputs, jobs, remarks })
 }
 
-fn arrivals(table: &Table<'_>) -> Result<Workload, FileError> {
-    let kind = table.text("kind")?;
-    let mean = table.seconds("mean-interval")?;
-    let times = table.seconds_list("times")?;
-    let jobs = table.whole("jobs", 1..JOBS_MAX as i64 + 1)?;
-    let order = table.text("order")?;
-    let redraw = table.flag("redraw")?.unwrap_or(false);
-    table.done()?;
-    let arrivals = match (kind.as_deref().unwrap_or("batch"), mean, times) {
-        ("batch", None, None) => Arrivals::Batch,
-        ("poisson", Some(mean), None) if 0.0 < mean => Arrivals::Poisson(mean),
-        ("times", None, Some(times)) => {
-            if !times.is_sorted() {
-                return Err(table.refuse("times", "a list that never falls"));
-            }
-            Arrivals::Times(times)
+fn arrivals(table: &ArrivalsTable) -> Result<Workload, String> {
+    let times = table.times.as_ref().map(|times| times.iter().map(|time| time.0).collect::<Vec<f64>>());
+    let arrivals = match (table.kind, &table.mean_interval, times) {
+        (ArrivalsKind::Batch, None, None) => Arrivals::Batch,
+        (ArrivalsKind::Poisson, Some(mean), None) => Arrivals::Poisson(mean.0),
+        (ArrivalsKind::Times, None, Some(times)) if times.is_sorted() => Arrivals::Times(times),
+        (ArrivalsKind::Batch, ..) => {
+            return Err("`mean-interval` needs the kind poisson, and `times` the kind times".to_owned());
         }
-        ("poisson", _, None) => return Err(table.refuse("mean-interval", "a time above 0")),
-        ("times", None, None) => return Err(table.refuse("times", "a list of times")),
-        ("batch" | "poisson", _, Some(_)) => {
-            return Err(table.refuse("times", "allowed with this kind of arrivals"));
+        (ArrivalsKind::Poisson, ..) => {
+            return Err("poisson needs `mean-interval` and nothing else".to_owned());
         }
-        ("batch" | "times", Some(_), _) => {
-            return Err(table.refuse("mean-interval", "allowed with this kind of arrivals"));
-        }
-        _ => return Err(table.refuse("kind", "batch, poisson or times")),
+        (ArrivalsKind::Times, ..) => return Err("times needs `times`, a list that never falls".to_owned()),
     };
-    let drawn = matches!(arrivals, Arrivals::Poisson(_));
-    let order = match order.as_deref() {
-        Some("listed") => Order::Listed,
-        Some("shuffled") => Order::Shuffled,
-        None => {
-            if drawn {
-                Order::Shuffled
-            } else {
-                Order::Listed
-            }
-        }
-        Some(_) => return Err(table.refuse("order", "listed or shuffled")),
-    };
-    let total = jobs.map(|jobs| jobs as u32);
-    Ok(Workload { arrivals, order, total, redraw, ..Workload::batch("", Vec::new()) })
+    let usual = if matches!(arrivals, Arrivals::Poisson(_)) { Order::Shuffled } else { Order::Listed };
+    let order = table.order.unwrap_or(usual);
+    let total = table.jobs.map(|jobs| jobs.0 as u32);
+    Ok(Workload { arrivals, order, total, redraw: table.redraw, ..Workload::batch("", Vec::new()) })
 }
 
-fn data_set(table: &Table<'_>) -> Result<DataSet, FileError> {
-    let name = table.text("name")?.ok_or_else(|| table.refuse("name", "a name"))?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
-    if !name.chars().all(plain) || name.starts_with('.') {
-        return Err(table.refuse("name", "a name of letters, digits, `-`, `_` and `.`"));
-    }
-    let kind =
-        table.text("kind")?.and_then(|kind| gristmill_runtime::generate::Kind::from_str(&kind, false).ok());
-    let kind = kind.ok_or_else(|| table.refuse("kind", "text, records or tables"))?;
-    let bytes = size(table, "size")?.ok_or_else(|| table.refuse("size", "a size such as \"16MiB\""))?;
-    let seed = table.whole("seed", 0..i64::MAX)?.unwrap_or(1) as u64;
-    table.done()?;
-    Ok(DataSet { name, kind, bytes, seed })
+fn data_set(table: DataTable) -> DataSet {
+    let seed = table.seed.map_or(1, |seed| seed.0 as u64);
+    DataSet { name: table.name.0, kind: table.kind.0, bytes: table.size.0, seed }
 }
 
-fn size(table: &Table<'_>, key: &'static str) -> Result<Option<u64>, FileError> {
-    let Some(text) = table.typed(key)? else { return Ok(None) };
-    let bytes = parse_bytes(&text).ok().filter(|&bytes| 0 < bytes);
-    bytes.map(Some).ok_or_else(|| table.refuse(key, "a size such as \"16MiB\""))
+/// Returns the path of an input; one that is not absolute is below the folder.
+fn path_in(folder: &Path, input: &str) -> String {
+    folder.join(input).display().to_string()
 }
 
-/// Largest number of parts, weight of a pool and so on; beyond it a number is a slip.
-const LARGE: i64 = 100_001;
-
-fn kind(table: &Table<'_>, folder: &Path, inputs: &mut Vec<(String, FilePlace)>) -> Result<Kind, FileError> {
-    let job = table.text("name")?.ok_or_else(|| table.refuse("name", "the name of a job"))?;
-    let mut kind = Kind::new(&job, &[]);
-    kind.label = table.text("label")?.unwrap_or(job);
-    kind.arguments = table.texts("args")?;
-    for input in table.texts("inputs")? {
-        if input.starts_with(super::workload::DATA_MARK) || Path::new(&input).is_absolute() {
-            kind.arguments.push(input.clone());
-        } else {
-            kind.arguments.push(folder.join(&input).display().to_string());
-        }
-        let last = kind.arguments[kind.arguments.len() - 1].clone();
-        if !input.starts_with(super::workload::DATA_MARK) {
-            inputs.push((last, table.place("inputs")));
-        }
-    }
-    let count = table.whole("count", 1..JOBS_MAX as i64 + 1)?;
-    let above_zero = |number: f64| 0.0 < number;
-    let share = table.number("share", "a number above 0", above_zero)?;
-    kind.amount = match (count, share) {
-        (Some(_), Some(_)) => return Err(table.refuse("share", "allowed beside `count`")),
-        (None, Some(share)) => Amount::Share(share),
-        (count, None) => Amount::Count(count.unwrap_or(1) as u32),
+fn kind(table: &JobTable, folder: &Path) -> Result<Kind, String> {
+    let mut kind = Kind::new(table.name.get_ref(), &[]);
+    kind.label = table.label.clone().unwrap_or(kind.label);
+    kind.arguments.clone_from(&table.args);
+    let inputs = table.inputs.iter().flat_map(Spanned::get_ref);
+    kind.arguments.extend(inputs.map(|input| match input.starts_with(DATA_MARK) {
+        true => input.clone(),
+        false => path_in(folder, input),
+    }));
+    kind.amount = match (table.count, &table.share) {
+        (Some(_), Some(_)) => return Err("`share` is not allowed beside `count`".to_owned()),
+        (None, Some(share)) => Amount::Share(share.0),
+        (count, None) => Amount::Count(count.map_or(1, |count| count.0 as u32)),
     };
-    kind.reduces = table.whole("reduces", 1..LARGE)?.map(|reduces| reduces as u32);
-    kind.split_bytes = size(table, "split-size")?;
-    kind.deadline = table.seconds("deadline")?;
-    if kind.deadline == Some(0.0) {
-        return Err(table.refuse("deadline", "a time above 0 after the arrival"));
+    kind.reduces = table.reduces.map(|reduces| reduces.0 as u32);
+    kind.split_bytes = table.split_size.as_ref().map(|size| size.0);
+    kind.deadline = table.deadline.as_ref().map(|span| span.0);
+    kind.weight = table.weight.as_ref().map_or(1.0, |weight| weight.0);
+    kind.pool.clone_from(&table.pool);
+    kind.priority = table.priority.map_or(0, |priority| priority.0 as i32);
+    kind.exact = exact(table)?;
+    if let Some(exact) = &kind.exact {
+        kind.reduces = Some(exact.reduce_seconds.len() as u32);
     }
-    kind.weight = table.number("weight", "a number above 0", above_zero)?.unwrap_or(1.0);
-    kind.pool = table.text("pool")?;
-    kind.priority = table.whole("priority", -1_000_000..1_000_001)?.unwrap_or(0) as i32;
-    kind.exact = exact(table, &mut kind.reduces)?;
     kind.plays_exact = kind.exact.is_some() && kind.job == "synthetic";
-    table.done()?;
     Ok(kind)
 }
 
 /// Refuses arguments that name generated data of which there is none.
-fn refuse_missing_data(table: &Table<'_>, kind: &Kind, data: &[DataSet]) -> Result<(), FileError> {
+fn refuse_missing_data(kind: &Kind, data: &[DataSet]) -> Result<(), String> {
     for argument in &kind.arguments {
-        for named in argument.split(super::workload::DATA_MARK).skip(1) {
+        for named in argument.split(DATA_MARK).skip(1) {
             let name = named.strip_prefix('/').unwrap_or(named).split(['/', ',', '=']).next();
             if !data.iter().any(|set| Some(set.name.as_str()) == name) {
-                let key = if table.has("inputs") { "inputs" } else { "args" };
                 let names: Vec<_> = data.iter().map(|set| set.name.as_str()).collect();
-                let wanted = format!(
-                    "a path of a [[data]] ({}): `{argument}`",
-                    if names.is_empty() { "there is none".to_owned() } else { names.join(", ") }
-                );
-                return Err(table.refuse(key, wanted));
+                let known = if names.is_empty() { "there is none".to_owned() } else { names.join(", ") };
+                return Err(format!("`{argument}` is not a path of a [[data]] ({known})"));
             }
         }
     }
@@ -322,24 +248,20 @@ fn refuse_missing_data(table: &Table<'_>, kind: &Kind, data: &[DataSet]) -> Resu
 }
 
 /// Sizes that are known before.
-fn exact(table: &Table<'_>, reduces: &mut Option<u32>) -> Result<Option<ExactWork>, FileError> {
-    let length = |number: f64| (0.0..=1e6).contains(&number);
-    let maps = table.numbers("map-seconds", "a list of seconds", length)?;
-    let reduce_seconds = table.numbers("reduce-seconds", "a list of seconds", length)?;
-    let bytes = table.number("shuffle-bytes", "a number of bytes", |number| 0.0 <= number)?;
-    let Some(map_seconds) = maps else {
-        if reduce_seconds.is_some() || bytes.is_some() {
-            return Err(table.refuse("map-seconds", "a list of seconds, one for each map"));
-        }
-        return Ok(None);
+fn exact(table: &JobTable) -> Result<Option<ExactWork>, String> {
+    let seconds = |list: &Option<Vec<values::Length>>| {
+        list.iter().flatten().map(|length| length.0).collect::<Vec<f64>>()
     };
-    let reduce_seconds = reduce_seconds.unwrap_or_default();
-    if map_seconds.is_empty() || reduce_seconds.is_empty() {
-        return Err(table.refuse("reduce-seconds", "a list of seconds, one for each reduce"));
+    let (map_seconds, reduce_seconds) = (seconds(&table.map_seconds), seconds(&table.reduce_seconds));
+    let bytes = table.shuffle_bytes.as_ref().map(|bytes| bytes.0);
+    match (map_seconds.is_empty(), reduce_seconds.is_empty()) {
+        (true, true) if table.map_seconds.is_none() && bytes.is_none() => return Ok(None),
+        (true, _) => return Err("`map-seconds` is missing, a list of seconds, one for each map".to_owned()),
+        (_, true) => return Err("`reduce-seconds` is missing, one number for each reduce".to_owned()),
+        _ => {}
     }
-    if reduces.is_some_and(|reduces| reduces as usize != reduce_seconds.len()) {
-        return Err(table.refuse("reduces", "the number of `reduce-seconds`"));
+    if table.reduces.is_some_and(|reduces| reduces.0 as usize != reduce_seconds.len()) {
+        return Err("`reduces` is not the number of `reduce-seconds`".to_owned());
     }
-    *reduces = Some(reduce_seconds.len() as u32);
     Ok(Some(ExactWork { map_seconds, shuffle_bytes: bytes.unwrap_or(0.0), reduce_seconds }))
 }

@@ -2,8 +2,8 @@
 //!
 //! Not here: the formats of traces, which are the scheduler's.
 
-use super::FileError;
-use super::table::Table;
+use super::values::TraceTable;
+use super::{FileError, Source};
 use crate::compare::workload::{Amount, Arrivals, JOBS_MAX, Kind, Workload};
 use crate::report::number;
 use flate2::read::MultiGzDecoder;
@@ -14,26 +14,31 @@ use gristmill_worker::clean;
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
+use toml::Spanned;
 
 /// Bytes of an unpacked trace at most.
 const TRACE_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the trace that the table names and puts its jobs and arrivals into the workload.
 pub(super) fn read(
-    table: &Table<'_>,
+    table: &Spanned<TraceTable>,
+    source: Source<'_>,
     folder: &Path,
     workload: &mut Workload,
     remarks: &mut Vec<String>,
 ) -> Result<(), FileError> {
-    let name = table.text("file")?.ok_or_else(|| table.refuse("file", "the name of a file"))?;
-    let factor = |key| Ok(table.number(key, "a number above 0", |number| 0.0 < number)?.unwrap_or(1.0));
-    let scale = Scale { load: factor("load")?, time: factor("time")?, bytes: factor("bytes")? };
-    let most = table.whole("jobs", 1..JOBS_MAX as i64 + 1)?.unwrap_or(JOBS_MAX as i64) as usize;
-    table.done()?;
-    let path = folder.join(&name);
+    let TraceTable { file: name, load, time, bytes, jobs } = table.get_ref();
+    let [load, time, bytes] =
+        [load, time, bytes].map(|factor| factor.as_ref().map_or(1.0, |factor| factor.0));
+    let scale = Scale { load, time, bytes };
+    let most = jobs.map_or(JOBS_MAX, |jobs| jobs.0 as usize);
+    let path = folder.join(name);
     let file = path.display().to_string();
-    let format = Format::of_name(&name)
-        .ok_or_else(|| table.refuse("file", "a file whose name ends in .tsv, .json, .csv or .toml"))?;
+    let unknown = || {
+        let reason = format!("the name of `{name}` does not end in .tsv, .json, .csv or .toml");
+        source.refuse(table.span().start, reason)
+    };
+    let format = Format::of_name(name).ok_or_else(unknown)?;
     let text = text(&path).map_err(|source| FileError::Read { file: file.clone(), source })?;
     let reading = Reading { scale, ..Reading::default() };
     let trace: Trace = read_trace(format, &text, &reading)
