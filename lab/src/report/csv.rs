@@ -2,7 +2,7 @@
 //!
 //! Not here: numbers as people read them ([`super::number`]).
 
-use crate::report::{Axis, Cell, Chart, Claim, Compared, Table, Verdict};
+use crate::report::{Axis, Cell, Chart, Claim, Compared, Table};
 
 /// All points of a chart, one for each line.
 #[must_use]
@@ -12,20 +12,14 @@ pub fn chart(chart: &Chart) -> String {
     };
     let head =
         ["series".to_owned(), label(&chart.x, "x"), label(&chart.y, "y"), "half width 95 %".to_owned()];
-    let mut out = line(&head);
-    for series in &chart.series {
-        for (place, &(x, y)) in series.points.iter().enumerate() {
+    let points = chart.series.iter().flat_map(|series| {
+        series.points.iter().enumerate().map(|(place, &(x, y))| {
             let half_width = series.half_widths.get(place).copied();
-            let cells = [
-                series.name.clone(),
-                on_axis(&chart.x, x),
-                on_axis(&chart.y, y),
-                half_width.map(number).unwrap_or_default(),
-            ];
-            out.push_str(&line(&cells));
-        }
-    }
-    out
+            let half_width = half_width.map(number).unwrap_or_default();
+            vec![series.name.clone(), on_axis(&chart.x, x), on_axis(&chart.y, y), half_width]
+        })
+    });
+    lines([head.to_vec()].into_iter().chain(points))
 }
 
 /// A table; a column with intervals is followed by one for their half widths.
@@ -45,25 +39,20 @@ pub fn table(table: &Table) -> String {
             head.push(format!("{} half width 95 %{unit}", column.name));
         }
     }
-    let mut out = line(&head);
-    for row in &table.rows {
+    let rows = table.rows.iter().map(|row| {
         let mut cells = Vec::new();
         for (cell, with_interval) in row.iter().zip(&with_interval) {
             let (value, interval) = match cell {
-                Cell::Empty => (String::new(), String::new()),
-                Cell::Text(words) => (words.clone(), String::new()),
-                Cell::Number { value, half_width } => {
-                    (number(*value), half_width.map(number).unwrap_or_default())
-                }
+                Cell::Empty => (String::new(), None),
+                Cell::Text(words) => (words.clone(), None),
+                Cell::Number { value, half_width } => (number(*value), *half_width),
             };
             cells.push(value);
-            if *with_interval {
-                cells.push(interval);
-            }
+            cells.extend(with_interval.then(|| interval.map(number).unwrap_or_default()));
         }
-        out.push_str(&line(&cells));
-    }
-    out
+        cells
+    });
+    lines([head].into_iter().chain(rows))
 }
 
 /// Our numbers beside printed ones.
@@ -79,52 +68,35 @@ pub fn comparison(compared: &[Compared]) -> String {
         "verdict",
         "note",
     ];
-    let mut out = line(&head.map(str::to_owned));
-    for one in compared {
-        out.push_str(&line(&[
+    let rows = compared.iter().map(|one| {
+        let some = |value: Option<f64>| value.map(number).unwrap_or_default();
+        vec![
             one.what.clone(),
             number(one.ours),
-            one.half_width.map(number).unwrap_or_default(),
-            one.printed.map(number).unwrap_or_default(),
-            one.reference.map(|reference| number(reference.0)).unwrap_or_default(),
-            one.reference.map(|reference| number(reference.1)).unwrap_or_default(),
-            verdict(one.verdict).to_owned(),
+            some(one.half_width),
+            some(one.printed),
+            some(one.reference.map(|reference| reference.0)),
+            some(one.reference.map(|reference| reference.1)),
+            one.verdict.word().to_owned(),
             one.note.clone(),
-        ]));
-    }
-    out
+        ]
+    });
+    lines([head.map(str::to_owned).to_vec()].into_iter().chain(rows))
 }
 
 /// Statements of a paper.
 #[must_use]
 pub fn claims(claims: &[Claim]) -> String {
-    let mut out = line(&["place", "statement", "verdict", "evidence"].map(str::to_owned));
-    for claim in claims {
-        out.push_str(&line(&[
-            claim.place.clone(),
-            claim.statement.clone(),
-            verdict(claim.verdict).to_owned(),
-            claim.evidence.clone(),
-        ]));
-    }
-    out
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "holds",
-        Verdict::Partly => "partly",
-        Verdict::Fails => "fails",
-        Verdict::Open => "open",
-        Verdict::Input => "input",
-    }
+    let head = ["place", "statement", "verdict", "evidence"].map(str::to_owned);
+    let rows = claims.iter().map(|claim| {
+        let Claim { place, statement, verdict, evidence } = claim;
+        vec![place.clone(), statement.clone(), verdict.word().to_owned(), evidence.clone()]
+    });
+    lines([head.to_vec()].into_iter().chain(rows))
 }
 
 fn on_axis(axis: &Axis, value: f64) -> String {
-    match axis.names.get(value as usize) {
-        Some(name) if 0.0 <= value && value.fract() == 0.0 => name.clone(),
-        _ => number(value),
-    }
+    axis.name_at(value).map_or_else(|| number(value), str::to_owned)
 }
 
 /// The shortest text that reads back as the same number; nothing for what is none.
@@ -132,17 +104,20 @@ fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { value.to_string() }
 }
 
-pub(crate) fn line(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-    cells.join(",") + "\n"
+/// Lines of these cells; one that a spreadsheet would take for a formula begins with an apostrophe.
+pub(crate) fn lines(lines: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    for line in lines {
+        // Memory takes everything.
+        let _ = writer.write_record(line.into_iter().map(guarded));
+    }
+    writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// In quotes if it holds a comma, a quote or a line's end, or if a spreadsheet would take it for a formula.
-fn quoted(cell: &str) -> String {
+fn guarded(cell: String) -> String {
     let formula = cell.starts_with(['=', '+', '@', '\t', '\r'])
         || (cell.starts_with('-') && cell.parse::<f64>().is_err());
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+    if formula { format!("'{cell}") } else { cell }
 }
 
 #[cfg(test)]
@@ -153,7 +128,7 @@ mod tests {
     #[test]
     fn cells_with_commas_quotes_or_lines_are_quoted() {
         let cells = ["plain", "a,b", "a \"b\"", "a\nb", "=SUM(A1)", "-x", "-1.5"].map(str::to_owned);
-        assert_eq!(line(&cells), "plain,\"a,b\",\"a \"\"b\"\"\",\"a\nb\",'=SUM(A1),'-x,-1.5\n");
+        assert_eq!(lines([cells.to_vec()]), "plain,\"a,b\",\"a \"\"b\"\"\",\"a\nb\",'=SUM(A1),'-x,-1.5\n");
     }
 
     #[test]

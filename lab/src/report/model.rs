@@ -228,6 +228,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The word for it on a statement, in files and on pages.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Partly => "partly",
+            Self::Fails => "fails",
+            Self::Open => "open",
+            Self::Input => "input",
+        }
+    }
+
     /// Whether all, some or none of these hold; of nothing all do.
     #[must_use]
     pub fn of_all(holds: impl IntoIterator<Item = bool>) -> Self {

@@ -163,14 +163,12 @@ fn jobs_csv(comparison: &Comparison) -> String {
     let names = ["policy", "placement", "repetition", "job", "kind"].into_iter();
     let names = names.chain(JOB_COLUMNS.iter().map(|(name, _)| *name));
     let head: Vec<String> = names.chain(NUMBERS.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
-    let mut out = csv::line(&head);
-    for run in &comparison.runs {
+    let rows = comparison.runs.iter().flat_map(|run| {
         let alone = comparison.alone_of(run.repetition);
-        for job in &run.jobs {
+        run.jobs.iter().map(move |job| {
             let (replayed, predicted) = (run.replayed.job(job.index), run.predicted.job(job.index));
-            let row = Row { run, job, alone: alone.get(&job.index).copied(), replayed, predicted };
-            out.push_str(&csv::line(&row.cells()));
-        }
-    }
-    out
+            Row { run, job, alone: alone.get(&job.index).copied(), replayed, predicted }.cells()
+        })
+    });
+    csv::lines([head].into_iter().chain(rows))
 }

@@ -171,6 +171,7 @@ impl Document<'_> {
         out
     }
 
+    /// How many numbers agree and how many claims hold, in all and by paper.
     fn write_summary(&self, out: &mut String) {
         let mut all = Tally::default();
         for part in self.parts {
@@ -179,63 +180,30 @@ impl Document<'_> {
         out.push_str(
             "<section class=\"summary\" aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n",
         );
-        out.push_str("<div class=\"cards\">\n");
-        if 0 < all.numbers.total() {
-            card("Numbers beside printed ones", "agree", &all.numbers, blocks::of_number, out);
+        let (numbers, claims) = (&all.numbers, &all.claims);
+        let mut sentences = vec![format!("<b>{}</b> of {} claims hold", claims.holds, claims.total())];
+        if 0 < numbers.total() {
+            sentences.insert(0, format!("<b>{}</b> of {} numbers agree", numbers.holds, numbers.total()));
         }
-        card("Claims of the papers", "hold", &all.claims, blocks::of_claim, out);
-        out.push_str("</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"By paper\"><table class=\"papers\">");
-        out.push_str("<thead><tr><th scope=\"col\" rowspan=\"2\">paper</th><th scope=\"colgroup\" colspan=\"4\">numbers</th>");
-        out.push_str("<th scope=\"colgroup\" colspan=\"4\">claims</th></tr><tr>");
-        for words in [blocks::of_number as fn(Verdict) -> &'static str, blocks::of_claim] {
-            for (verdict, _) in Verdicts::default().by_kind() {
-                let _ = write!(out, "<th scope=\"col\" class=\"n\">{}</th>", words(verdict));
-            }
+        let _ = writeln!(out, "<p class=\"big\">{}.</p>", sentences.join(", "));
+        let words: [(&str, fn(Verdict) -> &'static str); 2] =
+            [("numbers", blocks::of_number), ("claims", Verdict::word)];
+        let mut columns = vec![("paper".to_owned(), false)];
+        for (what, word) in words {
+            let kinds = Verdicts::default().by_kind();
+            columns.extend(kinds.map(|(verdict, _)| (format!("{what}: {}", word(verdict)), true)));
         }
-        out.push_str("</tr></thead><tbody>\n");
-        for part in self.parts {
+        let rows = self.parts.iter().map(|part| {
             let tally = Tally::of(part.sections);
-            let _ = write!(
-                out,
-                "<tr><th scope=\"row\"><a href=\"#{}\">{}</a> <span class=\"note\">{}</span></th>",
-                part.anchor(),
-                escape(part.name),
-                prose(part.title)
-            );
-            for (verdict, count) in tally.numbers.by_kind().into_iter().chain(tally.claims.by_kind()) {
-                let class = if count == 0 { "none" } else { blocks::kind(verdict).0 };
-                let _ = write!(out, "<td class=\"n {class}\">{count}</td>");
-            }
-            out.push_str("</tr>\n");
-        }
-        out.push_str("</tbody></table></div>\n</section>\n");
+            let (name, title) = (escape(part.name), prose(part.title));
+            let name =
+                format!("<a href=\"#{}\">{name}</a> <span class=\"note\">{title}</span>", part.anchor());
+            let counts = tally.numbers.by_kind().into_iter().chain(tally.claims.by_kind());
+            std::iter::once(name).chain(counts.map(|(_, count)| count.to_string())).collect()
+        });
+        blocks::write_table("papers", "By paper", &columns, rows, out);
+        out.push_str("</section>\n");
     }
-}
-
-/// How many of what there is, as a sentence and a bar.
-fn card(title: &str, verb: &str, verdicts: &Verdicts, word: fn(Verdict) -> &'static str, out: &mut String) {
-    let total = verdicts.total();
-    let _ = write!(
-        out,
-        "<div class=\"card\"><h3>{title}</h3>\n<p class=\"big\"><b>{}</b> of {total} {verb}</p>\n<p \
-         class=\"share\" aria-hidden=\"true\">",
-        verdicts.holds
-    );
-    for (verdict, count) in verdicts.by_kind() {
-        if 0 < count {
-            let _ = write!(
-                out,
-                "<span class=\"{}\" style=\"flex-grow:{count}\"></span>",
-                blocks::kind(verdict).0
-            );
-        }
-    }
-    out.push_str("</p>\n<p class=\"key\">");
-    for (verdict, count) in verdicts.by_kind() {
-        let words = format!("{} {count}", word(verdict));
-        let _ = write!(out, "{} ", blocks::verdict(verdict, &words));
-    }
-    out.push_str("</p></div>\n");
 }
 
 fn paragraphs(texts: &[String]) -> String {
