@@ -6,6 +6,9 @@
 //! (`gristmill-papers`).
 
 pub mod compare;
+mod io_error;
 pub mod parallel;
 pub mod report;
 pub mod simulate;
+
+pub use io_error::IoError;

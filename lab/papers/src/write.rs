@@ -6,6 +6,7 @@
 //! and how charts look ([`gristmill_lab::report`]).
 
 use super::model::{Paper, Scale};
+use gristmill_lab::IoError;
 use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::{Colours, Document, Part, Tally};
 use serde::Serialize;
@@ -184,7 +185,7 @@ fn in_words(count: usize) -> String {
 
 fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
     let mut text = serde_json::to_vec(value)
-        .map_err(|error| WriteError::io("build", Path::new(name))(io::Error::other(error)))?;
+        .map_err(|error| IoError::of("build", Path::new(name))(io::Error::other(error)))?;
     text.push(b'\n');
     Ok(text)
 }
@@ -214,22 +215,8 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// The file system says no.
-    #[error("could not {action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl WriteError {
-    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io { action, path: path.to_path_buf(), source }
-    }
+    #[error(transparent)]
+    Io(#[from] IoError),
 }
 
 /// A folder that will be written, beside which everything is built first.
@@ -250,15 +237,15 @@ impl Folder {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                std::path::absolute(path).map_err(WriteError::io("resolve", path))?
+                std::path::absolute(path).map_err(IoError::of("resolve", path))?
             }
-            Err(error) => return Err(WriteError::io("look at", path)(error)),
+            Err(error) => return Err(IoError::of("look at", path)(error).into()),
         };
         check(&path, overwrite)?;
         let parent = path.parent().unwrap_or(&path).to_path_buf();
-        fs::create_dir_all(&parent).map_err(WriteError::io("create", &parent))?;
+        fs::create_dir_all(&parent).map_err(IoError::of("create", &parent))?;
         let building = beside(&path, "writing");
-        fs::create_dir(&building).map_err(WriteError::io("create", &building))?;
+        fs::create_dir(&building).map_err(IoError::of("create", &building))?;
         Ok(Self { path, building, overwrite })
     }
 
@@ -276,24 +263,24 @@ impl Folder {
         for (name, content) in files {
             let path = self.building.join(name);
             let folder = path.parent().unwrap_or(&self.building);
-            fs::create_dir_all(folder).map_err(WriteError::io("create", folder))?;
-            fs::write(&path, content).map_err(WriteError::io("write", &path))?;
+            fs::create_dir_all(folder).map_err(IoError::of("create", folder))?;
+            fs::write(&path, content).map_err(IoError::of("write", &path))?;
         }
         check(&self.path, self.overwrite)?;
         let replaced = beside(&self.path, "replaced");
         let aside = match fs::rename(&self.path, &replaced) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(WriteError::io("move aside", &self.path)(error)),
+            Err(error) => return Err(IoError::of("move aside", &self.path)(error).into()),
         };
         if let Err(error) = fs::rename(&self.building, &self.path) {
             if aside {
-                fs::rename(&replaced, &self.path).map_err(WriteError::io("bring back", &self.path))?;
+                fs::rename(&replaced, &self.path).map_err(IoError::of("bring back", &self.path))?;
             }
-            return Err(WriteError::io("put into its place", &self.path)(error));
+            return Err(IoError::of("put into its place", &self.path)(error).into());
         }
         if aside {
-            fs::remove_dir_all(&replaced).map_err(WriteError::io("remove", &replaced))?;
+            fs::remove_dir_all(&replaced).map_err(IoError::of("remove", &replaced))?;
         }
         Ok(())
     }
@@ -322,7 +309,7 @@ fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             return Err(WriteError::NotADirectory { path: path.to_path_buf() });
         }
-        Err(error) => return Err(WriteError::io("list", path)(error)),
+        Err(error) => return Err(IoError::of("list", path)(error).into()),
     };
     if entries.count() == 0 {
         return Ok(());

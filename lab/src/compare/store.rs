@@ -6,6 +6,7 @@
 //! written. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
+use crate::IoError;
 use crate::simulate::SystemCosts;
 use gristmill_runtime::api::EstimatorMemory;
 use gristmill_worker::whole_file::{self, Promise};
@@ -64,16 +65,8 @@ pub enum StoreError {
         is: String,
     },
     /// The file system says no.
-    #[error("could not {action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// A file of ours that cannot be read any more.
     #[error("{path} is damaged; remove it and its runs are done again")]
     Damaged {
@@ -88,7 +81,7 @@ pub enum StoreError {
 impl StoreError {
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| StoreError::Io { action, path, source }
+        move |source| IoError { action, path, source }.into()
     }
 }
 
@@ -255,7 +248,7 @@ impl Store {
         let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(StoreError::Io { action: "read", path: path.to_path_buf(), source }),
+            Err(error) => return Err(StoreError::io("read", path)(error)),
         };
         let damaged = |source| StoreError::Damaged { path: path.to_path_buf(), source };
         serde_json::from_slice(&text).map(Some).map_err(damaged)

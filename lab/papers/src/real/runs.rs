@@ -3,8 +3,8 @@
 //!
 //! Not here: what stands in it (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
 
+use gristmill_lab::IoError;
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Name of the file that is locked while experiments run.
@@ -29,16 +29,8 @@ pub enum RunsFolderError {
         path: PathBuf,
     },
     /// The file system says no.
-    #[error("could not {action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
 }
 
 impl RunsFolder {
@@ -55,18 +47,14 @@ impl RunsFolder {
     /// # Errors
     /// Another process that holds it, and what the file system says.
     pub fn hold(path: &Path) -> Result<Self, RunsFolderError> {
-        let io = |action: &'static str, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| RunsFolderError::Io { action, path, source }
-        };
-        let path = std::path::absolute(path).map_err(io("resolve", path))?;
-        fs::create_dir_all(&path).map_err(io("make", &path))?;
+        let path = std::path::absolute(path).map_err(IoError::of("resolve", path))?;
+        fs::create_dir_all(&path).map_err(IoError::of("make", &path))?;
         let file = path.join(LOCK_FILE);
-        let lock = File::create(&file).map_err(io("open", &file))?;
+        let lock = File::create(&file).map_err(IoError::of("open", &file))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(RunsFolderError::Held { path }),
-            Err(TryLockError::Error(source)) => Err(io("lock", &file)(source)),
+            Err(TryLockError::Error(source)) => Err(IoError::of("lock", &file)(source).into()),
         }
     }
 
@@ -82,7 +70,7 @@ impl RunsFolder {
     /// What the file system says.
     pub fn remove(self) -> Result<(), RunsFolderError> {
         let Self { path, .. } = self;
-        fs::remove_dir_all(&path).map_err(|source| RunsFolderError::Io { action: "remove", path, source })
+        Ok(fs::remove_dir_all(&path).map_err(IoError::of("remove", &path))?)
     }
 }
 
