@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn all_cases_of_the_pairs_paper_pass() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/pairs.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/pairs.json");
         let Ok(text) = std::fs::read_to_string(path) else {
             let _ = writeln!(std::io::stderr(), "no {path}: nothing to check");
             return;

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     #[allow(clippy::disallowed_macros, reason = "whoever runs the tests is told that nothing was compared")]
     fn every_case_of_the_reference_comes_out() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/asrpt.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/asrpt.json");
         let Ok(text) = std::fs::read_to_string(path) else {
             println!("no cases at {path}");
             return;

@@ -53,7 +53,7 @@ fn three_jobs_on_five_slots_end_as_an_independent_program_says() {
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test that compares nothing says so")]
 fn the_cases_of_the_paper_pass() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/deadlines.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/deadlines.json");
     let Ok(text) = std::fs::read_to_string(path) else {
         println!("{path} is not there: nothing compared");
         return;

@@ -248,7 +248,7 @@ fn malformed_cases_are_refused_in_words() {
 
 #[test]
 fn the_cases_of_the_overlap_paper_pass() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/cases/overlap.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/overlap.json");
     let Ok(text) = std::fs::read_to_string(path) else {
         // Only if the directory of cases exists next to the sources.
         return;
