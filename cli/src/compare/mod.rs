@@ -217,7 +217,6 @@ fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow:
             "schema": report::SCHEMA,
             "summaries": comparison.summaries(),
             "differences": comparison.differences(),
-            "metric_differences": comparison.metric_differences(),
             "verdicts": report::verdicts(comparison),
             "correction": report::correction(comparison),
             "reservations": comparison.reservations(),

@@ -28,8 +28,6 @@ pub struct Summary {
     pub replayed: Option<SimulationError>,
     /// How far the simulation of what was known before is off; `None` if a run has none.
     pub predicted: Option<SimulationError>,
-    /// For each worker, the fastest being 1, the mean seconds from a job's first launch until its last map there is done.
-    pub map_sojourn: BTreeMap<u32, f64>,
 }
 
 impl Summary {
@@ -86,7 +84,6 @@ impl Comparison {
             phases: [0, 1, 2, 3].map(|station| of(station, phases.clone())),
             replayed: SimulationError::of(runs, |run| &run.replayed),
             predicted: SimulationError::of(runs, |run| &run.predicted),
-            map_sojourn: map_sojourn(runs),
         }
     }
 
@@ -228,29 +225,6 @@ fn worst_of(summary: &Summary, metric: Metric) -> f64 {
     summary.by_run.iter().filter_map(|run| run.get(&metric)).copied().fold(0.0, f64::max)
 }
 
-/// For each worker the mean seconds from a job's first launch until its last map there is done. Which worker joined
-/// first differs from run to run, so they are told apart by their speed, and among equals by their number.
-fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
-    let mut found: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for run in runs {
-        let mut order: Vec<(f64, u32)> = run.workers.iter().map(|one| (-one.speed, one.worker)).collect();
-        order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        let rank = |worker: u32| order.iter().position(|one| one.1 == worker).map(|place| place as u32 + 1);
-        let mut last: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-        for span in run.spans.iter().filter(|span| span.map) {
-            let end = last.entry((span.worker, span.job)).or_insert(span.to);
-            *end = end.max(span.to);
-        }
-        for ((worker, job), end) in last {
-            // A worker that came while the jobs ran has no rank.
-            if let (Some(job), Some(worker)) = (run.jobs.get(job as usize), rank(worker)) {
-                found.entry(worker).or_default().push(end - job.started);
-            }
-        }
-    }
-    found.into_iter().filter_map(|(worker, all)| Some((worker, mean(all)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,16 +299,5 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].one.as_str(), found[0].pairs, found[0].faster), ("fair", 6, 6));
         assert!(found[0].words().starts_with("fair is faster than fifo by 25 %"), "{}", found[0].words());
-    }
-
-    #[test]
-    fn map_sojourn_ends_with_the_last_map_of_a_job_on_the_worker() {
-        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
-        one.spans = vec![span(0, 1, 1.0, 3.0), span(0, 1, 3.0, 4.0), span(0, 2, 1.0, 8.0)];
-        let found = comparison(vec![one.clone()]).summaries();
-        assert_eq!(found[0].map_sojourn, BTreeMap::from([(1, 3.0), (2, 7.0)]), "the job was launched at 1 s");
-        one.workers[0].speed = 0.5;
-        let found = comparison(vec![one]).summaries();
-        assert_eq!(found[0].map_sojourn, BTreeMap::from([(1, 7.0), (2, 3.0)]), "the fastest comes first");
     }
 }

@@ -267,23 +267,3 @@ pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
         )
     })
 }
-
-/// Mean sojourn time of maps at each worker.
-pub(super) fn map_sojourn(summaries: &[Summary]) -> Chart {
-    let mut workers: Vec<u32> = summaries.iter().flat_map(|one| one.map_sojourn.keys().copied()).collect();
-    workers.sort_unstable();
-    workers.dedup();
-    let series = summaries.iter().map(|summary| {
-        let points = workers
-            .iter()
-            .enumerate()
-            .filter_map(|(place, worker)| Some((place as f64, *summary.map_sojourn.get(worker)?)));
-        line(&summary.contender.name, points.collect())
-    });
-    Chart::bars(
-        "map-sojourn",
-        "From a job's first launch to its last map there, for each worker (MST), the fastest first",
-        [Axis::names("worker", workers.iter().map(ToString::to_string)), Axis::linear("s")],
-        series.collect(),
-    )
-}

@@ -4,7 +4,7 @@
 
 use super::page::sections;
 use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
-use crate::compare::statistics::{Difference, MetricDifference};
+use crate::compare::statistics::Difference;
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 pub const REPORT: &str = "report.html";
 
 /// Version of the fields of `results.json`.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 #[derive(Serialize)]
 struct Results<'a> {
@@ -27,7 +27,6 @@ struct Results<'a> {
     circumstances: &'a Circumstances,
     summaries: Vec<Summary>,
     differences: Vec<Difference>,
-    metric_differences: Vec<MetricDifference>,
     verdicts: Vec<String>,
     correction: Option<String>,
     reservations: Vec<String>,
@@ -65,7 +64,6 @@ pub fn write(
         circumstances,
         summaries: comparison.summaries(),
         differences: comparison.differences(),
-        metric_differences: comparison.metric_differences(),
         verdicts: super::verdicts(comparison),
         correction: super::correction(comparison),
         reservations: comparison.reservations(),

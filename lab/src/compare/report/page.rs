@@ -3,7 +3,7 @@
 //! Not here: charts, and the page around the sections.
 
 use super::charts;
-use super::text::{columns, correction, is_shown, verdicts};
+use super::text::{columns, correction, verdicts};
 use crate::compare::Comparison;
 use crate::compare::record::RunRecord;
 use crate::compare::statistics::Difference;
@@ -86,13 +86,6 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
                     in the end, on slots of speed 1.";
         section("estimation", "Estimation error over time", &[text], vec![Block::Chart(chart)])
     }));
-    sections.push(section(
-        "map-sojourn",
-        "Mean sojourn time of maps at each worker",
-        &["A worker that holds a job's last map back stands out: the stragglers thesis measures its \
-           placements by this."],
-        vec![Block::Chart(charts::map_sojourn(&summaries))],
-    ));
     sections.extend(deadlines(comparison));
     sections.push(real(comparison, &summaries));
     sections.push(super::workload::section(comparison));
@@ -163,43 +156,8 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let differences = comparison.differences();
     if !differences.is_empty() {
         blocks.push(difference_table(&differences));
-        blocks.push(metric_difference_table(comparison));
     }
     Section::new("result", "Result", text, blocks)
-}
-
-/// How other metrics differ, for the same pairs as the verdicts.
-fn metric_difference_table(comparison: &Comparison) -> Block {
-    let number = Cell::number;
-    let all = comparison.metric_differences().into_iter();
-    let rows = all.filter(|one| is_shown(comparison, &one.one, &one.other)).map(|one| {
-        vec![
-            Cell::text(format!("`{}`", one.one)),
-            Cell::text(format!("`{}`", one.other)),
-            Cell::text(one.metric.name()),
-            number(one.mean),
-            one.interval.map_or(Cell::Empty, |interval| number(interval[0])),
-            one.interval.map_or(Cell::Empty, |interval| number(interval[1])),
-            Cell::text(one.unit),
-            number(one.repetitions as f64),
-        ]
-    });
-    Block::Table(Table::new(
-        "metric-differences",
-        "Paired differences of other metrics, with intervals of 95 % each: not judged, for of twenty metrics of equal \
-         policies one leaves out 0 by chance",
-        Column::list(&[
-            ("policy", ""),
-            ("against", ""),
-            ("metric", ""),
-            ("difference", ""),
-            ("from", ""),
-            ("to", ""),
-            ("unit", ""),
-            ("repetitions", ""),
-        ]),
-        rows.collect(),
-    ))
 }
 
 /// Words that begin with a capital letter and end with a full stop.

@@ -68,7 +68,7 @@ pub fn table(comparison: &Comparison) -> String {
 
 /// Whether a pair of policies has a sentence: with more than three policies only those with the one that was named, or
 /// else the first.
-pub(super) fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
+fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
     let first = comparison.contenders.first().map(|contender| contender.name.as_str());
     let reference = comparison.against.as_deref().or(first);
     comparison.contenders.len() <= 3 || Some(one) == reference || Some(other) == reference

@@ -5,14 +5,12 @@
 
 mod difference;
 mod holm;
-mod metric_differences;
 pub(super) mod order;
 mod paired;
 mod power;
 
 pub use difference::{Difference, FlowTimes, Scope, Shown, difference, differences};
 pub use holm::{Candidate, FALSE_MAX, Judgement, PLANNED_SHARE, judge};
-pub use metric_differences::MetricDifference;
 pub use paired::{Contrast, Paired};
 pub use power::{Need, POWER, SPREAD_SURE, repetitions};
 

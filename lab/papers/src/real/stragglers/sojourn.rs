@@ -40,26 +40,45 @@ fn by_speed(comparison: &Comparison, sojourns: &BTreeMap<u32, f64>, slow: bool) 
 /// For each repetition how much later slow workers end a job's last map there than fast ones, both from its first
 /// launch: 1 if together.
 fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
-    let mut alone = comparison.clone();
     let gap = |repetition: u32| {
-        alone.runs = comparison
-            .runs
-            .iter()
-            .filter(|run| run.contender.name == name && run.repetition == repetition)
-            .cloned()
-            .collect();
-        let summary = alone.summaries().into_iter().find(|summary| summary.contender.name == name)?;
-        let fast = by_speed(comparison, &summary.map_sojourn, false)?;
-        Some(by_speed(comparison, &summary.map_sojourn, true)? / fast)
+        let runs = comparison.runs.iter();
+        let runs: Vec<&RunRecord> =
+            runs.filter(|run| run.contender.name == name && run.repetition == repetition).collect();
+        let sojourns = map_sojourn(&runs);
+        Some(by_speed(comparison, &sojourns, true)? / by_speed(comparison, &sojourns, false)?)
     };
     let last = comparison.runs.iter().map(|run| run.repetition).max().unwrap_or(0);
     (0..=last).filter_map(gap).collect()
 }
 
+/// For each worker the mean seconds from a job's first launch until its last map there is done. Which worker joined
+/// first differs from run to run, so they are told apart by their speed, and among equals by their number.
+fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
+    let mut found: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        let mut order: Vec<(f64, u32)> = run.workers.iter().map(|one| (-one.speed, one.worker)).collect();
+        order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let rank = |worker: u32| order.iter().position(|one| one.1 == worker).map(|place| place as u32 + 1);
+        let mut last: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        for span in run.spans.iter().filter(|span| span.map) {
+            let end = last.entry((span.worker, span.job)).or_insert(span.to);
+            *end = end.max(span.to);
+        }
+        for ((worker, job), end) in last {
+            // A worker that came while the jobs ran has no rank.
+            if let (Some(job), Some(worker)) = (run.jobs.get(job as usize), rank(worker)) {
+                found.entry(worker).or_default().push(end - job.started);
+            }
+        }
+    }
+    found.into_iter().filter_map(|(worker, all)| Some((worker, mean(all)?))).collect()
+}
+
 pub(super) fn table(application: &Application, comparison: &Comparison) -> Block {
     let rows = comparison.summaries().into_iter().map(|summary| {
         let whole = Interval::of(&sojourns(comparison, &summary.contender.name));
-        let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &summary.map_sojourn, slow));
+        let sojourns = map_sojourn(&comparison.runs_of(&summary.contender));
+        let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &sojourns, slow));
         vec![
             Cell::text(format!("`{}`", summary.contender.name)),
             whole.into(),
@@ -76,10 +95,10 @@ pub(super) fn table(application: &Application, comparison: &Comparison) -> Block
 pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Block {
     let workers = speeds(comparison);
     let names = workers.iter().map(|(rank, speed)| format!("{rank} ({speed})"));
-    let series = comparison.summaries().into_iter().map(|summary| {
-        let at =
-            |(place, (rank, _)): (usize, &(u32, f64))| Some((place as f64, *summary.map_sojourn.get(rank)?));
-        Series::new(&*summary.contender.name, workers.iter().enumerate().filter_map(at).collect())
+    let series = comparison.contenders.iter().map(|contender| {
+        let sojourns = map_sojourn(&comparison.runs_of(contender));
+        let at = |(place, (rank, _)): (usize, &(u32, f64))| Some((place as f64, *sojourns.get(rank)?));
+        Series::new(&*contender.name, workers.iter().enumerate().filter_map(at).collect())
     });
     let series = series.filter(|series| !series.points.is_empty()).collect();
     WORDS.chart_by_name("mst-by-worker-{name}", holes![name = application.name], names, series)
@@ -117,6 +136,16 @@ pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gristmill_lab::compare::testing::{job, run, span};
+
+    #[test]
+    fn map_sojourn_ends_with_the_last_map_of_a_job_on_the_worker() {
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
+        one.spans = vec![span(0, 1, 1.0, 3.0), span(0, 1, 3.0, 4.0), span(0, 2, 1.0, 8.0)];
+        assert_eq!(map_sojourn(&[&one]), BTreeMap::from([(1, 3.0), (2, 7.0)]), "the job was launched at 1 s");
+        one.workers[0].speed = 0.5;
+        assert_eq!(map_sojourn(&[&one]), BTreeMap::from([(1, 7.0), (2, 3.0)]), "the fastest comes first");
+    }
 
     #[test]
     fn ending_together_is_judged_by_the_interval_and_by_the_side() {
