@@ -1,22 +1,12 @@
 //! Which colour a series has: the same name the same colour on a whole page, and within a chart no colour twice while
 //! there are enough.
 //!
-//! The palettes were searched for the largest distance between any two colours, as seen by people with normal sight
-//! and with each of the three kinds of colour blindness, at a contrast of at least 3 to 1 with the background. Shapes
-//! of marks tell series apart as well. Not here: where colours are used.
+//! Shapes of marks tell series apart as well. Not here: the palettes (`svg/chart.css`).
 
 use crate::report::{Block, Chart, Section, Series};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// On white.
-pub(super) const LIGHT: [&str; COLOURS] =
-    ["#2e7ff0", "#ea5f00", "#2f736f", "#a07ea3", "#955102", "#5f208f", "#6d2600", "#154847"];
-
-/// On nearly black.
-pub(super) const DARK: [&str; COLOURS] =
-    ["#6f8dff", "#c8743a", "#80f48b", "#fbc4fd", "#b8b700", "#9a7eae", "#f57a9a", "#20b8d1"];
-
-/// Colours of a palette.
+/// Number of colours of a palette.
 pub(super) const COLOURS: usize = 8;
 
 /// The first colours of the palettes are farthest from each other.

@@ -117,7 +117,7 @@ impl Document<'_> {
              content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n\
              <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<a class=\"skip\" \
              href=\"#main\">Skip the contents</a>\n",
-            svg::style()
+            svg::STYLE
         );
         let contents = self.contents(&placed);
         let _ = write!(
