@@ -9,8 +9,8 @@ use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, places, policy, processes, query,
-    queues, replay, run, settings, sim, streaming, token, tools,
+    compare, doctor, explain, history, init, man, order, page, places, policy, processes, query, queues,
+    replay, run, settings, sim, streaming, token, tools,
 };
 use crate::{verdict, whatif};
 use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
@@ -88,7 +88,7 @@ enum Fixed {
     Paper(paper::PaperCommand),
     /// Compute worked cases and compare
     Verify(verify::VerifyCommand),
-    /// Make input: text, records or tables
+    /// Generate input: text, records or tables
     Gen(GenerateArgs),
     /// Check the order, count and checksum of a sorted output
     VerifySort(tools::VerifySortCommand),

@@ -8,6 +8,7 @@
 use super::error::InputError;
 use super::path::FilePath;
 use globset::{GlobBuilder, GlobMatcher};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -26,6 +27,7 @@ pub fn has_wildcards(pattern: &[u8]) -> bool {
 
 /// A pattern of names, or of paths. One that cannot be understood, as `[z-a]`, fits nothing.
 pub struct NamePattern {
+    text: String,
     matcher: Option<GlobMatcher>,
     /// Names in it that begin as hidden ones do.
     hidden: usize,
@@ -35,19 +37,36 @@ impl NamePattern {
     /// Compiles a pattern. A `[` that is never closed stands for itself.
     #[must_use]
     pub fn new(pattern: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(pattern);
-        let mut glob = GlobBuilder::new(&text);
-        let glob = glob.literal_separator(true).backslash_escape(true).allow_unclosed_class(true);
-        let matcher = glob.build().ok().map(|glob| glob.compile_matcher());
+        let text = String::from_utf8_lossy(pattern).into_owned();
+        let matcher = compile(&text);
         let names = pattern.split(|byte| *byte == b'/');
         let hidden = names.filter(|name| is_hidden(name.strip_prefix(b"\\").unwrap_or(name))).count();
-        Self { matcher, hidden }
+        Self { text, matcher, hidden }
     }
 
     /// True if a name fits.
     #[must_use]
     pub fn fits(&self, name: &[u8]) -> bool {
-        self.matcher.as_ref().is_some_and(|matcher| matcher.is_match(OsStr::from_bytes(name)))
+        let matches = |matcher: &Option<GlobMatcher>, name: &[u8]| {
+            matcher.as_ref().is_some_and(|matcher| matcher.is_match(OsStr::from_bytes(name)))
+        };
+        // The matcher takes bytes for characters, so each other character becomes one byte that keeps their order.
+        let signs: BTreeSet<char> = match std::str::from_utf8(name) {
+            Ok(name) => name.chars().chain(self.text.chars()).filter(|sign| !sign.is_ascii()).collect(),
+            Err(_) => BTreeSet::new(),
+        };
+        if signs.is_empty() || STAND_INS < signs.len() {
+            return matches(&self.matcher, name);
+        }
+        let stand_in = |text: &str| -> String {
+            let place = |sign: char| signs.iter().position(|other| *other == sign);
+            text.chars().map(|sign| place(sign).map_or(sign, |place| char::from(place as u8 + 1))).collect()
+        };
+        let name = stand_in(&String::from_utf8_lossy(name));
+        match self.text.is_ascii() {
+            true => matches(&self.matcher, name.as_bytes()),
+            false => matches(&compile(&stand_in(&self.text)), name.as_bytes()),
+        }
     }
 
     /// As [`NamePattern::fits`], with names that begin with `_` or `.` found by those of the pattern that begin so.
@@ -62,6 +81,15 @@ impl NamePattern {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
         ends.iter().rposition(|end| self.finds(&path.as_bytes()[..*end])).map(|last| last + 1)
     }
+}
+
+/// Number of characters beyond ASCII in a pattern and a name that can be told apart: control characters stand for them.
+const STAND_INS: usize = 31;
+
+fn compile(pattern: &str) -> Option<GlobMatcher> {
+    let mut glob = GlobBuilder::new(pattern);
+    let glob = glob.literal_separator(true).backslash_escape(true).allow_unclosed_class(true);
+    glob.build().ok().map(|glob| glob.compile_matcher())
 }
 
 /// True if a name is left out unless it is asked for.
@@ -194,6 +222,23 @@ pub(super) fn walk_failed(folder: &Path, error: walkdir::Error) -> InputError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wildcards_stand_for_characters_and_not_for_their_bytes() {
+        for (pattern, name, expected) in [
+            ("caf?", "café", true),
+            ("caf??", "café", false),
+            ("[ä]*", "ö.txt", false),
+            ("[ä]*", "ä.txt", true),
+            ("[à-ü]x", "éx", true),
+            ("[!é]", "ä", true),
+            ("é*", "étude", true),
+            ("*é", "école", false),
+        ] {
+            assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+        assert!(fits(b"a?", b"a\xff"), "a byte that is no UTF-8");
+    }
 
     #[test]
     fn wildcards_fit_names_as_in_a_shell() {

@@ -186,8 +186,8 @@ impl Document<'_> {
             sentences.insert(0, format!("<b>{}</b> of {} numbers agree", numbers.holds, numbers.total()));
         }
         let _ = writeln!(out, "<p class=\"big\">{}.</p>", sentences.join(", "));
-        let words: [(&str, fn(Verdict) -> &'static str); 2] =
-            [("numbers", blocks::of_number), ("claims", Verdict::word)];
+        type Word = fn(Verdict) -> &'static str;
+        let words: [(&str, Word); 2] = [("numbers", blocks::of_number), ("claims", Verdict::word)];
         let mut columns = vec![("paper".to_owned(), false)];
         for (what, word) in words {
             let kinds = Verdicts::default().by_kind();

@@ -111,7 +111,7 @@ impl SimCase {
             CoreConfig { ahead: AheadConfig { maps_max: 0, ..AheadConfig::default() }, ..config.core };
         let mut finish = vec![0.0; self.jobs.len()];
         let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
-            finish[order[record.seq as usize]] = record.completion
+            finish[order[record.seq as usize]] = record.completion;
         };
         cluster::run(&config, cluster::Deciders::of(policy), jobs, &mut (), &mut sink)?;
         Ok(finish)
