@@ -55,7 +55,7 @@ pub trait SlotFloor {
     fn line_open(&self, station: Station, line: Line) -> bool;
     /// Appends to the shuffle, where it is a standing order; `None` where it is a station like the others.
     fn lane(&mut self, job: Handle, share: Share) -> Option<bool>;
-    /// As [`Plan::only`].
+    /// Restricts the plan to this station, as `Plan::only` does.
     fn only(&mut self, _station: Station) {}
     /// Panics if there is no such job.
     fn check(&self, _job: Handle) {}

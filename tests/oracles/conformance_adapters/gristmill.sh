@@ -4,7 +4,7 @@
 set -euo pipefail
 job=$1 output=$2
 shift 2
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(cd "$(dirname "$0")/../../.." && pwd)
 program=${CONFORMANCE_PROGRAM:-${CARGO_TARGET_DIR:-$root/target}/debug/conformance}
 # A split takes as many files as there is room for: as large as the largest file, each file is one of its own.
 split=$(wc -c "$@" | awk '$2 != "total" && largest < $1 { largest = $1 } END { print largest }')

@@ -63,7 +63,12 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
     let Some((command, rest)) = words.split_first() else {
         return refuse("Usage: hadoop fs [generic options]".to_owned());
     };
-    let name = command.trim_start_matches('-');
+    // mrjob and luigi know two by their longer names.
+    let name = match command.trim_start_matches('-') {
+        "copyToLocal" => "get",
+        "copyFromLocal" => "put",
+        name => name,
+    };
     let Some((known, paths_min)) = signature(name) else {
         return refuse(format!("{command}: Unknown command; available: {COMMANDS}"));
     };

@@ -1,6 +1,6 @@
 //! Charts as SVG: lines, steps, points and bars with their 95 % intervals, on linear, logarithmic or named axes.
 //!
-//! A drawing stands alone in a file, or is part of a page that has the [`STYLE`]. Numbers that no axis can show are left
+//! A drawing stands alone in a file, or is part of a page with the styles of charts. Numbers that no axis can show are left
 //! out, and the drawing says so. Not here: colours ([`Colours`]) and the words around a chart.
 
 mod frame;
