@@ -97,12 +97,6 @@ pub(super) fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'_' | b'.'))
 }
 
-/// True if a name fits a pattern that is used once.
-#[must_use]
-pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    NamePattern::new(pattern).fits(name)
-}
-
 /// The only name that fits a pattern; `None` where wildcards stand for several, and for `.` and `..`, which are
 /// names of nothing, written with a `\`.
 #[must_use]
@@ -222,6 +216,10 @@ pub(super) fn walk_failed(folder: &Path, error: walkdir::Error) -> InputError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn fits(pattern: &[u8], name: &[u8]) -> bool {
+        NamePattern::new(pattern).fits(name)
+    }
 
     #[test]
     fn wildcards_stand_for_characters_and_not_for_their_bytes() {
