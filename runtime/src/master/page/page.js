@@ -489,7 +489,7 @@ let drawn = [];
  * Lays the attempts of a worker into rows: one for each slot, and one each for what is queued or suspended, if anything is.
  * A worker does not say which slot runs what, nor, until it ends, when an attempt that was queued ahead has begun. So each
  * goes into the first slot that was free when it began, and one that found none began when a slot became free, or waits
- * still. (`gristmill top` does likewise: cli/src/top/lanes.rs.)
+ * still. (`gristmill top` does likewise: cli/src/top/app.rs.)
  */
 function lay({ attempts, counts }) {
   const { map, reduce } = counts.pools ?? { map: counts.unified, reduce: 0 };
