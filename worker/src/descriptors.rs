@@ -4,6 +4,7 @@
 //! A lack of descriptors is this worker's own trouble, and passes. Whoever finds one must not take it for something
 //! wrong with what was to be opened. Not here: connections, which the server counts itself (`http`).
 
+use crate::exit::{self, Exit, ExitsWith};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::error::Error;
@@ -36,6 +37,12 @@ pub const NEEDED: usize = 64;
 #[error("the limit of open files is {allowed} for this process (`ulimit -n`), and {NEEDED} are needed")]
 pub struct TooFewDescriptors {
     allowed: usize,
+}
+
+impl ExitsWith for TooFewDescriptors {
+    fn exit(&self) -> Exit {
+        Exit::hinted(exit::RESOURCES, "raise the limit, as by `ulimit -n 1024`")
+    }
 }
 
 /// What this process may have.

@@ -8,6 +8,7 @@
 use super::model::{Paper, Scale};
 use crate::report::Circumstances;
 use crate::report::{Colours, Document, Part, Tally};
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use serde::Serialize;
 use std::fs;
 use std::io;
@@ -224,6 +225,17 @@ pub enum WriteError {
         #[source]
         source: io::Error,
     },
+}
+
+impl ExitsWith for WriteError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NotEmpty { .. } => {
+                Exit::hinted(exit::ENVIRONMENT, "choose another directory, or add --overwrite")
+            }
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 impl WriteError {

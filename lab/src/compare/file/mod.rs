@@ -20,6 +20,7 @@ use super::workload::{Amount, Arrivals, DataSet, JOBS_MAX, Kind, Order, Workload
 use clap::ValueEnum;
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::size::parse_bytes;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::io;
 use std::path::Path;
 use table::{Source, Table};
@@ -120,6 +121,15 @@ pub enum FileError {
         #[source]
         source: gristmill_scheduler::workload::WorkloadError,
     },
+}
+
+impl ExitsWith for FileError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Read { .. } | Self::Trace { .. } => Exit::with(exit::INPUT),
+            _ => Exit::with(exit::USAGE),
+        }
+    }
 }
 
 /// Flags of a cluster that a workload may set.

@@ -3,6 +3,7 @@
 //!
 //! Not here: what stands in it (`compare::Store`, one for each experiment), and the page (`paper::Folder`).
 
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,12 @@ pub enum RunsFolderError {
         #[source]
         source: io::Error,
     },
+}
+
+impl ExitsWith for RunsFolderError {
+    fn exit(&self) -> Exit {
+        Exit::with(exit::ENVIRONMENT)
+    }
 }
 
 impl RunsFolder {
