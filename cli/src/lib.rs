@@ -230,7 +230,6 @@ mod flags;
 mod history;
 mod init;
 mod interruption;
-mod man;
 mod narrate;
 mod number_table;
 mod order;
