@@ -4,6 +4,7 @@
 //! not read again.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState, JobTrace};
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::{Bytes, Span};
 use std::collections::BTreeMap;
@@ -143,8 +144,8 @@ fn few_splits(trace: &JobTrace) -> Option<String> {
     let cuttable = trace.cuttable_bytes.filter(|_| trace.had_all_slots)?;
     (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= cuttable).then(|| {
         format!(
-            "{} split(s) for {} slots: the others had no map to run. --split-size {} would make about one for each",
-            status.maps.total,
+            "{} for {} slots: the others had no map to run. --split-size {} would make about one for each",
+            counted(u64::from(status.maps.total), "split", "splits"),
             status.slots,
             // Rounded up: the rest would be one split more.
             cuttable.div_ceil(u64::from(status.slots)).max(1)
@@ -161,7 +162,7 @@ fn many_splits(trace: &JobTrace) -> Option<String> {
     (0 < status.input_bytes && SHORT_MAPS_MIN <= status.maps.total && worked.len() == maps.len() && !maps.is_empty() && mean < SHORT_MAP.0).then(
         || {
             format!(
-                "{} maps took {} each in the mean, of which starting them is a good part: larger splits (--split-size) make \
+                "{} maps took {} each on average, much of it for their start: larger splits (--split-size) make \
                  fewer of them",
                 status.maps.total,
                 Span(mean)
@@ -174,8 +175,8 @@ fn spills(trace: &JobTrace) -> Option<String> {
     let totals = &trace.status.totals;
     (0 < totals.spills && SPILLED_MIN <= totals.spilled_bytes).then(|| {
         format!(
-            "{} run(s) went to disk, {} in all, with a budget of {} for each worker: more --memory keeps them in memory",
-            totals.spills,
+            "{} went to disk, {} in all, with a budget of {} for each worker: more --memory keeps them in memory",
+            counted(totals.spills, "run", "runs"),
             Bytes(totals.spilled_bytes),
             Bytes(totals.worker_memory_budget_bytes)
         )
@@ -235,7 +236,7 @@ fn unused(trace: &JobTrace) -> Option<String> {
     // Of slots that others could hold too, or that run one kind of task, it cannot be said who left them empty.
     (trace.had_all_slots && 1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
         format!(
-            "of {} slots {:.1} were held in the mean ({:.0} %): there were too few tasks at a time, or tasks that the others \
+            "of {} slots {:.1} were held on average ({:.0} %): there were too few tasks at a time, or tasks that the others \
              had to wait for",
             status.slots,
             held * f64::from(status.slots),
@@ -365,7 +366,7 @@ mod tests {
                 trace["cuttable_bytes"] = json!(bytes);
             }
         };
-        check("3 split(s) for 4 slots", few(100 * MIB), few(MIB));
+        check("3 splits for 4 slots", few(100 * MIB), few(MIB));
         check("--split-size 25000001 would make", few(100_000_001), few(MIB));
         let beside_others = |trace: &mut Value| {
             few(100 * MIB)(trace);
@@ -402,7 +403,7 @@ mod tests {
                 trace["status"]["totals"]["spilled_bytes"] = json!(bytes);
             }
         };
-        check("3 run(s) went to disk, 64.0 MiB in all", spilled(64 * MIB), spilled(100));
+        check("3 runs went to disk, 64.0 MiB in all", spilled(64 * MIB), spilled(100));
     }
 
     #[test]
@@ -455,7 +456,7 @@ mod tests {
         let held = |seconds: u64| {
             move |trace: &mut Value| trace["status"]["totals"]["slot_ns"] = json!(seconds * SECOND)
         };
-        check("of 4 slots 1.2 were held in the mean (30 %)", held(12), held(24));
+        check("of 4 slots 1.2 were held on average (30 %)", held(12), held(24));
         let beside_others = |trace: &mut Value| {
             held(12)(trace);
             trace["had_all_slots"] = json!(false);

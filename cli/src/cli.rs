@@ -5,77 +5,119 @@
 use crate::interruption::Listener;
 use crate::papers::{paper, verify};
 use crate::private_memory::keep_memory_private;
+use crate::settings::Settings;
 use crate::terminal::{self, StdoutClosed};
 #[cfg(feature = "top")]
 use crate::top;
 use crate::{
-    compare, doctor, explain, history, init, man, order, page, places, policy, processes, query, queues,
-    replay, run, settings, sim, streaming, token, tools,
+    compare, doctor, explain, history, init, order, page, places, policy, processes, query, queues, replay,
+    run, sim, streaming, token, tools,
 };
 use crate::{verdict, whatif};
-use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
+use clap::{ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
 use gristmill_runtime::cluster::ChildRole;
 use gristmill_runtime::exit;
 use gristmill_runtime::generate::GenerateArgs;
 use gristmill_runtime::registry::Registry;
 use gristmill_worker::clean;
+use gristmill_worker::exit::Exit;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use tokio::signal::unix::SignalKind;
 
-/// Commands whose flags do not depend on the registry. Those of a command are made when it is called; what the list of
-/// commands says of it stands here.
+/// Commands of the first level, besides those of the registry's jobs. What the list of commands says of each is repeated here, as the
+/// flags of a command are made when it is called.
 #[derive(Subcommand)]
 #[command(defer = true)]
-enum Fixed {
+enum Visible {
     /// Run a job of Hadoop Streaming: commands that read lines and write lines
     Streaming(Box<streaming::StreamingCommand>),
+    /// Generate input: text, records or tables
+    Gen(GenerateArgs),
+    /// Check the order, count and checksum of a sorted output
+    VerifySort(tools::VerifySortCommand),
+    /// Write a settings file with all settings, commented out
+    Init(init::InitCommand),
+    /// List, watch, explain and cancel jobs
+    #[command(subcommand)]
+    Job(Job),
+    /// Start, show, change and stop a cluster
+    #[command(subcommand)]
+    Cluster(Cluster),
+    /// Compare, simulate and analyse schedulers
+    #[command(subcommand)]
+    Lab(Lab),
+}
+
+/// Commands about jobs of a running master.
+#[derive(Subcommand)]
+#[command(defer = true)]
+enum Job {
+    /// List jobs
+    #[command(alias = "jobs")]
+    List(query::JobsCommand),
+    /// Show a job
+    Show(query::ShowCommand),
+    /// Explain why a job waits, or why a task ran where and when it did
+    Explain(explain::ExplainCommand),
+    /// Show what user code wrote to stdout and stderr
+    Logs(query::LogsCommand),
+    /// Write a trace of a job, for ui.perfetto.dev or chrome://tracing
+    Trace(history::TraceCommand),
+    /// Write a self-contained HTML report of a job
+    Report(history::ReportCommand),
+    /// Wait until a job has ended
+    Wait(query::WaitCommand),
+    /// Stop a job
+    Cancel(query::CancelCommand),
+    /// List ended jobs, the last one first, also those of earlier masters
+    History(history::HistoryCommand),
+}
+
+/// Commands about a cluster.
+#[derive(Subcommand)]
+#[command(defer = true)]
+enum Cluster {
+    /// Start a cluster by ssh, Slurm, Ray or Kubernetes
+    Up(Box<places::UpCommand>),
+    /// End what `gristmill up` has started, here and elsewhere
+    Down(places::DownCommand),
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
     /// Start a worker and join a master
     Worker(Box<processes::WorkerCommand>),
-    /// Bring a cluster up where something else places processes
-    Up(Box<places::UpCommand>),
-    /// End what `gristmill up` has started, here and elsewhere
-    Down(places::DownCommand),
-    #[command(hide = true)]
-    Guest(places::GuestCommand),
     /// Show the master and its workers, or one job
     Status(query::StatusCommand),
-    /// Show or change who decides on a running master
+    /// Show or change the policy of a running master
     Policy(policy::PolicyCommand),
-    /// Make, revoke or renew what opens a running master
+    /// Create, revoke or rotate access tokens
     Token(token::TokenCommand),
+    /// Let a worker finish its tasks, hand over its data, and leave
+    Drain(query::DrainCommand),
+    /// Diagnose this machine and cluster
+    Doctor(Box<doctor::DoctorCommand>),
     /// Print a link to the live page of a running master
     Page(page::PageCommand),
     /// Show the cluster in a terminal as it moves: workers, jobs, slots
     #[cfg(feature = "top")]
     Top(top::TopCommand),
-    /// List jobs
-    Jobs(query::JobsCommand),
-    /// Wait until a job has ended
-    Wait(query::WaitCommand),
-    /// Stop a job
-    Cancel(query::CancelCommand),
-    /// Say why a job waits, or why a task ran where and when it did
-    Explain(explain::ExplainCommand),
-    /// Show what user code wrote to stdout and stderr
-    Logs(query::LogsCommand),
-    /// List jobs that have ended, the last one first, of earlier masters of the same state folder too
-    History(history::HistoryCommand),
-    /// Write what happened to a job, for ui.perfetto.dev or chrome://tracing
-    Trace(history::TraceCommand),
-    /// Write all that is kept of a job as one page that stands alone
-    Report(history::ReportCommand),
-    /// Feed a journal through the scheduler again and compare the orders
-    Replay(replay::ReplayCommand),
-    /// Ask what the jobs of a journal would have taken under other policies
-    Whatif(whatif::WhatifCommand),
-    /// Try policies on simulated jobs and machines
+}
+
+/// Commands about schedulers, besides `compare`.
+#[derive(Subcommand)]
+#[command(defer = true)]
+enum Lab {
+    /// Simulate policies on jobs and machines
     Sim(Box<sim::SimCommand>),
+    /// Replay a journal through the scheduler and compare the orders
+    Replay(replay::ReplayCommand),
+    /// Replay a journal under other policies
+    Whatif(whatif::WhatifCommand),
+    /// Run the experiments of the papers again and write their figures and tables
+    Paper(paper::PaperCommand),
     /// Put waiting jobs in order
     Order(order::OrderCommand),
     /// Split arriving tasks over workers
@@ -84,22 +126,30 @@ enum Fixed {
     Size(queues::SizeCommand),
     /// Fit a distribution to measured task times
     Fit(queues::FitCommand),
-    /// Run the experiments of the papers anew and write their figures and tables
-    Paper(paper::PaperCommand),
     /// Compute worked cases and compare
     Verify(verify::VerifyCommand),
-    /// Generate input: text, records or tables
-    Gen(GenerateArgs),
-    /// Check the order, count and checksum of a sorted output
-    VerifySort(tools::VerifySortCommand),
-    /// Say what keeps jobs from running here, and what to do about it
-    Doctor(Box<doctor::DoctorCommand>),
-    /// Write a settings file with all there is, commented out
-    Init(init::InitCommand),
-    /// Write manual pages, one for each command
-    Man(man::ManCommand),
-    /// Print a completion script for a shell
-    Completions(tools::CompletionsCommand),
+}
+
+/// Commands that the program calls itself.
+#[derive(Subcommand)]
+#[command(defer = true)]
+enum Internal {
+    Unpack(places::UnpackCommand),
+}
+
+/// All commands. Those of groups can be called without the group's name, as `gristmill wait`; help does not list them so.
+#[derive(Subcommand)]
+enum Called {
+    #[command(flatten)]
+    Visible(Visible),
+    #[command(flatten)]
+    Job(Job),
+    #[command(flatten)]
+    Cluster(Cluster),
+    #[command(flatten)]
+    Lab(Lab),
+    #[command(flatten)]
+    Internal(Internal),
 }
 
 /// Runs the program with the process's arguments.
@@ -139,13 +189,8 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
             {
                 return exit_code(Err(error));
             }
-            if let Some(job) = job_without_run(&error, &registry) {
-                terminal::stderr_line(&format!("  hint: `{job}` is a job: gristmill run {job}"));
-            }
-            if typed.get(1).is_some_and(|word| word == "as-streaming") {
-                terminal::stderr_line(
-                    "  hint: `as-streaming` was removed: run the job here with `gristmill run`",
-                );
+            if let Some(hint) = hint_of_command(&error, &registry) {
+                terminal::stderr_line(&format!("  hint: {hint}"));
             }
             return ExitCode::from(code);
         }
@@ -162,7 +207,7 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
             if error.is::<StdoutClosed>() {
                 return ExitCode::from(exit::OK);
             }
-            let (code, hint) = verdict::judge(&error);
+            let Exit { code, hint } = verdict::judge(&error);
             let words = gristmill_runtime::chain(error.as_ref());
             terminal::complain("error", &clean::message(&words));
             if let Some(hint) = hint {
@@ -173,12 +218,27 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// The job whose name was typed where a command stands.
-fn job_without_run(error: &clap::Error, registry: &Registry) -> Option<String> {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
+/// Hint about a word that is not a command: the name of a job, or nearly one, or a command of an earlier version.
+fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let known = registry.find_job(typed).is_some() || registry.find_rounds(typed).is_some();
-    (error.kind() == ErrorKind::InvalidSubcommand && known).then(|| typed.clone())
+    if matches!(typed.as_str(), "completions" | "man") {
+        return Some(
+            "releases have these files; `cargo run -p gristmill --example pages -- DIR` writes them"
+                .to_owned(),
+        );
+    }
+    if typed == "as-streaming" {
+        return Some("`as-streaming` was removed: run the job here with `gristmill run`".to_owned());
+    }
+    if registry.find_job(typed).is_some() || registry.find_rounds(typed).is_some() {
+        return Some(format!("`{typed}` is a job: gristmill run {typed}"));
+    }
+    let run = run::run_command(registry).no_binary_name(true).try_get_matches_from([typed]);
+    match run.err()?.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::Strings(names) => Some(format!("is it a job? gristmill run {}", names.last()?)),
+        _ => None,
+    }
 }
 
 /// Names the arguments that are no text.
@@ -210,29 +270,58 @@ fn version() -> &'static str {
     })
 }
 
-/// The whole command line of this registry.
-fn command(registry: &Registry) -> Command {
-    let about =
-        "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
+/// Flags of every command come after its own.
+const BASIC_ORDER: usize = 1000;
+
+const ABOUT: &str =
+    "MapReduce on a laptop or a LAN: a real master, real workers, a shuffle that overlaps with the maps";
+
+/// Returns the commands of this registry that help lists.
+#[must_use]
+pub fn visible_command(registry: &Registry) -> Command {
     let program = Command::new("gristmill")
         .version(version())
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(80)
+        .disable_help_flag(true)
         .arg(
             clap::Arg::new("settings")
                 .long("settings")
                 .global(true)
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Settings [default: ./gristmill.toml if there is one]"),
-        );
-    Fixed::augment_subcommands(program)
-        .about(about)
+                .display_order(BASIC_ORDER)
+                .help("Settings [default: ./gristmill.toml if it exists]"),
+        )
+        .arg(help_flag("help", "Print help").short('h').action(ArgAction::HelpShort))
+        .arg(help_flag("help-all", "Print help with all flags").action(ArgAction::HelpLong));
+    Visible::augment_subcommands(program)
+        .about(ABOUT)
         .long_about(None)
         .subcommand(run::run_command(registry).display_order(0))
         .subcommand(run::submit_command(registry).display_order(1))
-        .subcommand(compare::command().display_order(2))
+        .mut_subcommand("lab", |lab| lab.subcommand(compare::command().display_order(0)))
+}
+
+fn help_flag(name: &'static str, help: &'static str) -> clap::Arg {
+    clap::Arg::new(name).long(name).global(true).display_order(BASIC_ORDER).help(help)
+}
+
+/// Returns the whole command line: also commands without the name of their group, and those that the program calls itself.
+fn command(registry: &Registry) -> Command {
+    let mut program = visible_command(registry);
+    let visible: Vec<String> =
+        program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    program = Job::augment_subcommands(program);
+    program = Cluster::augment_subcommands(program);
+    program = Lab::augment_subcommands(program);
+    program = Internal::augment_subcommands(program);
+    program = program.subcommand(compare::command());
+    program.about(ABOUT).long_about(None).mut_subcommands(|command| {
+        let is_hidden = !visible.iter().any(|name| name == command.get_name());
+        command.hide(is_hidden)
+    })
 }
 
 /// Whether a flag was typed, behind whatever command.
@@ -246,55 +335,84 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
     if is_typed(matches, "insecure_plaintext") {
         terminal::complain(
             "warning",
-            "--insecure-plaintext: everyone on the way to other machines can read and change all data",
+            "--insecure-plaintext: everyone on the route to other machines can read and change all data",
         );
     }
     let named = matches.get_one::<PathBuf>("settings").map(PathBuf::as_path);
-    let settings = settings::load(named)?;
-    match matches.subcommand() {
+    let settings = crate::settings::load(named)?;
+    let called = match matches.subcommand() {
+        Some(("lab", lab)) if lab.subcommand_name() == Some("compare") => lab.subcommand(),
+        other => other,
+    };
+    match called {
         Some(("run", flags)) => run::run(&registry, &settings, flags),
         Some(("submit", flags)) => run::submit(&registry, &settings, flags),
         Some(("compare", flags)) => compare::compare(&registry, &settings, flags),
-        _ => match Fixed::from_arg_matches(matches)? {
-            Fixed::Streaming(flags) => Ok(streaming::streaming(&settings, &flags)),
-            Fixed::Master(flags) if flags.allow_commands => {
-                processes::master(streaming::registered(registry), &settings, &flags)
+        _ => match Called::from_arg_matches(matches)? {
+            Called::Visible(Visible::Streaming(flags)) => Ok(streaming::streaming(&settings, &flags)),
+            Called::Visible(Visible::Gen(flags)) => tools::generate(&flags),
+            Called::Visible(Visible::VerifySort(flags)) => tools::verify_sort(&flags),
+            Called::Visible(Visible::Init(flags)) => init::init(&flags),
+            Called::Visible(Visible::Job(job)) | Called::Job(job) => call_job(&settings, job),
+            Called::Visible(Visible::Cluster(cluster)) | Called::Cluster(cluster) => {
+                call_cluster(registry, &settings, named, cluster)
             }
-            Fixed::Master(flags) => processes::master(registry, &settings, &flags),
-            Fixed::Worker(flags) => processes::worker(&settings, &flags),
-            Fixed::Up(flags) => places::up(&settings, named, &flags),
-            Fixed::Down(flags) => places::down(&settings, &flags),
-            Fixed::Guest(flags) => places::guest(&flags),
-            Fixed::Status(flags) => query::status(&settings, &flags),
-            Fixed::Policy(flags) => policy::policy(&registry, &settings, &flags),
-            Fixed::Token(flags) => token::token(&settings, &flags),
-            Fixed::Page(flags) => page::page(&settings, &flags),
-            #[cfg(feature = "top")]
-            Fixed::Top(flags) => top::top(&settings, &flags),
-            Fixed::Jobs(flags) => query::jobs(&settings, &flags),
-            Fixed::Wait(flags) => query::wait(&settings, &flags),
-            Fixed::Cancel(flags) => query::cancel(&settings, &flags),
-            Fixed::Explain(flags) => explain::explain(&settings, &flags),
-            Fixed::Logs(flags) => query::logs(&settings, &flags),
-            Fixed::History(flags) => history::history(&settings, &flags),
-            Fixed::Trace(flags) => history::write_trace(&settings, &flags),
-            Fixed::Report(flags) => history::write_report(&settings, &flags),
-            Fixed::Replay(flags) => replay::run(&registry, &flags),
-            Fixed::Whatif(flags) => whatif::run(&registry, &flags),
-            Fixed::Sim(flags) => sim::sim(&registry, &flags),
-            Fixed::Order(flags) => order::run(&flags),
-            Fixed::Place(flags) => queues::run_place(&flags),
-            Fixed::Size(flags) => queues::run_size(&flags),
-            Fixed::Paper(flags) => paper::paper(&registry, &flags),
-            Fixed::Fit(flags) => queues::run_fit(&flags),
-            Fixed::Verify(flags) => verify::verify(&flags),
-            Fixed::Gen(flags) => tools::generate(&flags),
-            Fixed::VerifySort(flags) => tools::verify_sort(&flags),
-            Fixed::Doctor(flags) => doctor::doctor(&settings, &flags),
-            Fixed::Init(flags) => init::init(&flags),
-            Fixed::Man(flags) => man::man(&flags, command(&registry)),
-            Fixed::Completions(flags) => tools::completions(&flags, command(&registry)),
+            Called::Visible(Visible::Lab(lab)) | Called::Lab(lab) => call_lab(&registry, lab),
+            Called::Internal(Internal::Unpack(flags)) => places::unpack(&flags),
         },
+    }
+}
+
+fn call_job(settings: &Settings, job: Job) -> anyhow::Result<u8> {
+    match job {
+        Job::List(flags) => query::jobs(settings, &flags),
+        Job::Show(flags) => query::show(settings, &flags),
+        Job::Explain(flags) => explain::explain(settings, &flags),
+        Job::Logs(flags) => query::logs(settings, &flags),
+        Job::Trace(flags) => history::write_trace(settings, &flags),
+        Job::Report(flags) => history::write_report(settings, &flags),
+        Job::Wait(flags) => query::wait(settings, &flags),
+        Job::Cancel(flags) => query::cancel(settings, &flags),
+        Job::History(flags) => history::history(settings, &flags),
+    }
+}
+
+fn call_cluster(
+    registry: Registry,
+    settings: &Settings,
+    named: Option<&Path>,
+    cluster: Cluster,
+) -> anyhow::Result<u8> {
+    match cluster {
+        Cluster::Up(flags) => places::up(settings, named, &flags),
+        Cluster::Down(flags) => places::down(settings, &flags),
+        Cluster::Master(flags) if flags.allow_commands => {
+            processes::master(streaming::registered(registry), settings, &flags)
+        }
+        Cluster::Master(flags) => processes::master(registry, settings, &flags),
+        Cluster::Worker(flags) => processes::worker(settings, &flags),
+        Cluster::Status(flags) => query::status(settings, &flags),
+        Cluster::Policy(flags) => policy::policy(&registry, settings, &flags),
+        Cluster::Token(flags) => token::token(settings, &flags),
+        Cluster::Drain(flags) => query::drain(settings, &flags),
+        Cluster::Doctor(flags) => doctor::doctor(settings, &flags),
+        Cluster::Page(flags) => page::page(settings, &flags),
+        #[cfg(feature = "top")]
+        Cluster::Top(flags) => top::top(settings, &flags),
+    }
+}
+
+fn call_lab(registry: &Registry, lab: Lab) -> anyhow::Result<u8> {
+    match lab {
+        Lab::Sim(flags) => sim::sim(registry, &flags),
+        Lab::Replay(flags) => replay::run(registry, &flags),
+        Lab::Whatif(flags) => whatif::run(registry, &flags),
+        Lab::Paper(flags) => paper::paper(registry, &flags),
+        Lab::Order(flags) => order::run(&flags),
+        Lab::Place(flags) => queues::run_place(&flags),
+        Lab::Size(flags) => queues::run_size(&flags),
+        Lab::Fit(flags) => queues::run_fit(&flags),
+        Lab::Verify(flags) => verify::verify(&flags),
     }
 }
 

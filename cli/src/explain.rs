@@ -3,7 +3,7 @@
 use crate::flags::MasterFlags;
 use crate::query::parse_job;
 use crate::settings::Settings;
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_json, stdout_line};
 use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::client::Client;
@@ -11,7 +11,7 @@ use gristmill_runtime::exit;
 use gristmill_scheduler::ids::{JobId, TaskKind};
 use gristmill_scheduler::units::Span;
 
-/// Say why a job waits, or why a task ran where and when it did
+/// Explain why a job waits, or why a task ran where and when it did
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -59,7 +59,7 @@ pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8
         false => client.trace(job)?.path,
     };
     if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&explanation)?)?;
+        stdout_json(&explanation)?;
     } else {
         for sentence in &explanation.sentences {
             stdout_line(sentence)?;

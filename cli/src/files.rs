@@ -1,6 +1,7 @@
 //! Files that the simulation's commands read and write: whole texts of limited size, compressed or not.
 
 use flate2::read::MultiGzDecoder;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::whole_file::{self, Promise};
 use std::fmt;
 use std::fs::File;
@@ -15,6 +16,12 @@ const TEXT_BYTES_MAX: u64 = 2 << 30;
 pub struct InputFileError {
     path: PathBuf,
     words: String,
+}
+
+impl ExitsWith for InputFileError {
+    fn exit(&self) -> Exit {
+        Exit::with(exit::INPUT)
+    }
 }
 
 impl InputFileError {

@@ -3,7 +3,7 @@
 use crate::flags::MasterFlags;
 use crate::query::{owner, parse_job, table};
 use crate::settings::Settings;
-use crate::terminal::{complain, stdout_line};
+use crate::terminal::{complain, stdout_json, stdout_line};
 use crate::{private_file, report, trace};
 use clap::Args;
 use gristmill_runtime::api::JobStatus;
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 /// What stands for stdout where a file is named.
 const STDOUT: &str = "-";
 
-/// List jobs that have ended, the last one first, of earlier masters of the same state folder too
+/// List ended jobs, the last one first, also those of earlier masters
 #[derive(Args)]
 pub struct HistoryCommand {
-    /// So many jobs at most
+    /// Most jobs to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: usize,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct HistoryCommand {
     json: bool,
 }
 
-/// Write what happened to a job, for ui.perfetto.dev or chrome://tracing
+/// Write a trace of a job, for ui.perfetto.dev or chrome://tracing
 ///
 /// Also of a job that was detached, or that an earlier master ran: the last 1,000 are kept in the master's state folder,
 /// 256 MiB at most.
@@ -39,17 +39,17 @@ pub struct TraceCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    /// Where to; - is stdout
-    #[arg(long, value_name = "FILE", default_value = STDOUT)]
+    /// Output file; - for stdout
+    #[arg(short, long, value_name = "FILE", default_value = STDOUT)]
     output: PathBuf,
-    /// Replace a file that exists
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     overwrite: bool,
     #[command(flatten)]
     master: MasterFlags,
 }
 
-/// Write all that is kept of a job as one page that stands alone
+/// Write a self-contained HTML report of a job
 ///
 /// Summary, advice, what ran where and when, partitions, and each attempt with the reason of its placement. It names the
 /// job's files and parameters; nobody but you can read it until you hand it on.
@@ -58,10 +58,10 @@ pub struct ReportCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    /// Where to; - is stdout [default: job-N.html]
-    #[arg(long, value_name = "FILE")]
+    /// Output file; - for stdout [default: job-N.html]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace a file that exists
+    /// Replace an existing file
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
     jobs.truncate(flags.last);
     let gap = client.master()?.register_gap;
     match (flags.json, &gap) {
-        (true, _) => stdout_line(&serde_json::to_string_pretty(&jobs)?)?,
+        (true, _) => stdout_json(&jobs)?,
         // Not a list of nothing, as if no job had ever run.
         (false, Some(_)) if jobs.is_empty() => {}
         (false, _) => stdout_line(&listed(&jobs))?,

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 /// All settings, each with what it means, switched off.
 const TEXT: &str = include_str!("init.toml");
 
-/// Write a settings file with all there is, commented out
+/// Write a settings file with all settings, commented out
 #[derive(Args)]
 pub struct InitCommand {
-    /// Where to; it must not exist
+    /// Output file; it must not exist
     #[arg(default_value = FILE_NAME)]
     file: PathBuf,
 }
@@ -27,7 +27,7 @@ pub fn init(flags: &InitCommand) -> anyhow::Result<u8> {
     let made = File::options().write(true).create_new(true).mode(0o600).open(&flags.file);
     let mut file = made.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            usage(format!("{path} is there already: look into it, or name another file"))
+            usage(format!("{path} exists already: look into it, or name another file"))
         }
         _ => anyhow::Error::from(error).context(format!("could not write {path}")),
     })?;

@@ -229,7 +229,6 @@ mod flags;
 mod history;
 mod init;
 mod interruption;
-mod man;
 mod narrate;
 mod number_table;
 mod order;

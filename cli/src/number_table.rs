@@ -1,6 +1,7 @@
 //! Small tables of numbers that commands take: comma-separated, with a header line that names the columns.
 
 use crate::files::{InputFileError, read_text};
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::catalogue::nearest;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl NumberTable {
         for name in header.split(',').map(str::trim) {
             match known.iter().find(|&&column| column == name) {
                 Some(column) if columns.contains(column) => {
-                    return Err(refuse(line, format!("column `{name}` stands twice")));
+                    return Err(refuse(line, format!("column `{name}` is duplicated")));
                 }
                 Some(column) => columns.push(column),
                 None => {
@@ -46,7 +47,10 @@ impl NumberTable {
         for (line, text) in lines {
             let cells: Vec<&str> = text.split(',').map(str::trim).collect();
             if cells.len() != columns.len() {
-                return Err(refuse(line, format!("it has {} cell(s), not {}", cells.len(), columns.len())));
+                return Err(refuse(
+                    line,
+                    format!("it has {}, not {}", counted(cells.len() as u64, "cell", "cells"), columns.len()),
+                ));
             }
             let number = |(cell, column): (&&str, &&str)| match cell.is_empty() {
                 true => Ok(None),
@@ -138,14 +142,14 @@ mod tests {
         let mistakes = [
             ("", "t.csv: it is empty"),
             ("mu\n", "t.csv: there is no row under the header"),
-            ("mu,mu\n1,1\n", "t.csv: line 1: column `mu` stands twice"),
+            ("mu,mu\n1,1\n", "t.csv: line 1: column `mu` is duplicated"),
             (
                 "mu,prize\n1,1\n",
                 "t.csv: line 1: there is no column `prize`; did you mean `price`? There is mu, price",
             ),
             ("mu\nfast\n", "t.csv: line 2: `mu` is `fast`, which is not a finite number"),
             ("mu\nnan\n", "t.csv: line 2: `mu` is `nan`, which is not a finite number"),
-            ("mu,price\n1\n", "t.csv: line 2: it has 1 cell(s), not 2"),
+            ("mu,price\n1\n", "t.csv: line 2: it has 1 cell, not 2"),
         ];
         for (text, expected) in mistakes {
             assert_eq!(parse(text).map(|_| ()).unwrap_err(), expected);

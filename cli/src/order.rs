@@ -1,7 +1,7 @@
 //! `order`: jobs that are all there, in the order of an algorithm.
 
 use crate::files::{InputFileError, read_text};
-use crate::terminal::stdout_text;
+use crate::terminal::{stdout_json, stdout_text};
 use crate::text_table::aligned;
 use crate::usage::usage;
 use clap::Args;
@@ -10,7 +10,7 @@ use gristmill_runtime::exit;
 use gristmill_scheduler::policy::pairs::{OrderError, OrderedJobs, order};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Format, Job, Reading};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Choices left by ties that are printed; `--json` has them all.
@@ -25,7 +25,7 @@ const TIES_SHOWN: usize = 20;
 #[command(after_help = "\
 Example:
   printf 'name,map,shuffle\\nA,6,4\\nB,2,3\\nC,3,2\\n' > jobs.csv
-  gristmill order --policy match --jobs jobs.csv")]
+  gristmill lab order --policy match --jobs jobs.csv")]
 pub struct OrderCommand {
     /// NAME or NAME:PARAMETER=VALUE,...: pair, couple, generalized, group, match, ...
     #[arg(long, value_name = "POLICY")]
@@ -51,7 +51,10 @@ pub fn run(flags: &OrderCommand) -> anyhow::Result<u8> {
         OrderError::Rule(error) => usage(error.to_string()),
         other => InputFileError::new(&flags.jobs, other).into(),
     })?;
-    stdout_text(&if flags.json { as_json(&jobs, &ordered)? } else { as_text(&jobs, &ordered) })?;
+    match flags.json {
+        true => stdout_json(&as_json(&jobs, &ordered))?,
+        false => stdout_text(&as_text(&jobs, &ordered))?,
+    }
     Ok(exit::OK)
 }
 
@@ -98,7 +101,7 @@ fn as_text(jobs: &[Job], ordered: &OrderedJobs) -> String {
     text
 }
 
-fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
+fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> Value {
     let names = |indices: &[usize]| indices.iter().map(|&index| name_of(jobs, index)).collect::<Vec<_>>();
     let rows: Vec<_> = ordered
         .order
@@ -114,7 +117,7 @@ fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
         })
         .collect();
     let averages = ordered.averages;
-    let all = json!({
+    json!({
         "order": rows,
         "sets": ordered.blocks.iter().map(|block| names(block)).collect::<Vec<_>>(),
         "averages": {
@@ -124,6 +127,5 @@ fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> anyhow::Result<String> {
         },
         "optimum_flow": ordered.optimum,
         "ties": ordered.ties.iter().map(|tie| tie.words(|index| name_of(jobs, index))).collect::<Vec<_>>(),
-    });
-    Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
+    })
 }

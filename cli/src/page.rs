@@ -24,7 +24,7 @@ use tokio::sync::{oneshot, watch};
 pub struct PageCommand {
     #[command(flatten)]
     master: MasterFlags,
-    /// Jobs can be cancelled there: the tab gets a token of the role `submit`, so open it where you would keep one
+    /// Allow cancelling jobs there: the tab gets a token of the role `submit`, so open it where you would keep one
     #[arg(long)]
     may_cancel: bool,
 }

@@ -2,27 +2,28 @@
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_json, stdout_line};
 use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::api::{JobTurn, MasterStatus, PolicyChange, Turns};
 use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 
 /// Turns that are shown.
 const TURNS_SHOWN: usize = 10;
 
-/// Show or change who decides on a running master
+/// Show or change the policy of a running master
 ///
 /// Without flags it only shows, with who gets the next slots and why. After a change attempts that run go on, and all else
 /// is decided anew. A master that is started again goes by its own flags.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gristmill policy
-  gristmill policy --policy max-srpt
-  gristmill policy --policy fair --placement m-ep")]
+  gristmill cluster policy
+  gristmill cluster policy --policy max-srpt
+  gristmill cluster policy --policy fair --placement m-ep")]
 pub struct PolicyCommand {
     /// Which job gets a slot from now on: NAME or NAME:PARAMETERS
     #[arg(long, value_name = "POLICY")]
@@ -54,7 +55,7 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
         }
     };
     match flags.json {
-        true => stdout_line(&serde_json::to_string_pretty(&status)?)?,
+        true => stdout_json(&status)?,
         false => {
             stdout_line(&deciders(&status))?;
             for line in next(&client.turns()?) {
@@ -89,7 +90,8 @@ pub fn deciders(master: &MasterStatus) -> String {
     let panics = match master.policy_panics {
         0 => String::new(),
         count => format!(
-            "\nthe policy panicked {count} time(s), and fifo decided instead; the last time: {}",
+            "\nthe policy panicked {}, and fifo replaced it; the last time: {}",
+            counted(count, "time", "times"),
             master.policy_panic
         ),
     };

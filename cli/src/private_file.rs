@@ -3,6 +3,7 @@
 use crate::terminal::own_stream;
 use anyhow::Context as _;
 use gristmill_runtime::submit::resolved;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::folder::id_of;
 use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
@@ -21,6 +22,12 @@ pub struct FileExists {
     path: PathBuf,
 }
 
+impl ExitsWith for FileExists {
+    fn exit(&self) -> Exit {
+        Exit::hinted(exit::ENVIRONMENT, "choose another file, or add --overwrite")
+    }
+}
+
 /// Whether two paths lead to one file, there already or not.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let id = |path: &Path| fs::metadata(path).ok().map(|found| id_of(&found));
@@ -34,7 +41,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 fn open_pipe(path: &Path) -> io::Result<fs::File> {
     let opened = rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let pipe = opened.map_err(|error| match error {
-        Errno::NXIO => io::Error::other("nobody reads from this pipe"),
+        Errno::NXIO => io::Error::other("this pipe has no reader"),
         error => error.into(),
     })?;
     let flags = fcntl_getfl(&pipe)?;

@@ -5,12 +5,13 @@ use crate::flags::MasterFlags;
 use crate::policy::deciders;
 use crate::settings::Settings;
 use crate::summary;
-use crate::terminal::{stderr_text, stdout_line, stdout_raw, stdout_text};
+use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_raw, stdout_text};
 use clap::Args;
 use comfy_table::Table;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
 use gristmill_runtime::client::{Client, ClientError};
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, ParseIdError, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::protocol::SlotCounts;
@@ -18,9 +19,22 @@ use gristmill_worker::protocol::SlotCounts;
 /// Show the master and its workers, or one job
 #[derive(Args)]
 pub struct StatusCommand {
-    /// A job such as job-7
+    /// A job, such as job-7
     #[arg(value_parser = parse_job)]
     job: Option<JobId>,
+    #[command(flatten)]
+    master: MasterFlags,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show a job
+#[derive(Args)]
+pub struct ShowCommand {
+    /// The job, such as job-7
+    #[arg(value_parser = parse_job)]
+    job: JobId,
     #[command(flatten)]
     master: MasterFlags,
     /// Print JSON
@@ -64,7 +78,7 @@ pub struct CancelCommand {
     master: MasterFlags,
 }
 
-/// Let a worker end what it runs, let others fetch what it has, and leave
+/// Let a worker finish its tasks, hand over its data, and leave
 #[derive(Args)]
 pub struct DrainCommand {
     /// The worker, such as worker-3; `gristmill status` lists them
@@ -87,7 +101,7 @@ pub struct LogsCommand {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print what was written byte for byte, also what could harm a terminal
+    /// Print the exact bytes, even if they could harm a terminal
     #[arg(long)]
     raw: bool,
 }
@@ -121,32 +135,40 @@ pub(crate) fn table<const N: usize>(
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
+/// `gristmill job show`.
+pub fn show(settings: &Settings, flags: &ShowCommand) -> anyhow::Result<u8> {
+    show_job(&client(&flags.master, settings)?, flags.job, flags.json)
+}
+
+fn show_job(client: &Client, job: JobId, json: bool) -> anyhow::Result<u8> {
+    let status = client.status(job)?;
+    match json {
+        true => stdout_json(&status)?,
+        false => stdout_text(&summary::text(&status, Some(&status.output.to_string()), None))?,
+    }
+    Ok(exit::OK)
+}
+
 /// `gristmill status`.
 pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
     if let Some(job) = flags.job {
-        let status = client.status(job)?;
-        if flags.json {
-            stdout_line(&serde_json::to_string_pretty(&status)?)?;
-        } else {
-            stdout_text(&summary::text(&status, Some(&status.output.to_string()), None))?;
-        }
-        return Ok(exit::OK);
+        return show_job(&client, job, flags.json);
     }
     let master = client.master()?;
     if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&master)?)?;
+        stdout_json(&master)?;
         return Ok(exit::OK);
     }
     stdout_line(&format!(
-        "gristmill {} up {}, {}, {} live job(s)",
+        "gristmill {} up {}, {}, {}",
         master.version,
         Span(master.now_ns),
         deciders(&master),
-        master.jobs_live
+        counted(u64::from(master.jobs_live), "live job", "live jobs")
     ))?;
     if let Some(trouble) = &master.trouble {
-        stdout_line(&format!("takes no jobs and gives no orders for now: {trouble}"))?;
+        stdout_line(&format!("accepts no jobs and launches no tasks for now: {trouble}"))?;
     }
     let rows = master.workers.iter().map(|worker| {
         [
@@ -186,7 +208,7 @@ fn slots(counts: SlotCounts) -> String {
 pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     let jobs = client(&flags.master, settings)?.jobs()?;
     if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&jobs)?)?;
+        stdout_json(&jobs)?;
         return Ok(exit::OK);
     }
     let rows = jobs.iter().map(|job| {
@@ -256,7 +278,7 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     })?;
     progress.clear();
     if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&status)?)?;
+        stdout_json(&status)?;
     }
     if !flags.quiet {
         stderr_text(&summary::text(&status, Some(&status.output.to_string()), None));
@@ -298,7 +320,7 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
     };
     let logs: Vec<&LogEntry> = logs.iter().filter(|entry| wanted(entry)).collect();
     if flags.json {
-        stdout_line(&serde_json::to_string_pretty(&logs)?)?;
+        stdout_json(&logs)?;
         return Ok(exit::OK);
     }
     if logs.is_empty() {

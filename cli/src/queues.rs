@@ -3,12 +3,13 @@
 
 use crate::files::{InputFileError, read_text};
 use crate::number_table::NumberTable;
-use crate::terminal::stdout_text;
+use crate::terminal::{stdout_json, stdout_text};
 use crate::text_table::aligned;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::report::number::number;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::placement::{PlaceError, Placed, place};
 use gristmill_scheduler::queueing::sizing::{
@@ -26,16 +27,16 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Examples:
   printf 'count,mu\\n20,0.8\\n20,1.0\\n' > workers.csv
-  gristmill place --placement m-ep --workers workers.csv --rate 10
-  gristmill place --placement m-ep:d=100 --workers workers.csv --rate 10")]
+  gristmill lab place --placement m-ep --workers workers.csv --rate 10
+  gristmill lab place --placement m-ep:d=100 --workers workers.csv --rate 10")]
 pub struct PlaceCommand {
     /// NAME or NAME:PARAMETER=VALUE,...: fair-split, pure-deterministic, m-ep, ...
     #[arg(long, value_name = "NAME")]
     placement: String,
-    /// Table of workers (.csv): mu (tasks per second), and if need be count, offset (seconds), variability (squared)
+    /// Table of workers (.csv): mu (tasks per second), optional count, offset (seconds), variability (squared)
     #[arg(long, value_name = "FILE")]
     workers: PathBuf,
-    /// Tasks that arrive in a second
+    /// Tasks that arrive per second
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     rate: f64,
     /// Print JSON
@@ -50,18 +51,18 @@ pub struct PlaceCommand {
 #[command(after_help = "\
 Example:
   printf 'mu,price\\n0.5,400\\n1.0,800\\n' > menu.csv
-  gristmill size --menu menu.csv --budget 20000 --rate 5")]
+  gristmill lab size --menu menu.csv --budget 20000 --rate 5")]
 pub struct SizeCommand {
     /// Kinds of workers (.csv): mu (tasks per second), price (in the unit of the budget)
     #[arg(long, value_name = "FILE")]
     menu: PathBuf,
-    /// What may be spent
+    /// Budget, in the unit of the prices
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     budget: f64,
-    /// Tasks that arrive in a second
+    /// Tasks that arrive per second
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     rate: f64,
-    /// Spend all of the budget, not at most all
+    /// Spend exactly the budget
     #[arg(long)]
     exactly: bool,
     /// Print JSON
@@ -76,9 +77,9 @@ pub struct SizeCommand {
 #[derive(Args)]
 #[command(after_help = "\
 Example:
-  seq 1 100 | gristmill fit -")]
+  seq 1 100 | gristmill lab fit -")]
 pub struct FitCommand {
-    /// Times in seconds, with spaces, commas or line breaks between; `-` for standard input
+    /// Times in seconds, separated by spaces, commas or line breaks; `-` for standard input
     #[arg(value_name = "FILE")]
     times: PathBuf,
     /// Print JSON
@@ -102,10 +103,10 @@ pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
         PlaceError::Queue(error @ QueueError::Setting { .. }) => usage(error.to_string()),
         other => InputFileError::new(&flags.workers, other).into(),
     })?;
-    stdout_text(&match flags.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&placed_json(&servers, &placed))?),
-        false => placed_text(&servers, &kinds, &placed),
-    })?;
+    match flags.json {
+        true => stdout_json(&placed_json(&servers, &placed))?,
+        false => stdout_text(&placed_text(&servers, &kinds, &placed))?,
+    }
     Ok(exit::OK)
 }
 
@@ -205,10 +206,10 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
         let words = format!("no mix that {} buys carries {} tasks per second", flags.budget, flags.rate);
         return Err(InputFileError::new(&flags.menu, words).into());
     };
-    stdout_text(&match flags.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&size_json(&menu, &mix, &alone))?),
-        false => size_text(&menu, &mix, &alone),
-    })?;
+    match flags.json {
+        true => stdout_json(&size_json(&menu, &mix, &alone))?,
+        false => stdout_text(&size_text(&menu, &mix, &alone))?,
+    }
     Ok(exit::OK)
 }
 
@@ -229,7 +230,8 @@ fn size_text(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>
     let mut text = aligned(&["MU, 1/s", "PRICE", "IN THE MIX", "BEST ALONE", "TIME ALONE, s"], rows);
     let count: u32 = mix.counts.iter().sum();
     text.push_str(&format!(
-        "\nbest mix: {count} worker(s) for {}, mean sojourn time {} s\n",
+        "\nbest mix: {} for {}, mean sojourn time {} s\n",
+        counted(u64::from(count), "worker", "workers"),
         number(mix.cost),
         number(mix.mean)
     ));
@@ -265,10 +267,10 @@ pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
         }
     }
     let found = fit(&times).map_err(|error| InputFileError::new(&flags.times, error))?;
-    stdout_text(&match flags.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&fit_json(&found))?),
-        false => fit_text(&found),
-    })?;
+    match flags.json {
+        true => stdout_json(&fit_json(&found))?,
+        false => stdout_text(&fit_text(&found))?,
+    }
     Ok(exit::OK)
 }
 

@@ -6,7 +6,7 @@ use crate::interruption::watch_interruptions;
 use crate::narrate::{JobNarrator, NarrateFlags};
 use crate::page::LivePage;
 use crate::settings::Settings;
-use crate::terminal::{stderr_text, stdout_line, stdout_records, written};
+use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_records, written};
 use crate::usage::usage;
 use crate::{advice, page, printed, private_file, processes, summary, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -49,6 +49,7 @@ pub fn run_command(registry: &Registry) -> Command {
                 .long("no-open")
                 .global(true)
                 .requires("show")
+                .hide_short_help(true)
                 .action(clap::ArgAction::SetTrue)
                 .help("Print the link of --show only, and open no browser"),
         );
@@ -60,7 +61,7 @@ pub fn submit_command(registry: &Registry) -> Command {
     let command = Command::new("submit");
     let command = ListenFlags::augment_args(command).mut_args(|flag| flag.global(true));
     let command = JobFlags::augment_args(MasterFlags::augment_args(command));
-    let command = command.about("Run a job on a master that is already there").long_about(None).arg(
+    let command = command.about("Submit a job to a running cluster").long_about(None).arg(
         clap::Arg::new("detach")
             .long("detach")
             .global(true)
@@ -77,7 +78,13 @@ pub fn submit_command(registry: &Registry) -> Command {
 }
 
 fn with_jobs(command: Command, registry: &Registry) -> Command {
-    let jobs = registry.jobs().map(|job| job.command());
+    let output = command.get_arguments().find(|flag| flag.get_id() == "output").cloned();
+    // `grep -o` is not --output.
+    let jobs = registry.jobs().map(|job| {
+        let has_short = job.command().get_arguments().any(|flag| flag.get_short() == Some('o'));
+        let output = output.iter().filter(|_| has_short).map(|output| output.clone().short(None));
+        job.command().args(output)
+    });
     let rounds = registry.all_rounds().map(|rounds| rounds.command());
     command
         .subcommand_required(true)
@@ -113,13 +120,12 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let work = PreparedWork::parse(registry, name, typed, &job)?;
     if narrate.is_asked() && matches!(work, PreparedWork::Rounds(..)) {
         return Err(usage(format!(
-            "{name} runs several jobs, and --narrate tells one: run one of them by itself"
+            "{name} runs several jobs, and --narrate narrates one: run one of them by itself"
         )));
     }
     if narrate.is_asked() && job.output_format.is_some() {
         return Err(usage(
-            "--narrate tells parts that are text: leave out --output-format, or run the job without being told"
-                .to_owned(),
+            "--narrate needs parts that are text: leave out --output-format or --narrate".to_owned(),
         ));
     }
     let narrator = JobNarrator::new(&narrate, job.replaces_files(), &config.deciders)?;
@@ -210,7 +216,7 @@ fn submit_with(
             )));
         };
         let Some(output) = job.output.clone() else {
-            return Err(usage("--detach needs --output: there is nobody to print to".to_owned()));
+            return Err(usage("--detach needs --output, as it prints no result".to_owned()));
         };
         let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
         stdout_line(&submitted)?;
@@ -263,7 +269,7 @@ impl PreparedWork {
     fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
         if let Some(job) = registry.find_job(name) {
             if flags.resume {
-                return Err(usage(format!("{name} is one job: --resume goes on with rounds of several")));
+                return Err(usage(format!("{name} is one job: --resume is for programs of several")));
             }
             return Ok(PreparedWork::Job(job.parse(typed)?));
         }
@@ -328,7 +334,7 @@ fn run_rounds(
         private_file::write_asked("the trace", path, flags.replaces_files(), &trace)?;
     }
     if flags.report.json {
-        stdout_line(&serde_json::to_string_pretty(&json_of_rounds(client, options, &result))?)?;
+        stdout_json(&json_of_rounds(client, options, &result))?;
     } else if let Ok(words) = &result
         && !words.is_empty()
     {
@@ -405,7 +411,7 @@ fn run_job(
                 printed::show_last_words(client, &status);
             }
             if flags.report.json {
-                stdout_line(&serde_json::to_string_pretty(&status)?)?;
+                stdout_json(&status)?;
             }
             Err(ClientError::Job { status }.into())
         }
@@ -430,7 +436,7 @@ fn finish(
             value["output"] = serde_json::Value::Null;
             value["result"] = json!(report.json_lines()?);
         }
-        stdout_line(&serde_json::to_string_pretty(&value)?)?;
+        stdout_json(&value)?;
     } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
         for part in report.parts() {
             stdout_records(open_part(&part)?)?;

@@ -3,6 +3,7 @@
 //! A lock that the system drops with the process keeps a second master out: it would overwrite the first one's address
 //! and give out its numbers of jobs.
 
+use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::{Bind, BindError};
 use gristmill_worker::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -18,6 +19,9 @@ const LOCK_FILE: &str = "lock";
 /// Name of the file with the port of the last master.
 const PORT_FILE: &str = "port";
 
+/// Start of the description of a holder; its process number follows.
+const HOLDER_PREFIX: &str = "process ";
+
 /// Longest description of a holder that is read, bytes.
 const HOLDER_BYTES_MAX: u64 = 256;
 
@@ -25,7 +29,7 @@ const HOLDER_BYTES_MAX: u64 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another master is at work there.
-    #[error("the state folder {} is held by another master, {holder}", path.display())]
+    #[error("the state directory {} is held by another master, {holder}", path.display())]
     Held {
         /// The folder.
         path: PathBuf,
@@ -64,6 +68,8 @@ pub enum StateError {
     },
 }
 
+impl ExitsWith for StateError {}
+
 /// A state folder that this process holds.
 pub struct StateFolder {
     path: PathBuf,
@@ -77,7 +83,7 @@ impl StateFolder {
     /// A folder that cannot be used, or that another master holds.
     pub fn take(path: PathBuf) -> Result<Self, StateError> {
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
-        made.map_err(failed("make the state folder", &path))?;
+        made.map_err(failed("create the state directory", &path))?;
         let file = path.join(LOCK_FILE);
         let opened =
             File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
@@ -88,19 +94,28 @@ impl StateFolder {
                 let mut holder = String::new();
                 let read = (&lock).take(HOLDER_BYTES_MAX).read_to_string(&mut holder);
                 let known = read.is_ok() && !holder.is_empty();
-                let holder = if known { holder } else { "which has not said who it is".to_owned() };
+                let holder = if known { holder } else { "of unknown process".to_owned() };
                 return Err(StateError::Held { path, holder });
             }
             Err(TryLockError::Error(source)) => {
                 return Err(StateError::Io { action: "lock", path: file, source });
             }
         }
-        let words = format!("process {} on {}", std::process::id(), gristmill_worker::host_name());
+        let words = format!("{HOLDER_PREFIX}{} on {}", std::process::id(), gristmill_worker::host_name());
         let said =
             lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(words.as_bytes()));
         said.map_err(failed("write", &file))?;
         whole_file::remove_drafts(&path).map_err(failed("tidy up", &path))?;
         Ok(Self { path, lock })
+    }
+
+    /// Returns the process of the master that holds a folder, if any.
+    pub fn holder(path: &Path) -> Option<u32> {
+        let mut lock = File::open(path.join(LOCK_FILE)).ok()?;
+        let Err(TryLockError::WouldBlock) = lock.try_lock() else { return None };
+        let mut holder = String::new();
+        lock.read_to_string(&mut holder).ok()?;
+        holder.strip_prefix(HOLDER_PREFIX)?.split(' ').next()?.parse().ok()
     }
 
     /// The folder.

@@ -57,6 +57,11 @@ pub(crate) fn shown(text: &dyn fmt::Display) -> String {
     clean::lines(&text.to_string()).into_owned()
 }
 
+/// Prints a value as JSON on several lines.
+pub(crate) fn stdout_json<T: serde::Serialize + ?Sized>(value: &T) -> anyhow::Result<()> {
+    stdout_line(&serde_json::to_string_pretty(value)?)
+}
+
 /// Writes a line to stdout, cleaned: names in it are those that others gave. Unlike with `println!`, a closed pipe is an
 /// error and not a panic.
 pub(crate) fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@
 use crate::flags::MasterFlags;
 use crate::query::table;
 use crate::settings::Settings;
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_json, stdout_line};
 use crate::usage::usage;
 use clap::{Args, Subcommand};
 use gristmill_runtime::api::{Quota, Role, TokenList};
@@ -19,19 +19,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Make, revoke or renew what opens a running master
+/// Create, revoke or rotate access tokens
 ///
 /// Each token may do what its role says: view sees all, submit also submits and cancels jobs, work joins as a worker, and
 /// admin may do everything. The line in the state folder holds an admin token.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gristmill token new work --label laptop --output laptop.join
-  gristmill token new view --output page.join
-  gristmill token new submit --label ada --jobs 2 --slots 4 --disk 1GiB --output ada.join
-  gristmill token list
-  gristmill token revoke work-laptop@0
-  gristmill token rotate --grace 600")]
+  gristmill cluster token new work --label laptop --output laptop.join
+  gristmill cluster token new view --output page.join
+  gristmill cluster token new submit --label ada --jobs 2 --slots 4 --disk 1GiB --output ada.join
+  gristmill cluster token list
+  gristmill cluster token revoke work-laptop@0
+  gristmill cluster token rotate --grace 600")]
 pub struct TokenCommand {
     #[command(subcommand)]
     action: Action,
@@ -45,15 +45,15 @@ enum Action {
     New {
         /// What it may do
         role: Role,
-        /// A word for its name, so that it can be revoked alone: lower-case letters, digits, hyphens
+        /// Part of its name, with which it can be revoked: lower-case letters, digits, hyphens
         #[arg(long, value_name = "WORD")]
         label: Option<String>,
         #[command(flatten)]
         quota: QuotaFlags,
-        /// File for the join line, made 0600, or - for stdout [default: stdout, if that is a terminal]
-        #[arg(long, value_name = "FILE")]
+        /// File for the join line, created with mode 0600, or - for stdout [default: stdout, if that is a terminal]
+        #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Print the join line on stdout also where that is no terminal: whoever reads it there has the token
+        /// Print the join line on stdout even if that is not a terminal: its readers have the token
         #[arg(long)]
         print_join: bool,
     },
@@ -70,7 +70,7 @@ enum Action {
     },
     /// Make all tokens new; the join line in the state folder follows
     Rotate {
-        /// For how long the tokens of before are taken too; what still needs one then is lost
+        /// How long the previous tokens are still accepted
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
         grace: u64,
     },
@@ -80,16 +80,16 @@ enum Action {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Quota of a token that submits")]
 struct QuotaFlags {
-    /// Jobs that have not ended; more are refused. Made again with its label, a token is the same with another quota
+    /// Most live jobs; more are rejected. Created again with its label, a token is the same with another quota
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
-    /// Slots at once, whatever the policy
+    /// Most slots at once, whatever the policy
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Bytes of live jobs: what their maps have put out, parts that are built, programs they were shipped with
+    /// Most bytes of live jobs: map outputs, parts that are built, shipped programs
     #[arg(long, value_name = "SIZE")]
     disk: Option<String>,
-    /// No limits any more
+    /// Remove the limits
     #[arg(long, conflicts_with_all = ["jobs", "slots", "disk"])]
     no_quota: bool,
 }
@@ -126,7 +126,7 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
             }
             say!("this is {name}; `gristmill token revoke {name}` ends it");
         }
-        Action::List { json: true } => stdout_line(&serde_json::to_string_pretty(&client.tokens()?)?)?,
+        Action::List { json: true } => stdout_json(&client.tokens()?)?,
         Action::List { json: false } => stdout_line(&listed(&client.tokens()?))?,
         Action::Revoke { name } => client.revoke_token(name)?,
         Action::Rotate { grace } => client.rotate_tokens(Duration::from_secs(*grace))?,

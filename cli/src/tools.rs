@@ -1,8 +1,8 @@
-//! `gen`, `verify-sort`, `completions`: no cluster needed.
+//! `gen` and `verify-sort`: no cluster needed.
 
-use crate::terminal::{stdout_line, stdout_text};
+use crate::terminal::stdout_line;
 use crate::usage::usage;
-use clap::{Args, Command};
+use clap::Args;
 use gristmill_runtime::exit;
 use gristmill_runtime::generate::{self, GenerateArgs};
 use gristmill_runtime::jobs::Sort;
@@ -19,13 +19,6 @@ use std::path::PathBuf;
 pub struct VerifySortCommand {
     /// Output directory of a `sort`
     directory: PathBuf,
-}
-
-/// Print a completion script for a shell
-#[derive(Args)]
-pub struct CompletionsCommand {
-    /// The shell
-    shell: clap_complete::Shell,
 }
 
 /// `gristmill gen`.
@@ -80,13 +73,4 @@ pub fn verify_sort(flags: &VerifySortCommand) -> anyhow::Result<u8> {
         stdout_line(&format!("not sorted: {problem}"))?;
     }
     Ok(exit::FAILED)
-}
-
-/// `gristmill completions SHELL`.
-pub fn completions(flags: &CompletionsCommand, mut command: Command) -> anyhow::Result<u8> {
-    // Written in one go: the generator itself panics where nobody reads to the end.
-    let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut command, "gristmill", &mut script);
-    stdout_text(&String::from_utf8_lossy(&script))?;
-    Ok(exit::OK)
 }

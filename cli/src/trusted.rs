@@ -1,6 +1,7 @@
 //! Files whose word is taken: settings and join lines. Whoever can write one decides what this program does, and
 //! whoever can read a join line is as good as its user.
 
+use gristmill_worker::exit::ExitsWith;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -73,6 +74,8 @@ pub enum TrustError {
         source: io::Error,
     },
 }
+
+impl ExitsWith for TrustError {}
 
 /// Reads a file of this user or of root that is closed to others.
 ///

@@ -1,10 +1,17 @@
 //! A mistake in what was typed.
 
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::fmt;
 
 /// A mistake in the command, exit code 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);
+
+impl ExitsWith for UsageError {
+    fn exit(&self) -> Exit {
+        Exit::with(exit::USAGE)
+    }
+}
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

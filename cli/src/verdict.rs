@@ -1,4 +1,5 @@
-//! What an error costs: the exit code of the program, and the hint of what to do next.
+//! Exit code of the program for an error, and the hint of what to do next. Each error has its own ([`ExitsWith`]); here is the
+//! list of those that a command can end with.
 
 use crate::places::PlaceError;
 use crate::usage::UsageError;
@@ -6,460 +7,63 @@ use crate::{files, private_file, state, trusted};
 use gristmill_lab::compare::CompareError;
 use gristmill_lab::compare::file::FileError;
 use gristmill_lab::compare::store::StoreError;
-use gristmill_runtime::api::{ErrorCode, FailureCode};
-use gristmill_runtime::client::{ClientError, ResumeError};
+use gristmill_runtime::client::ClientError;
 use gristmill_runtime::cluster::ClusterError;
-use gristmill_runtime::exit;
 use gristmill_runtime::master::MasterError;
 use gristmill_runtime::master::tokens::TokensError;
-use gristmill_runtime::output_dir::OutputError;
-use gristmill_runtime::submit::SubmitError;
 use gristmill_worker::agent::WorkerError;
-use gristmill_worker::api::PlanError;
-use gristmill_worker::descriptors::{TooFewDescriptors, are_used_up};
-use gristmill_worker::http::{BindError, HttpError, IdentityError, PrivateFileError, SecretError};
-use gristmill_worker::input::InputError;
-use gristmill_worker::objects::ObjectFault;
-use gristmill_worker::task::Fault;
-use gristmill_worker::threads;
+use gristmill_worker::descriptors::TooFewDescriptors;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
+use gristmill_worker::http::{BindError, IdentityError, PrivateFileError, SecretError};
 
-#[cfg(feature = "papers")]
-fn judge_paper(error: &anyhow::Error) -> Option<(u8, Option<&'static str>)> {
-    use gristmill_papers::{Interrupted, RunsFolderError, WriteError};
-    if let Some(error) = error.downcast_ref() {
-        let replaceable = matches!(error, WriteError::NotEmpty { .. });
-        return Some((exit::ENVIRONMENT, replaceable.then_some("choose another folder, or add --overwrite")));
-    }
-    if error.is::<RunsFolderError>() {
-        return Some((exit::ENVIRONMENT, None));
-    }
-    error.is::<Interrupted>().then_some((exit::INTERRUPTED, None))
-}
+/// Finds an error of one type in what a command returned.
+type Kind = fn(&anyhow::Error) -> Option<Exit>;
 
-/// The exit code of an error, and what to do next.
-pub(crate) fn judge(error: &anyhow::Error) -> (u8, Option<&'static str>) {
-    if error.is::<UsageError>() || error.is::<clap::Error>() {
-        return (exit::USAGE, None);
-    }
+/// Errors with an exit code; the first one that is found decides.
+const KINDS: &[Kind] = &[
+    any::<TooFewDescriptors>,
+    one::<UsageError>,
     #[cfg(feature = "papers")]
-    if let Some(judged) = judge_paper(error) {
-        return judged;
-    }
-    if error.is::<private_file::FileExists>() {
-        return (exit::ENVIRONMENT, Some("choose another file, or add --overwrite"));
-    }
-    if error.is::<files::InputFileError>() {
-        return (exit::INPUT, None);
-    }
-    if let Some(error) = error.downcast_ref::<PlaceError>() {
-        return match error {
-            PlaceError::Hosts { .. } | PlaceError::Left { .. } => (exit::CLUSTER, None),
-            _ => (exit::ENVIRONMENT, None),
-        };
-    }
-    if error.chain().any(|cause| cause.is::<TooFewDescriptors>()) {
-        return (exit::RESOURCES, Some("raise the limit, as by `ulimit -n 1024`"));
-    }
-    if let Some(ClusterError::MasterEnded { code: Some(code) }) = error.downcast_ref() {
-        // It is this program, and has judged by the same rules.
-        return (u8::try_from(*code).unwrap_or(exit::ENVIRONMENT), None);
-    }
-    let lacks_threads = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(threads::are_used_up)
-    };
-    if (error.is::<ClusterError>() || error.is::<std::io::Error>()) && error.chain().any(lacks_threads) {
-        return (
-            exit::RESOURCES,
-            Some("raise the limit of processes (ulimit -u, pids.max), or use fewer slots"),
-        );
-    }
-    if let Some(judged) = judge_comparison(error) {
-        return judged;
-    }
-    if let Some(error) = error.downcast_ref::<ClientError>() {
-        return judge_client(error);
-    }
-    if error.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room) {
-        return (exit::RESOURCES, None);
-    }
-    match error.downcast_ref::<WorkerError>() {
-        Some(WorkerError::Unreachable { .. }) => {
-            (exit::CLUSTER, Some("check the master's address, or start one with `gristmill master`"))
-        }
-        Some(_) => (exit::ENVIRONMENT, None),
-        None if is_environment(error) && is_by_lack_of_room(error) => {
-            (exit::RESOURCES, Some("free some space there, or name other directories"))
-        }
-        None if is_environment(error) => (exit::ENVIRONMENT, None),
-        None => (exit::FAILED, None),
-    }
+    one::<gristmill_papers::WriteError>,
+    one::<private_file::FileExists>,
+    #[cfg(feature = "papers")]
+    one::<gristmill_papers::RunsFolderError>,
+    #[cfg(feature = "papers")]
+    one::<gristmill_papers::Interrupted>,
+    one::<files::InputFileError>,
+    one::<PlaceError>,
+    one::<FileError>,
+    one::<StoreError>,
+    one::<CompareError>,
+    one::<ClientError>,
+    one::<WorkerError>,
+    one::<ClusterError>,
+    one::<trusted::TrustError>,
+    one::<BindError>,
+    one::<MasterError>,
+    one::<state::StateError>,
+    one::<SecretError>,
+    one::<PrivateFileError>,
+    one::<TokensError>,
+    one::<IdentityError>,
+    one::<std::io::Error>,
+];
+
+fn one<E: ExitsWith + Send + Sync + 'static>(error: &anyhow::Error) -> Option<Exit> {
+    error.downcast_ref::<E>().map(ExitsWith::exit)
 }
 
-/// Whether the machine or its user's files keep the command from doing its work.
-fn is_environment(error: &anyhow::Error) -> bool {
-    error.is::<trusted::TrustError>()
-        || error.is::<ClusterError>()
-        || error.is::<BindError>()
-        || error.is::<MasterError>()
-        || error.is::<state::StateError>()
-        || error.is::<SecretError>()
-        || error.is::<PrivateFileError>()
-        || error.is::<TokensError>()
-        || error.is::<IdentityError>()
-        || error.is::<std::io::Error>()
+/// As [`one`], also for its causes.
+fn any<E: ExitsWith + 'static>(error: &anyhow::Error) -> Option<Exit> {
+    error.chain().find_map(|cause| cause.downcast_ref::<E>()).map(ExitsWith::exit)
 }
 
-/// True if that is a cause of an error.
-fn is_by_lack_of_room(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room))
-}
-
-/// Whether a disk has no more room, or none for this user or this file.
-fn is_out_of_room(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-}
-
-fn judge_client(error: &ClientError) -> (u8, Option<&'static str>) {
-    match error {
-        ClientError::Submit { source } => judge_submit(source),
-        ClientError::Master { source, .. } => judge_request(source),
-        ClientError::LostSight { .. } => (
-            exit::CLUSTER,
-            Some(
-                "start the master again in its state folder; a job that must outlive its client is one of `submit --detach`",
-            ),
-        ),
-        ClientError::Job { status } => match &status.failure {
-            Some(failure) => judge_failure(&failure.code),
-            None => (exit::CANCELLED, None),
-        },
-        ClientError::Output { source: OutputError::Io { source, .. } } if is_out_of_room(source) => {
-            (exit::RESOURCES, Some("free some space, or choose another directory"))
-        }
-        ClientError::Output { source: OutputError::Gone { .. } } => (exit::ENVIRONMENT, Some(HINT_OF_GONE)),
-        ClientError::Output { source: OutputError::Store { source } }
-            if source.cause.fault() == ObjectFault::Credentials =>
-        {
-            (exit::UNAUTHORISED, None)
-        }
-        ClientError::Resume { source } => judge_resume(source),
-        // The job itself went well.
-        ClientError::Output { .. } => (exit::RESOURCES, None),
-        ClientError::Interrupted { .. } | ClientError::InterruptedPlanning => (exit::INTERRUPTED, None),
-        ClientError::Refused { error } => judge_refusal(&error.code),
-        ClientError::OtherBuild { .. } => (
-            exit::ENVIRONMENT,
-            Some(
-                "submit with the executable that master and workers run, or send this one along with --ship, if the master \
-                 allows that",
-            ),
-        ),
-        ClientError::NotShared { .. } | ClientError::Serve { .. } => (exit::ENVIRONMENT, None),
-        _ => (exit::ENVIRONMENT, None),
+/// Returns the exit code of an error, and a hint.
+pub(crate) fn judge(error: &anyhow::Error) -> Exit {
+    if error.is::<clap::Error>() {
+        return Exit::with(exit::USAGE);
     }
-}
-
-/// Rounds that cannot go on where they were left.
-fn judge_resume(error: &ResumeError) -> (u8, Option<&'static str>) {
-    match error {
-        ResumeError::Unasked { .. } => (
-            exit::ENVIRONMENT,
-            Some("go on with them by --resume, begin anew by --overwrite, or choose another directory"),
-        ),
-        ResumeError::NoRecord { .. } => {
-            (exit::ENVIRONMENT, Some("is it the right directory? without --resume the rounds begin there"))
-        }
-        ResumeError::Input { .. } => {
-            (exit::INPUT, Some("to begin anew, say --overwrite in the place of --resume"))
-        }
-        ResumeError::Record { source, .. } if is_out_of_room(source) => {
-            (exit::RESOURCES, Some("free some space, or choose another directory"))
-        }
-        _ => (exit::ENVIRONMENT, Some("to begin anew, say --overwrite in the place of --resume")),
-    }
-}
-
-/// A job that did not come as far as the master.
-fn judge_submit(error: &SubmitError) -> (u8, Option<&'static str>) {
-    match error {
-        SubmitError::Output { source } => judge_output(source),
-        SubmitError::Input { source: InputError::Store { source } } => {
-            judge_store_fault(source.cause.fault())
-        }
-        // This machine lacks the means, such as descriptors, or does not reach the worker that has it.
-        SubmitError::Input { source } if !source.is_input_fault() => (exit::ENVIRONMENT, None),
-        SubmitError::Input { source } => (exit::INPUT, hint_of_input(source)),
-        SubmitError::Plan { source: PlanError::Input { .. } } => {
-            (exit::INPUT, Some("check the name of the file, and what it holds"))
-        }
-        SubmitError::Plan { .. }
-        | SubmitError::Settings { .. }
-        | SubmitError::Overwritten { .. }
-        | SubmitError::WithinOutput { .. } => (exit::USAGE, None),
-        SubmitError::Panicked => (exit::FAILED, None),
-        SubmitError::Sample { source } => match source.class() {
-            Fault::Credentials => (exit::UNAUTHORISED, None),
-            Fault::Input => (exit::INPUT, None),
-            Fault::User => (exit::FAILED, None),
-            Fault::Config => (exit::USAGE, None),
-            _ => (exit::ENVIRONMENT, None),
-        },
-        _ => (exit::ENVIRONMENT, None),
-    }
-}
-
-/// A store that could not be read, or is no place for an output; the error says itself what to do.
-fn judge_store_fault(fault: ObjectFault) -> (u8, Option<&'static str>) {
-    match fault {
-        ObjectFault::Asked => (exit::INPUT, None),
-        ObjectFault::Credentials => (exit::UNAUTHORISED, None),
-        ObjectFault::Settings | ObjectFault::Way | ObjectFault::Machine => (exit::ENVIRONMENT, None),
-    }
-}
-
-/// What to do about input of which the error does not say so itself.
-fn hint_of_input(error: &InputError) -> Option<&'static str> {
-    match error {
-        InputError::Missing { .. } => Some(HINT_OF_MISSING),
-        InputError::Paths { first, .. }
-            if first.iter().all(|error| matches!(error, InputError::Missing { .. })) =>
-        {
-            Some(HINT_OF_MISSING)
-        }
-        InputError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotConnected => {
-            Some("standard input is closed: pipe the input in, or name a file")
-        }
-        InputError::Unreadable { .. } => {
-            Some("have its permissions changed, or name a copy that you may read")
-        }
-        _ => None,
-    }
-}
-
-const HINT_OF_GONE: &str = "run it again, and leave its output directory alone until it has ended (`gristmill cancel JOB` stops a job); workers on \
-     other machines must see it under the same name";
-
-const HINT_OF_DESCRIPTORS: &str =
-    "raise the limit of open files there, as by `ulimit -n 4096` before the start, or run fewer jobs at once";
-
-const HINT_OF_MISSING: &str = "check the name; a path counts from the folder you are in, and worker-3:/path names a file on that worker";
-
-/// An output directory that cannot be claimed.
-fn judge_output(error: &OutputError) -> (u8, Option<&'static str>) {
-    match error {
-        OutputError::Io { source, .. } if are_used_up(source) => (exit::RESOURCES, Some(HINT_OF_DESCRIPTORS)),
-        OutputError::Io { source, .. } if is_out_of_room(source) => {
-            (exit::RESOURCES, Some("free some space, or choose another directory"))
-        }
-        OutputError::Io { action: "create", source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            (
-                exit::ENVIRONMENT,
-                Some("the folder in which it is to lie must be there: make it first, as with `mkdir -p`"),
-            )
-        }
-        OutputError::Io { .. } => {
-            (exit::ENVIRONMENT, Some("name another directory with --output, in a folder that you may write"))
-        }
-        OutputError::Protected { .. } | OutputError::ReadOnly { .. } => (exit::USAGE, None),
-        OutputError::Store { source } => match source.cause.fault() {
-            ObjectFault::Credentials => (exit::UNAUTHORISED, None),
-            _ => (exit::ENVIRONMENT, None),
-        },
-        OutputError::Claimed { .. } => (
-            exit::ENVIRONMENT,
-            Some("if no job writes there any more, delete that object, and run this one again"),
-        ),
-        OutputError::NotEmpty { .. } => {
-            (exit::ENVIRONMENT, Some("choose another directory, or add --overwrite"))
-        }
-        OutputError::Busy { .. } => (
-            exit::ENVIRONMENT,
-            Some(
-                "if no job runs there any more, bring back what is in a _replaced folder there, and \
-                 remove _temporary",
-            ),
-        ),
-        _ => (exit::ENVIRONMENT, None),
-    }
-}
-
-/// A request that the master did not answer.
-fn judge_request(error: &HttpError) -> (u8, Option<&'static str>) {
-    match error {
-        HttpError::Unauthorized { .. } => (
-            exit::UNAUTHORISED,
-            Some(
-                "use the master's join line: --join FILE; if it is that one, its token was revoked or replaced, or another program has the port",
-            ),
-        ),
-        HttpError::Forbidden { .. } => (
-            exit::UNAUTHORISED,
-            Some(
-                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
-            ),
-        ),
-        HttpError::Plaintext { .. } | HttpError::Forwarded { .. } => (exit::ENVIRONMENT, None),
-        HttpError::PinMismatch { .. } => (
-            exit::CLUSTER,
-            Some("use the join line of the master that runs there now: the file `join` in its state folder"),
-        ),
-        HttpError::Connect { .. } => (
-            exit::CLUSTER,
-            Some(
-                "is the master running? `gristmill master` starts it where it was, and it goes on; `gristmill doctor` looks further",
-            ),
-        ),
-        _ => (exit::CLUSTER, Some("`gristmill doctor` looks at the master and the ways to it")),
-    }
-}
-
-fn judge_failure(code: &FailureCode) -> (u8, Option<&'static str>) {
-    match code {
-        FailureCode::UserCode => (exit::FAILED, None),
-        FailureCode::NotDeterministic => (
-            exit::FAILED,
-            Some(
-                "let the mapper depend on its records and the job's parameters alone, and seed random numbers",
-            ),
-        ),
-        FailureCode::Input => (exit::INPUT, None),
-        FailureCode::Credentials => (
-            exit::UNAUTHORISED,
-            Some("each worker uses its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs"),
-        ),
-        FailureCode::Config => (exit::USAGE, None),
-        FailureCode::NoWorkers
-        | FailureCode::WorkersLost
-        | FailureCode::ClientLost
-        | FailureCode::MasterLost => (exit::CLUSTER, None),
-        FailureCode::Unreachable => (
-            exit::CLUSTER,
-            Some("workers must reach this machine: see the addresses above, and the firewall"),
-        ),
-        FailureCode::Store => (exit::CLUSTER, None),
-        FailureCode::OutputGone => (exit::ENVIRONMENT, Some(HINT_OF_GONE)),
-        FailureCode::Output | FailureCode::WorkersUnfit => {
-            (exit::RESOURCES, Some("free some space, or choose other folders"))
-        }
-        FailureCode::Memory => {
-            let hint = "a worker over its own budget needs a larger --memory; where the kernel ended it, run less at \
-                        once: fewer --workers or --slots, or a smaller --memory";
-            (exit::RESOURCES, Some(hint))
-        }
-        FailureCode::OutputCorrupt => (
-            exit::RESOURCES,
-            Some("the disk or memory of a machine damages data: the incidents name the workers"),
-        ),
-        FailureCode::OutputUnreadable => {
-            (exit::CLUSTER, Some("do the workers reach each other? the incidents name them"))
-        }
-        FailureCode::Limit => (exit::CANCELLED, None),
-        FailureCode::Engine | FailureCode::Internal | FailureCode::Other(_) => {
-            (exit::ENGINE, Some("please report it, with what was run"))
-        }
-    }
-}
-
-fn judge_refusal(code: &ErrorCode) -> (u8, Option<&'static str>) {
-    match code {
-        ErrorCode::Task
-        | ErrorCode::JobName
-        | ErrorCode::Name
-        | ErrorCode::Policy
-        | ErrorCode::Placement
-        | ErrorCode::Estimator
-        | ErrorCode::Pool
-        | ErrorCode::Deadline
-        | ErrorCode::Exact
-        | ErrorCode::Spec => (exit::USAGE, None),
-        ErrorCode::Ending | ErrorCode::JobForgotten => (exit::CLUSTER, None),
-        ErrorCode::Owner => {
-            (exit::UNAUTHORISED, Some("`gristmill jobs` lists owners; an admin token cancels any job"))
-        }
-        ErrorCode::Quota => (
-            exit::CANCELLED,
-            Some("`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas"),
-        ),
-        ErrorCode::Ship => (
-            exit::ENVIRONMENT,
-            Some("have the master started with --allow-ship, or submit with the executable that it runs"),
-        ),
-        ErrorCode::Resources => (exit::RESOURCES, Some(HINT_OF_DESCRIPTORS)),
-        ErrorCode::ProgramRoom => (
-            exit::RESOURCES,
-            Some(
-                "wait until jobs have ended, or have the master started with larger --shipped-programs and --shipped-bytes",
-            ),
-        ),
-        ErrorCode::Archive => (
-            exit::ENVIRONMENT,
-            Some("remove what is there where the master runs; how the job ended `gristmill history` tells"),
-        ),
-        ErrorCode::Job => (exit::USAGE, Some("`gristmill jobs` lists them")),
-        ErrorCode::Worker => (exit::USAGE, Some("`gristmill status` lists them")),
-        ErrorCode::Route
-        | ErrorCode::Body
-        | ErrorCode::JobPast
-        | ErrorCode::Process
-        | ErrorCode::Token
-        | ErrorCode::Submission
-        | ErrorCode::Submitter
-        | ErrorCode::Schema
-        | ErrorCode::Key
-        | ErrorCode::Cuts
-        | ErrorCode::Build
-        | ErrorCode::Program
-        | ErrorCode::Register
-        | ErrorCode::Journal
-        | ErrorCode::NotShared
-        | ErrorCode::OutputStore
-        | ErrorCode::Other(_) => (exit::ENVIRONMENT, None),
-    }
-}
-
-/// The exit code of an error of this command; `None` if it is another's.
-fn judge_comparison(error: &anyhow::Error) -> Option<(u8, Option<&'static str>)> {
-    if let Some(error) = error.downcast_ref::<FileError>() {
-        return Some(match error {
-            FileError::Read { .. } | FileError::Trace { .. } => (exit::INPUT, None),
-            _ => (exit::USAGE, None),
-        });
-    }
-    if let Some(error) = error.downcast_ref::<StoreError>() {
-        return Some(judge_store(error));
-    }
-    Some(match error.downcast_ref::<CompareError>()? {
-        CompareError::Unknown { .. }
-        | CompareError::Arguments { .. }
-        | CompareError::Name { .. }
-        | CompareError::Options { .. }
-        | CompareError::Draw { .. } => (exit::USAGE, None),
-        CompareError::Data { .. } | CompareError::Cluster { .. } | CompareError::Start { .. } => {
-            (exit::ENVIRONMENT, None)
-        }
-        CompareError::Store { source } => judge_store(source),
-        CompareError::Client { source, .. } => judge_client(source),
-        CompareError::Busy { .. } | CompareError::Missing { .. } => (exit::CLUSTER, None),
-        CompareError::Forgotten { .. } | CompareError::Calibration { .. } | CompareError::Fit { .. } => {
-            (exit::FAILED, None)
-        }
-        CompareError::Job { .. } | CompareError::Output { .. } | CompareError::Late { .. } => {
-            (exit::FAILED, Some("runs that ended before are kept; --resume goes on with them"))
-        }
-    })
-}
-
-fn judge_store(error: &StoreError) -> (u8, Option<&'static str>) {
-    match error {
-        StoreError::NotEmpty { .. } => {
-            (exit::ENVIRONMENT, Some("choose another folder with --out, or go on with --resume"))
-        }
-        StoreError::Differs { .. } | StoreError::Planned { .. } => {
-            (exit::USAGE, Some("choose another folder with --out"))
-        }
-        _ => (exit::ENVIRONMENT, None),
-    }
+    KINDS.iter().find_map(|kind| kind(error)).unwrap_or(Exit::with(exit::FAILED))
 }
 
 /// Which exit code each kind of error has: those that the README promises. That commands end with them `tests/it` shows.
@@ -468,10 +72,12 @@ mod tests {
     use super::*;
     use crate::usage::usage;
     use gristmill_runtime::api::JobStatus;
+    use gristmill_runtime::output_dir::OutputError;
+    use gristmill_runtime::submit::SubmitError;
     use gristmill_scheduler::ids::JobId;
-    use gristmill_worker::api::TaskError;
-    use gristmill_worker::http::Endpoint;
-    use gristmill_worker::input::FilePath;
+    use gristmill_worker::api::{PlanError, TaskError};
+    use gristmill_worker::http::{Endpoint, HttpError};
+    use gristmill_worker::input::{FilePath, InputError};
     use gristmill_worker::task::TaskFailure;
     use hyper::Method;
     use serde_json::json;
@@ -520,7 +126,7 @@ mod tests {
     #[track_caller]
     fn check(expected: u8, errors: impl IntoIterator<Item = anyhow::Error>) {
         for error in errors {
-            assert_eq!(judge(&error).0, expected, "{error:?}");
+            assert_eq!(judge(&error).code, expected, "{error:?}");
         }
     }
 
@@ -546,7 +152,7 @@ mod tests {
             (Some("internal"), exit::ENGINE),
             (Some("a word that nobody knows"), exit::ENGINE),
         ] {
-            assert_eq!(judge(&job(code)).0, expected, "{code:?}");
+            assert_eq!(judge(&job(code)).code, expected, "{code:?}");
         }
     }
 
@@ -604,7 +210,7 @@ mod tests {
             (submit(SubmitError::Output { source: disk(io::ErrorKind::NotFound) }), "mkdir -p"),
             (submit(SubmitError::Output { source: disk(io::ErrorKind::PermissionDenied) }), "--output"),
         ] {
-            let (_, hint) = judge(&error);
+            let hint = judge(&error).hint;
             assert!(hint.is_some_and(|hint| hint.contains(expected)), "{error:?}: {hint:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
 
-use crate::files::{InputFileError, write_whole};
+use crate::files::InputFileError;
 use crate::replay::say_torn;
-use crate::terminal::{stdout_line, stdout_text};
+use crate::terminal::{stdout_json, stdout_text};
 use crate::text_table::{aligned, plain};
 use crate::usage::usage;
 use anyhow::anyhow;
@@ -14,24 +14,24 @@ use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JOB_COLUMNS, JobTimes, Metric, RunMetrics};
+use gristmill_scheduler::metrics::{CollectSettings, Collector, JobTimes, Metric, RunMetrics};
 use gristmill_scheduler::station::PerStation;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Ask what the jobs of a journal would have taken under other policies
+/// Replay a journal under other policies
 ///
 /// Keeps when jobs arrived and what their tasks took, and lets the cluster simulator decide anew: the run is replayed.
 /// The first row is what was measured, the second the same policy replayed: their difference is the simulator's error.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
-  gristmill whatif run.journal --policy fifo,max-srpt,k-lps:k=2")]
+  gristmill lab whatif run.journal --policy fifo,max-srpt,k-lps:k=2")]
 pub struct WhatifCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
-    /// Policies to try: NAME or NAME:PARAMETER=VALUE,..., with commas between [default: only the recorded one]
+    /// Policies to try: a list of NAME or NAME:PARAMETER=VALUE,... [default: only the recorded one]
     #[arg(long, value_name = "LIST")]
     policy: Option<String>,
     /// Placements, each with every policy [default: the recorded one]
@@ -43,9 +43,6 @@ pub struct WhatifCommand {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a line for each job and policy
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
 }
 
 /// Columns of the table, where they mean anything.
@@ -89,11 +86,8 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
         say!("the policy was changed after the first arrival: what was recorded is not of one policy");
     }
     let rows = rows(registry, flags, &measured)?;
-    if let Some(path) = &flags.csv {
-        write_whole(path, |file| Ok(file.write_all(as_csv(&measured, &rows).as_bytes())?))?;
-    }
     match flags.json {
-        true => stdout_line(&serde_json::to_string_pretty(&as_json(&measured, &rows))?)?,
+        true => stdout_json(&as_json(&measured, &rows))?,
         false => stdout_text(&as_text(&rows))?,
     }
     Ok(exit::OK)
@@ -214,30 +208,4 @@ fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
         "replayed_flow_error": against(&rows[1], &rows[0]),
         "rows": all.collect::<Vec<_>>(),
     })
-}
-
-fn as_csv(measured: &Measured, rows: &[WhatifRow]) -> String {
-    let quoted = |text: &str| match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    };
-    let columns: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
-    let mut text = format!("policy,placement,estimator,run,job,name,{},shuffle-done\n", columns.join(","));
-    for row in rows {
-        let run = if row.replayed { "replayed" } else { "measured" };
-        let [policy, placement, estimator] =
-            [&row.policy, &row.placement, &row.estimator].map(|name| quoted(name));
-        let known = measured.jobs.iter().filter(|job| job.succeeded);
-        for (job, known) in row.jobs.iter().zip(known) {
-            let (id, name, shuffle_done) = (job.job, quoted(&known.name), job.shuffle_done);
-            let times = times(job, known.terms.deadline);
-            let times =
-                JOB_COLUMNS.map(|(_, of)| of(&times).map_or_else(String::new, |time| time.to_string()));
-            let times = times.join(",");
-            text.push_str(&format!(
-                "{policy},{placement},{estimator},{run},{id},{name},{times},{shuffle_done}\n"
-            ));
-        }
-    }
-    text
 }

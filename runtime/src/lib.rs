@@ -9,7 +9,6 @@ pub mod cluster;
 mod cluster_view;
 pub mod critical_path;
 pub mod deciders;
-pub mod exit;
 pub mod generate;
 pub mod jobs;
 pub mod journal;
@@ -53,3 +52,4 @@ pub mod prelude {
 }
 
 pub use gristmill_worker::error_text::chain;
+pub use gristmill_worker::exit;

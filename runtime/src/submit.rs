@@ -11,6 +11,7 @@ use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
 use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::fault;
 use gristmill_worker::folder::id_of;
 use gristmill_worker::http::{ListenAddress, Secret};
@@ -18,7 +19,7 @@ use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits
 use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::record::RecordFormat;
-use gristmill_worker::task::TaskFailure;
+use gristmill_worker::task::{Fault, TaskFailure};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -167,6 +168,31 @@ pub enum SubmitError {
         #[source]
         source: gristmill_worker::http::SecretError,
     },
+}
+
+impl ExitsWith for SubmitError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Output { source } => source.exit(),
+            Self::Input { source } => source.exit(),
+            Self::Plan { source: PlanError::Input { .. } } => {
+                Exit::hinted(exit::INPUT, "check the name of the file and its content")
+            }
+            Self::Plan { .. }
+            | Self::Settings { .. }
+            | Self::Overwritten { .. }
+            | Self::WithinOutput { .. } => Exit::with(exit::USAGE),
+            Self::Panicked => Exit::with(exit::FAILED),
+            Self::Sample { source } => Exit::with(match source.class() {
+                Fault::Credentials => exit::UNAUTHORISED,
+                Fault::Input => exit::INPUT,
+                Fault::User => exit::FAILED,
+                Fault::Config => exit::USAGE,
+                _ => exit::ENVIRONMENT,
+            }),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 /// A submission with the data that stays with the submitter.

@@ -141,7 +141,8 @@ class Draws:
         draw_general(draw, case)
         if big or draw.random() < 0.08:
             case.cluster = draw_cluster(draw)
-        elif draw.random() < 0.1 and "--json" not in case.general:
+        elif draw.random() < 0.1 and "--json" not in case.general and case.closed != ">&-":
+            # Without standard output nobody learns the job's number, so nobody could wait for it.
             case.output = "detach"
         if big:
             # So little for each worker that it spills, in so many pieces that they are merged more than once.

@@ -3,6 +3,7 @@
 //! Exhausted descriptors are a temporary local problem of this worker. The error must not be treated as an error of the
 //! file to be opened. Connections are counted by the server (`http`).
 
+use crate::exit::{self, Exit, ExitsWith};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::error::Error;
@@ -35,6 +36,12 @@ pub const NEEDED: usize = 64;
 #[error("the limit of open files is {allowed} for this process (`ulimit -n`), and {NEEDED} are needed")]
 pub struct TooFewDescriptors {
     allowed: usize,
+}
+
+impl ExitsWith for TooFewDescriptors {
+    fn exit(&self) -> Exit {
+        Exit::hinted(exit::RESOURCES, "raise the limit, as by `ulimit -n 1024`")
+    }
 }
 
 /// Maximum descriptors of this process.

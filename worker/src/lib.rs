@@ -18,6 +18,7 @@ pub mod control_group;
 pub mod descriptors;
 pub mod disk;
 pub mod error_text;
+pub mod exit;
 pub mod fault;
 pub mod folder;
 pub mod http;

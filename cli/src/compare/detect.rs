@@ -5,7 +5,7 @@
 use super::{CompareFlags, RunPrinter};
 use crate::files::InputFileError;
 use crate::interruption::watch_interruptions;
-use crate::terminal::{stdout_line, stdout_text};
+use crate::terminal::{stdout_json, stdout_line, stdout_text};
 use crate::text_table::aligned;
 use crate::usage::usage;
 use anyhow::Context;
@@ -49,7 +49,7 @@ pub(super) fn trial(
     folder.push("-trial");
     let folder = PathBuf::from(folder);
     if folder.exists() {
-        let words = "is there already, and a trial would remove it: move it away, or choose another --out";
+        let words = "exists already, and a trial would remove it: move it away, or choose another --out";
         return Err(InputFileError::new(&folder, words).into());
     }
     let trial = Options {
@@ -67,7 +67,7 @@ pub(super) fn trial(
     // Nothing was there before it, and an error may come before there is anything.
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
-            .with_context(|| format!("could not remove the trial's folder {}", folder.display()))?;
+            .with_context(|| format!("could not remove the trial's directory {}", folder.display()))?;
     }
     let comparison = ran?;
     if comparison.interrupted {
@@ -84,7 +84,7 @@ pub(super) fn trial(
             "trial": { "repetitions": trial.repetitions, "seconds": seconds },
             "needs": needs,
         });
-        stdout_line(&serde_json::to_string_pretty(&value)?)?;
+        stdout_json(&value)?;
         return Ok(exit::OK);
     }
     stdout_text(&table(&needs, share, each))?;

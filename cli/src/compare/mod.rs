@@ -9,7 +9,7 @@ use crate::files::InputFileError;
 use crate::flags::{ClusterFlags, MasterFlags};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
-use crate::terminal::{stdout_line, stdout_text};
+use crate::terminal::{stdout_json, stdout_line, stdout_text};
 use crate::usage::usage;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::{WorkloadFile, read};
@@ -21,6 +21,7 @@ use gristmill_lab::compare::{
 use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::number;
 use gristmill_runtime::exit;
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::metrics::Metric;
 use options::options;
@@ -39,7 +40,7 @@ struct CompareFlags {
     /// Runs of each policy
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
-    /// Plan one comparison, before anything is run: the first of the other policies against this one
+    /// Plan one comparison before anything runs: the first of the other policies against this one
     ///
     /// It is judged at 4 % (at 5 % if there are only two policies) and named first. All other pairs were not planned:
     /// they are corrected for their number (Holm) and share 1 %, and 5 % once the planned one shows a difference.
@@ -47,44 +48,45 @@ struct CompareFlags {
     /// or "slower" stands on at most 5 % of the pages. Only mean flow times are judged so.
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
-    /// Folder for the page, the numbers and all runs [default: compare-NAME]
+    /// Directory for the page, the numbers and all runs [default: compare-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the runs that an interrupted comparison has left in the folder
+    /// Continue an interrupted comparison with the runs in the directory
     #[arg(long)]
     resume: bool,
-    /// Another seed for arrivals, order and jobs than the workload's
-    #[arg(long, value_name = "N")]
+    /// Seed for arrivals, order and jobs [default: that of the workload]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     seed: Option<u64>,
-    /// Check everything, print the arrivals, run nothing (but a trial with --detect)
+    /// Check everything and print the arrivals, but run nothing (except a trial with --detect)
     #[arg(long)]
     check: bool,
-    /// With --check: say how many repetitions show a difference of this share of the mean flow time, such as 5%
+    /// With --check: print how many repetitions detect a difference of this share of the mean flow time, such as 5%
     ///
     /// A trial of --repeat repetitions tells how much the ratio of two policies varies from one to the next. It is
     /// thrown away, and its differences are not looked at.
-    #[arg(long, value_name = "SHARE", requires = "check")]
+    #[arg(long, value_name = "SHARE", requires = "check", hide_short_help = true)]
     detect: Option<String>,
-    /// Also run each different job alone, three times, for slowdown (the median counts); `--estimator oracle` does so
-    /// where the workload tells no sizes
-    #[arg(long)]
+    /// Also run each kind of job alone three times, for slowdown (the median counts); `--estimator oracle` does so if
+    /// the workload has no sizes
+    #[arg(long, hide_short_help = true)]
     isolated: bool,
-    /// Begin without a short run that is thrown away
-    #[arg(long)]
+    /// Skip the short run at the start that is discarded
+    #[arg(long, hide_short_help = true)]
     no_warm_up: bool,
-    /// Begin without the jobs that show what the system takes for tasks (seconds); runs are replayed then, not predicted
-    #[arg(long)]
+    /// Skip the jobs at the start that measure the system's overheads (seconds); runs are then replayed, not
+    /// predicted
+    #[arg(long, hide_short_help = true)]
     no_calibration: bool,
-    /// Give slow tasks a second attempt, as `run` does; the papers' models and the simulations know none
-    #[arg(long, conflicts_with = "no_backup")]
+    /// Enable speculative execution, as `run` does; the models of the papers and the simulations have none
+    #[arg(long, conflicts_with = "no_backup", hide_short_help = true)]
     backup: bool,
-    /// Wait until outputs are on disk; they are thrown away, so it only adds the disk's noise
-    #[arg(long)]
+    /// Wait until outputs are on disk; they are discarded, so this only adds the noise of the disk
+    #[arg(long, hide_short_help = true)]
     sync: bool,
-    /// Longest time of one run; a longer one ends the comparison, and --resume goes on
-    #[arg(long, value_name = "TIME", default_value = "30min")]
+    /// Longest time of one run; a longer one ends the comparison, and --resume continues
+    #[arg(long, value_name = "TIME", default_value = "30min", hide_short_help = true)]
     limit: String,
-    /// Print summaries and differences as JSON and not as a table
+    /// Print summaries and differences as JSON
     #[arg(long)]
     json: bool,
     /// Print nothing on stderr but errors
@@ -93,16 +95,13 @@ struct CompareFlags {
 }
 
 const EXAMPLES: &str = "\
-Examples:
-  gristmill compare examples/workloads/mixed.toml --policy fifo,fair,max-srpt
-  gristmill compare examples/workloads/mixed.toml --policy max-srpt,fair,fifo --against fair
-  gristmill compare examples/workloads/mixed.toml --policy fair --placement pull,fair-split --repeat 5
-  gristmill compare examples/workloads/mixed.toml --policy fifo,fair --out night --resume
-  gristmill compare examples/workloads/mixed.toml --policy fifo --check
-  gristmill compare examples/workloads/mixed.toml --policy fair,fifo --check --detect 10%
+Examples, with the file examples/workloads/mixed.toml:
+  gristmill lab compare mixed.toml --policy fifo,fair,max-srpt
+  gristmill lab compare mixed.toml --policy max-srpt,fair,fifo --against fair
+  gristmill lab compare mixed.toml --policy fifo,fair --out night --resume
+  gristmill lab compare mixed.toml --policy fair,fifo --check --detect 10%
 
-The workload's [cluster] may hold the flags named \"Cluster\"; a flag that is given goes before it, and defaults are for
-what neither says.";
+The table [cluster] of the workload can have the flags under \"Cluster\"; flags that are typed override it.";
 
 /// The subcommand.
 pub fn command() -> Command {
@@ -121,7 +120,7 @@ pub fn command() -> Command {
         .mut_arg("policy", |flag| {
             flag.value_name("LIST").help_heading("Policies").help(
                 "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between; \
-                 `gristmill sim --list` shows them [needed, unless the settings name one]",
+                 `gristmill lab sim --list` shows them [needed, unless the settings name one]",
             )
         })
         .mut_arg("placement", |flag| {
@@ -203,8 +202,8 @@ fn finish(
     }
     if comparison.interrupted {
         say!(
-            "interrupted; the same command with --resume goes on after the {} run(s) that are done",
-            comparison.runs.len()
+            "interrupted with {} finished; the same command with --resume continues",
+            counted(comparison.runs.len() as u64, "run", "runs")
         );
         return Ok(exit::INTERRUPTED);
     }
@@ -223,7 +222,7 @@ fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow:
             "interrupted": comparison.interrupted,
             "report": page,
         });
-        return stdout_line(&serde_json::to_string_pretty(&value)?);
+        return stdout_json(&value);
     }
     stdout_line(&report::table(comparison))?;
     let verdicts = report::verdicts(comparison).into_iter().chain(report::correction(comparison));
@@ -292,8 +291,8 @@ impl RunPrinter {
                 let found = metrics(record, &BTreeMap::new());
                 let value = |metric| found.get(&metric).copied().map_or_else(String::new, number::number);
                 say!(
-                    "  {} job(s) in {} s, mean flow time {} s",
-                    record.jobs.len(),
+                    "  {} in {} s, mean flow time {} s",
+                    counted(record.jobs.len() as u64, "job", "jobs"),
                     value(Metric::Makespan),
                     value(Metric::Flow)
                 );

@@ -26,7 +26,7 @@ pub(super) fn options(
     let settings = Settings { journal: None, ..settings.clone() };
     let cluster = ClusterFlags::from_arg_matches(typed)?;
     if cluster.journal.is_some() {
-        return Err(usage("--journal: every run writes its journal into its own folder".to_owned()));
+        return Err(usage("--journal: every run writes its journal into its own directory".to_owned()));
     }
     let site = site(&settings, typed, file, flags.backup)?;
     let contenders = contenders(&settings, &cluster)?;

@@ -1,13 +1,13 @@
-//! `gristmill doctor`: what keeps jobs from running here, and what to do about it.
+//! `gristmill doctor`: problems of this machine and of the cluster, and what to do about each.
 //!
-//! `facts` gathers what there is to know, `judge` says what of it is wrong and is pure.
+//! `facts` gathers, `judge` decides and is pure.
 
 mod facts;
 mod judge;
 
-use crate::flags::{MasterFlags, WorkerFlags};
+use crate::flags::MasterFlags;
 use crate::settings::Settings;
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_json, stdout_line};
 use clap::Args;
 use facts::MasterFacts;
 use gristmill_runtime::exit;
@@ -16,23 +16,30 @@ use gristmill_worker::http::ListenAddress;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Say what keeps jobs from running here, and what to do about it
+/// Diagnose this machine and cluster
 ///
-/// Looks at this machine (ports, memory, disks, limits, clock), and at the master and its workers if there is one: builds,
-/// clocks, ways between all of them, and whether they see a path.
+/// Looks at this machine (ports, memory, disks, limits), and at the master and its workers if one is known: builds,
+/// clocks, routes between all of them, and whether they see a path.
 #[derive(Args)]
 pub struct DoctorCommand {
     #[command(flatten)]
     master: MasterFlags,
-    #[command(flatten)]
-    workers: WorkerFlags,
-    /// Memory that is to be used [default: that of the settings]
+    /// Worker processes for this machine [default: one for each core]
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Memory for workers of this machine [default: that of the settings]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// An address on which something is to listen here, perhaps with ports: 192.0.2.1:7100-7119
+    /// Directory for what does not fit in memory; several allowed [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
+    spill_dir: Vec<PathBuf>,
+    /// Disk space that spills leave free in each such directory's file system [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    disk_reserve: Option<String>,
+    /// An address to listen on here, with or without ports: 192.0.2.1:7100-7119
     #[arg(long, value_name = "ADDR[:PORT-PORT]")]
     listen: Option<ListenAddress>,
-    /// A file or folder that all workers are to see
+    /// A file or directory that all workers should see
     #[arg(long, value_name = "PATH")]
     path: Option<PathBuf>,
     /// Print JSON
@@ -47,18 +54,18 @@ pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> 
     if flags.json {
         let listed: Vec<_> =
             findings.iter().map(|it| json!({"wrong": it.wrong, "remedy": it.remedy})).collect();
-        stdout_line(&serde_json::to_string_pretty(&json!({"findings": listed}))?)?;
+        stdout_json(&json!({"findings": listed}))?;
     } else {
         for finding in &findings {
             stdout_line(&format!("wrong: {}\n  do:  {}", finding.wrong, finding.remedy))?;
         }
-        let looked = "this machine's ports, memory, disks, limits and clock";
+        let looked = "this machine's ports, memory, disks and limits";
         let beyond = match &facts.master {
             MasterFacts::None => "; no master is known here".to_owned(),
-            MasterFacts::Unusable { .. } => "; nothing behind the master".to_owned(),
+            MasterFacts::Unusable { .. } => "; not at what is behind the master".to_owned(),
             MasterFacts::There(cluster) => {
                 let workers = counted(cluster.workers.len() as u64, "worker", "workers");
-                format!(", the master and {workers}, and the ways between them")
+                format!(", the master and {workers}, and the routes between them")
             }
         };
         let result = if findings.is_empty() { "nothing is wrong" } else { "all else is well" };

@@ -17,64 +17,66 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Job")]
 pub struct JobFlags {
-    /// Output directory, or a prefix in an object store (s3://bucket/prefix); it must not exist or be empty
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Output directory, or a prefix in an object store (s3://bucket/prefix); it must be empty or not exist
+    #[arg(short, long, global = true, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace the output of a job that is there already, and the files that --trace and --narrate-html name
+    /// Replace an existing output of a job, and the files of --trace and --narrate-html
     #[arg(long, global = true)]
     pub overwrite: bool,
-    /// Go on with the rounds of a program of several jobs after a failure: those in --output that are done are not run again
-    #[arg(long, global = true, conflicts_with = "overwrite")]
+    /// Continue a program of several jobs after a failure: finished rounds in --output are not run again
+    #[arg(long, global = true, conflicts_with = "overwrite", hide_short_help = true)]
     pub resume: bool,
-    /// Compress the parts: part-00000.gz, .zst or .bz2 [default: as the job says, usually not]
-    #[arg(long, global = true, value_name = "HOW")]
+    /// Compress the parts: part-00000.gz, .zst or .bz2 [default: set by the job, usually none]
+    #[arg(long, global = true, value_name = "HOW", hide_short_help = true)]
     pub compress_output: Option<CompressOutput>,
-    /// Write the parts as tables by columns, a row for each line: part-00000.parquet or .arrow
+    /// Write the parts as columnar tables with a row for each line: part-00000.parquet or .arrow
     #[arg(
         long,
         global = true,
         value_name = "FORMAT",
         conflicts_with = "compress_output",
-        requires = "output"
+        requires = "output",
+        hide_short_help = true
     )]
     pub output_format: Option<OutputFormat>,
     /// Number of parts [default: one for each slot]
     #[arg(long, global = true, value_name = "N")]
     pub reduces: Option<u32>,
-    /// Bytes of input of one map task [default: 64MiB]
-    #[arg(long, global = true, value_name = "SIZE")]
+    /// Input of one map task [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE", hide_short_help = true)]
     pub split_size: Option<String>,
-    /// Read directories in those that are input too
+    /// Read subdirectories of input directories too
     #[arg(long, global = true)]
     pub recursive: bool,
-    /// Of Parquet and Arrow inputs, what jobs of lines read: these columns (`a,b`; a comma in a name is written `\,`, a backslash `\\`), in this order, with tabs between [default: all]
-    #[arg(long, global = true, value_name = "NAMES")]
+    /// Columns of Parquet and Arrow inputs that jobs of lines read, in this order, separated by tabs: `a,b`; a comma
+    /// in a name is written `\,`, a backslash `\\` [default: all]
+    #[arg(long, global = true, value_name = "NAMES", hide_short_help = true)]
     pub read_columns: Vec<String>,
     #[command(flatten)]
     pub rank: RankFlags,
-    /// Tries of a task before the job fails
-    #[arg(long, global = true, value_name = "N", default_value_t = 4)]
+    /// Attempts of a task before the job fails
+    #[arg(long, global = true, value_name = "N", default_value_t = 4, hide_short_help = true)]
     pub attempts: u32,
     /// Do not wait until the output is on disk
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_sync: bool,
     /// Longest record
-    #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB")]
+    #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB", hide_short_help = true)]
     pub max_record: String,
-    /// Bytes that may come out of a compressed input or a table for each byte of it
-    #[arg(long, global = true, value_name = "N", default_value_t = 200)]
+    /// Largest ratio of uncompressed to compressed bytes of an input
+    #[arg(long, global = true, value_name = "N", default_value_t = 200, hide_short_help = true)]
     pub max_expansion: u32,
-    /// Bad records of the input that may be left out; `_BAD_RECORDS` in the output directory names them
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    /// Bad input records that may be skipped; `_BAD_RECORDS` in the output directory lists them
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub skip_bad_records: u64,
-    /// Seconds without a record after which user code counts as hanging
-    #[arg(long, global = true, value_name = "S", default_value_t = 600.0)]
+    /// Seconds without a record after which user code is treated as hanging
+    #[arg(long, global = true, value_name = "S", default_value_t = 600.0, hide_short_help = true)]
     pub hang_after: f64,
     #[command(flatten)]
     pub report: ReportFlags,
-    /// Address on which inputs are offered to workers that do not see them, perhaps with ports of which one is taken:
+    /// Address on which inputs are served to workers that cannot read them, with or without a range of ports:
     /// 192.0.2.1, 192.0.2.1:7200-7209
-    #[arg(long, global = true, value_name = "ADDR[:PORT-PORT]")]
+    #[arg(long, global = true, value_name = "ADDR[:PORT-PORT]", hide_short_help = true)]
     pub serve: Option<ListenAddress>,
 }
 
@@ -123,24 +125,31 @@ impl From<CompressOutput> for Compression {
 /// What policies and estimators go by.
 #[derive(Args, Clone, Debug)]
 pub struct RankFlags {
-    /// Weight beside other jobs, for policies that share or order by it: `fair`, `gristmill`, `ps`, `k-lps`
-    #[arg(long, global = true, value_name = "W", default_value_t = 1.0)]
+    /// Weight compared with other jobs, for the policies `fair`, `gristmill`, `ps` and `k-lps`
+    #[arg(long, global = true, value_name = "W", default_value_t = 1.0, hide_short_help = true)]
     pub weight: f64,
-    /// Pool under the policy `fair` [default: one of its own]
-    #[arg(long, global = true, value_name = "NAME")]
+    /// Pool for the policy `fair` [default: a pool of its own]
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
     pub pool: Option<String>,
-    /// Label of the job, beside its name: history takes jobs of one label to be alike [default: its name]
-    #[arg(long, global = true, value_name = "TEXT")]
+    /// Label of the job: history treats jobs with one label as similar [default: its name]
+    #[arg(long, global = true, value_name = "TEXT", hide_short_help = true)]
     pub label: Option<String>,
-    /// Urgency, for the policy `fifo`; the higher the sooner
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    /// Priority for the policy `fifo`; higher runs first
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     pub priority: i32,
-    /// Time from its arrival within which the job should end, such as 30s or 5min: a wish that reports judge
-    /// by, and that `min-scheduler` and `max-scheduler` plan by
-    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
+    /// Target time from arrival to end, such as 30s or 5min: reports compare with it, `min-scheduler` and
+    /// `max-scheduler` plan by it
+    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true, hide_short_help = true)]
     pub deadline: Option<String>,
-    /// For experiments: the job's work as measured before, for the estimator `oracle`
-    #[arg(long, global = true, value_name = "FILE")]
+    /// For experiments: file with the job's measured work, for the estimator `oracle`
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub exact: Option<PathBuf>,
 }
 
@@ -151,7 +160,7 @@ pub struct ReportFlags {
     #[arg(long, global = true)]
     pub json: bool,
     /// Write a trace for ui.perfetto.dev or chrome://tracing
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub trace: Option<PathBuf>,
     /// Print nothing on stderr but errors
     #[arg(long, global = true)]
@@ -203,7 +212,7 @@ impl JobFlags {
     fn check_numbers(&self, reduces: Option<u32>) -> anyhow::Result<()> {
         if reduces == Some(0) {
             return Err(usage(
-                "--reduces must be at least 1; a job without a reduce says so itself".to_owned(),
+                "--reduces must be at least 1; a job without reduces needs no flag for that".to_owned(),
             ));
         }
         if reduces.is_some_and(|reduces| REDUCES_MAX < reduces) {

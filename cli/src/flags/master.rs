@@ -22,13 +22,14 @@ pub const JOIN_FILE: &str = "join";
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Master")]
 pub struct MasterFlags {
-    /// Address of the master [default: the one that was started here last]
+    /// Address of the master [default: the last one started here]
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub master: Option<Endpoint>,
-    /// File with the master's join line, 0600; `-` for standard input [default: the one in the state folder]
+    /// File with the master's join line, mode 0600; `-` for standard input [default: the one in the state directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub join: Option<PathBuf>,
-    /// Folder for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    /// Directory for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else
+    /// in ~/.local/state]
     #[arg(long, global = true, value_name = "DIR")]
     pub state: Option<PathBuf>,
     #[command(flatten)]
@@ -38,8 +39,8 @@ pub struct MasterFlags {
 /// Leave to speak without TLS.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlaintextFlag {
-    /// Speak plain HTTP on the network: everyone on the way can read all data
-    #[arg(long, global = true)]
+    /// Use plain HTTP on the network: everyone on the route can read all data
+    #[arg(long, global = true, hide_short_help = true)]
     pub insecure_plaintext: bool,
 }
 
@@ -58,7 +59,7 @@ impl MasterFlags {
         let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
         state
             .map(|state| state.join("gristmill"))
-            .ok_or_else(|| usage("no home folder: name one with --state".into()))
+            .ok_or_else(|| usage("no home directory: name one with --state".into()))
     }
 
     /// The master's address and secret.
@@ -118,14 +119,14 @@ fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shipped programs")]
 pub struct ShipFlags {
-    /// Take jobs with programs of their own: whoever may submit can then run any code on the workers
+    /// Accept jobs with their own programs: users who may submit can then run any code on the workers
     #[arg(long)]
     allow_ship: bool,
-    /// Programs that are kept; those used longest ago go first, those of live jobs never [default: 64]
-    #[arg(long, value_name = "N", requires = "allow_ship", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Programs that are kept; the least recently used go first, those of live jobs never [default: 64]
+    #[arg(long, value_name = "N", requires = "allow_ship", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     shipped_programs: Option<u32>,
-    /// Their bytes together [default: 4GiB]
-    #[arg(long, value_name = "SIZE", requires = "allow_ship")]
+    /// Total bytes of these programs [default: 4GiB]
+    #[arg(long, value_name = "SIZE", requires = "allow_ship", hide_short_help = true)]
     shipped_bytes: Option<String>,
 }
 
@@ -147,11 +148,11 @@ impl ShipFlags {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Listening")]
 pub struct ListenFlags {
-    /// Listen on every network this machine is in
-    #[arg(long)]
+    /// Listen on every network of this machine
+    #[arg(long, hide_short_help = true)]
     pub listen_everywhere: bool,
-    /// Run as root although whoever holds the secret then runs code as root
-    #[arg(long)]
+    /// Allow running as root: holders of the secret then run code as root
+    #[arg(long, hide_short_help = true)]
     pub allow_root: bool,
 }
 

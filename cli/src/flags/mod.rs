@@ -29,23 +29,24 @@ use std::sync::OnceLock;
 pub struct ClusterFlags {
     #[command(flatten)]
     pub workers: WorkerFlags,
-    /// Memory of all workers together, such as 2GiB [default: a quarter of what the machine and its control groups have, less beside others of Gristmill]
+    /// Memory of all workers together, such as 2GiB [default: 25 % of available memory, shared with other Gristmill
+    /// processes]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: gristmill]
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: gristmill]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
-    #[arg(long, global = true, value_name = "PLACEMENT")]
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
+    #[arg(long, global = true, value_name = "PLACEMENT", hide_short_help = true)]
     pub placement: Option<String>,
-    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
-    #[arg(long, global = true, value_name = "ESTIMATOR")]
+    /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
+    #[arg(long, global = true, value_name = "ESTIMATOR", hide_short_help = true)]
     pub estimator: Option<String>,
-    /// Write down every decision of the master, for `replay` and `whatif`; the file must not exist
-    #[arg(long, global = true, value_name = "FILE")]
+    /// Record every decision of the master, for `lab replay` and `lab whatif`; the file must not exist
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub journal: Option<PathBuf>,
-    /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
-    #[arg(long, global = true)]
+    /// Disable speculative execution
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_backup: bool,
 }
 
@@ -147,7 +148,7 @@ pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Op
     match path.as_deref() {
         Some(path) if path.exists() => wrong(path, "that file exists already"),
         Some(path) if !std::path::absolute(path)?.parent().is_some_and(Path::is_dir) => {
-            wrong(path, "its folder does not exist")
+            wrong(path, "its parent directory does not exist")
         }
         _ => Ok(path),
     }

@@ -34,35 +34,40 @@ const SPEED_MIN: f64 = 0.001;
 /// Number and settings of workers, as typed.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WorkerFlags {
-    /// Worker processes to start [default: one for each core; where `run` or `streaming` runs nothing that could bring a worker down, one with a slot for each core]
+    /// Worker processes to start [default: one for each core]
+    ///
+    /// `run` and `streaming` start one with a slot for each core if the code cannot crash a worker.
     #[arg(long, global = true, value_name = "N")]
     pub workers: Option<u32>,
-    /// Slots of each worker [default: 1, so that user code that aborts harms no other attempt]
+    /// Slots of each worker [default: 1]
+    ///
+    /// With one slot, user code that aborts ends no other attempt.
     #[arg(long, global = true, value_name = "N")]
     pub slots: Option<u32>,
-    /// Slots of each worker that only maps use, with --reduce-slots
-    #[arg(long, global = true, value_name = "N")]
+    /// Slots of each worker for maps only, with --reduce-slots
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
     pub map_slots: Option<u32>,
-    /// Slots of each worker that only reduces use, with --map-slots
-    #[arg(long, global = true, value_name = "N")]
+    /// Slots of each worker for reduces only, with --map-slots
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
     pub reduce_slots: Option<u32>,
-    /// Slow the workers' slots down: 0.5 takes twice as long; a list such as 1,0.5 is for the workers in turn
-    #[arg(long, global = true, value_name = "S,...")]
+    /// Speed of slots: at 0.5 they take twice as long; a list such as 1,0.5 is for the workers in turn
+    #[arg(long, global = true, value_name = "S,...", hide_short_help = true)]
     pub speed: Option<String>,
-    /// Pace jobs so that people can watch them: with 30s a job takes about that long; with 5x five times as long for what it computes, and waiting is not stretched
-    #[arg(long, global = true, value_name = "TIME|TIMES", conflicts_with = "speed")]
+    /// Slow jobs down to watch them: with 30s a job takes about that long; with 5x its computing takes five times as
+    /// long
+    #[arg(long, global = true, value_name = "TIME|TIMES", conflicts_with = "speed", hide_short_help = true)]
     pub slow: Option<String>,
-    /// Slow each worker's shuffle down, in and out: 50MB/s, 64MiB/s, 400Mbit/s
-    #[arg(long, global = true, value_name = "RATE")]
+    /// Limit each worker's shuffle, in and out: 50MB/s, 64MiB/s, 400Mbit/s
+    #[arg(long, global = true, value_name = "RATE", hide_short_help = true)]
     pub nic_rate: Option<String>,
-    /// Folder for what does not fit in memory; several allowed [default: the system's temporary folder]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Directory for what does not fit in memory; several allowed [default: the system's temporary directory]
+    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
     pub spill_dir: Vec<PathBuf>,
-    /// Disk space that spills leave free in each such folder's file system [default: 1GiB]
-    #[arg(long, global = true, value_name = "SIZE")]
+    /// Disk space that spills leave free in the file system of each spill directory [default: 1GiB]
+    #[arg(long, global = true, value_name = "SIZE", hide_short_help = true)]
     pub disk_reserve: Option<String>,
     /// How workers get segments [default: auto]
-    #[arg(long, global = true, value_parser = shuffles())]
+    #[arg(long, global = true, value_parser = shuffles(), hide_short_help = true)]
     pub shuffle: Option<Shuffle>,
 }
 
@@ -181,8 +186,8 @@ impl WorkerFlags {
                 "slots are either for both kinds, with --slots, or apart, with --map-slots and --reduce-slots"
                     .to_owned(),
             )),
-            (None, Some(_), None) => Err(usage("--map-slots needs --reduce-slots beside it".to_owned())),
-            (None, None, Some(_)) => Err(usage("--reduce-slots needs --map-slots beside it".to_owned())),
+            (None, Some(_), None) => Err(usage("--map-slots needs --reduce-slots too".to_owned())),
+            (None, None, Some(_)) => Err(usage("--reduce-slots needs --map-slots too".to_owned())),
         }
     }
 }
@@ -233,7 +238,7 @@ fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<Path
         if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
             let (before, path) = (before.display(), path.display());
             return Err(usage(format!(
-                "--spill-dir {path} is the same folder as {before}: name each folder once"
+                "--spill-dir {path} is the same directory as {before}: name each directory once"
             )));
         }
         seen.push((real, path));

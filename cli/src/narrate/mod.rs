@@ -30,11 +30,11 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Narration")]
 pub struct NarrateFlags {
-    /// Tell the job step by step, pair by pair, on stdout; for little input, best with a small --split-size
+    /// Narrate the job step by step, pair by pair, on stdout; for small inputs, best with a small --split-size
     #[arg(long, global = true, conflicts_with = "json")]
     pub narrate: bool,
-    /// The same as one page to step through, with what ran where and when beside it
-    #[arg(long, global = true, value_name = "FILE")]
+    /// Write the narration as an HTML page to step through, with a chart of what ran where and when
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub narrate_html: Option<PathBuf>,
 }
 

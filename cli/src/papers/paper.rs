@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The name that stands for all papers.
 const ALL: &str = "all";
 
-/// Run the experiments of the papers anew and write their figures and tables
+/// Run the experiments of the papers again and write their figures and tables
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite\n  gristmill paper pairs --real"
@@ -32,26 +32,26 @@ const ALL: &str = "all";
 pub struct PaperCommand {
     /// asrpt, overlap, pairs, deadlines, stragglers, or all
     paper: String,
-    /// On real processes: a cluster of this machine for each run, an hour for all papers; an interrupted call goes on
-    /// where it stopped
+    /// Run on real processes: a cluster on this machine for each run, an hour for all papers; an interrupted call can
+    /// be repeated and continues
     #[arg(long)]
     real: bool,
-    /// Seconds for each paper: the shapes, with wide intervals
+    /// Take seconds for each paper: the shapes, with wide intervals
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// As large as the papers' own runs
+    /// Make runs as large as those of the papers
     #[arg(long)]
     full: bool,
-    /// What is drawn: another seed draws all anew, as another page that shares no run with this one
+    /// Seed of all random numbers; pages of two seeds share no run
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Folder for the page and its files [default: paper-NAME]
+    /// Directory for the page and its files [default: paper-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Replace what an earlier run has written there
+    /// Replace the files of an earlier run
     #[arg(long)]
     overwrite: bool,
-    /// Print what came out as JSON and not as a table
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
     /// Print nothing on stderr but errors
@@ -83,7 +83,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     match &code {
         Ok(exit::OK) => runs.remove()?,
         Err(error) if error.is::<Interrupted>() => {
-            say!("finished runs are kept in {kept}: the same command goes on from there");
+            say!("finished runs are kept in {kept}: the same command continues there");
         }
         _ => say!("finished runs are kept in {kept}"),
     }

@@ -1,7 +1,7 @@
 //! `verify`: worked cases, computed and compared.
 
 use crate::files::{InputFileError, read_text};
-use crate::terminal::stdout_line;
+use crate::terminal::{stdout_json, stdout_line};
 use clap::Args;
 use gristmill_lab::parallel::each;
 use gristmill_papers::verify::{CaseReport, check_file};
@@ -23,7 +23,7 @@ pub struct VerifyCommand {
     /// Files of cases
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     cases: Vec<PathBuf>,
-    /// Print only what differs
+    /// Print only differences
     #[arg(long)]
     quiet: bool,
     /// Print JSON
@@ -105,5 +105,5 @@ fn print_json(files: &CheckedFiles) -> anyhow::Result<()> {
         .iter()
         .map(|(path, reports)| json!({"file": path, "cases": reports.iter().map(case).collect::<Vec<_>>()}))
         .collect();
-    stdout_line(&serde_json::to_string_pretty(&files)?)
+    stdout_json(&files)
 }

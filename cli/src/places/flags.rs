@@ -1,30 +1,29 @@
-//! What can be typed behind `up`, and what each of it means for master and workers.
+//! Flags of `up` and `down`, and the command lines of master and workers that follow from them.
 
-use super::groups::{KubernetesFlags, MasterWords, NodeFlags, SshFlags, WorkerWords};
-use super::record::{KubernetesPlace, Place, RayPlace, SlurmPlace, SshHost, SshPlace};
-use super::{hosts, ssh};
+use super::hosts;
+use super::ray::RayPlace;
+use super::record::Place;
+use super::ssh::SshPlace;
 use crate::flags::{ListenFlags, MasterFlags, PlaintextFlag};
 use crate::settings::Settings;
 use crate::usage::usage;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use gristmill_worker::http::{Endpoint, ListenAddress};
-use std::hash::{BuildHasher, Hasher};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Name of the file with the line by which workers in Slurm's jobs join, in the state folder.
-const SLURM_JOIN_FILE: &str = "slurm.join";
-
-/// The program's file in an image that has nothing else.
-const PROGRAM_OF_PODS: &str = "/gristmill";
-
-/// The port that a route to a host is looked up with; nothing is sent there.
+/// Port with which the route to a host is looked up; nothing is sent there.
 const SSH_PORT: u16 = 22;
 
-/// What places the workers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+/// Headings of flags.
+const WORKERS: &str = "Workers";
+const NODES: &str = "Slurm, Ray and Kubernetes";
+
+/// What starts the workers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlaceName {
-    /// Hosts that the system's `ssh` reaches without asking anything
+    /// Hosts that `ssh` reaches without asking for anything
     Ssh,
     /// Slurm: a job array, one job for each node
     Slurm,
@@ -34,135 +33,189 @@ pub enum PlaceName {
     Kubernetes,
 }
 
-/// Bring a cluster up where something else places processes
+/// Start a cluster by ssh, Slurm, Ray or Kubernetes
 ///
-/// The master runs here (with Kubernetes: there) and outlives this command; `gristmill down` ends it and its workers,
-/// wherever they are.
+/// The master runs here and outlives this command; `gristmill down` ends it and its workers, wherever they are. For
+/// Kubernetes manifests are printed, for `kubectl create -f -`; the master is a pod.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gristmill up --on ssh --hosts hosts.txt
-  gristmill up --on slurm --listen 192.0.2.1 --nodes 8 --time 02:00:00
-  gristmill up --on ray --listen 192.0.2.1 --nodes 4
-  gristmill up --on kubernetes --image example/gristmill --nodes 4 --print
+  gristmill cluster up --on ssh --hosts hosts.txt
+  gristmill cluster up --on slurm --listen 192.0.2.1 --nodes 8 --sbatch=--time=02:00:00
+  gristmill cluster up --on ray --listen 192.0.2.1 --nodes 4
+  gristmill cluster up --on kubernetes --image example/gristmill --nodes 4 | kubectl create -f -
   gristmill submit wordcount words.txt --output counts
-  gristmill down")]
+  gristmill cluster down")]
 pub struct UpCommand {
-    /// What places the workers
+    /// What starts the workers
     #[arg(long, value_name = "PLACE")]
-    pub on: PlaceName,
-    /// Address of this machine that the workers reach, perhaps with a port [default: with ssh that on the way to the
-    /// first host]
+    on: PlaceName,
+    /// Address of this machine that the workers reach, with or without a port [default: with ssh that on the route to
+    /// the first host]
     #[arg(long, value_name = "ADDR[:PORT]")]
-    pub listen: Option<ListenAddress>,
-    /// Folder for what is up, the secret and the join line [default: $GRISTMILL_STATE, else gristmill in
-    /// $XDG_STATE_HOME, else in ~/.local/state]
+    listen: Option<ListenAddress>,
+    /// Directory for the record of the cluster, the secret and the join line [default: $GRISTMILL_STATE, else gristmill
+    /// in $XDG_STATE_HOME, else in ~/.local/state]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// The program's file where the workers run; the same build [default: with ssh it is sent,
-    /// in an image /gristmill, else the path of this one]
-    #[arg(long, value_name = "PATH")]
+    /// Path of gristmill where the workers run; the same build [default: with ssh it is sent, in an image /gristmill,
+    /// else the path of this one]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     program: Option<String>,
     /// How long to wait for workers, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub wait: u32,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Slurm and Kubernetes: print the batch script or the manifests without secrets, and start nothing
+    #[arg(long)]
+    pub print: bool,
+    /// Which job gets a slot, as with `gristmill master`
+    #[arg(long, value_name = "POLICY", help_heading = "Master")]
+    policy: Option<String>,
+    /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
+    #[arg(long, help_heading = "Master", hide_short_help = true)]
+    allow_commands: bool,
+    /// Accept jobs with their own programs: users who may submit can then run any code on the workers
+    #[arg(long, help_heading = "Master", hide_short_help = true)]
+    allow_ship: bool,
+    /// Worker processes on each host or node [default: one for each core there]
+    #[arg(long, value_name = "N", help_heading = WORKERS, value_parser = value_parser!(u32).range(1..=1000))]
+    pub workers_per_host: Option<u32>,
+    /// Slots of each worker [default: 1]
+    #[arg(long, value_name = "N", help_heading = WORKERS, value_parser = value_parser!(u32).range(1..=1000), hide_short_help = true)]
+    slots: Option<u32>,
+    /// Memory of each worker [default: 25 % of a host's memory for all of them]
+    #[arg(long, value_name = "SIZE", help_heading = WORKERS)]
+    memory: Option<String>,
+    /// Directory there for what does not fit in memory; several allowed [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR", help_heading = WORKERS, hide_short_help = true)]
+    spill_dir: Vec<String>,
+    /// Ports of which each worker takes one [default: any]
+    #[arg(long, value_name = "PORT-PORT", help_heading = WORKERS, hide_short_help = true)]
+    worker_ports: Option<String>,
     #[command(flatten)]
-    pub master: MasterWords,
-    #[command(flatten)]
-    pub workers: WorkerWords,
-    #[command(flatten)]
-    pub permissions: ListenFlags,
-    #[command(flatten)]
-    pub ssh: SshFlags,
-    #[command(flatten)]
-    pub nodes: NodeFlags,
-    #[command(flatten)]
-    pub kubernetes: KubernetesFlags,
+    permissions: ListenFlags,
+    /// File with the hosts, one on each line: [USER@]HOST[:PORT] [workers=N]; - for standard input
+    #[arg(long, value_name = "FILE", help_heading = "Ssh")]
+    hosts: Option<PathBuf>,
+    /// Start nothing unless every host takes part
+    #[arg(long, help_heading = "Ssh")]
+    pub require_all: bool,
+    /// Longest time for a connection, seconds
+    #[arg(long, value_name = "SECONDS", help_heading = "Ssh", default_value_t = 10, value_parser = value_parser!(u32).range(1..=600), hide_short_help = true)]
+    connect_timeout: u32,
+    /// Settings file of ssh instead of the user's
+    #[arg(long, value_name = "FILE", help_heading = "Ssh", hide_short_help = true)]
+    ssh_config: Option<PathBuf>,
+    /// Number of nodes
+    #[arg(long, value_name = "N", help_heading = NODES, default_value_t = 1, value_parser = value_parser!(u32).range(1..=1000))]
+    pub nodes: u32,
+    /// Slurm: a further option of sbatch, such as --time=02:00:00; several allowed
+    #[arg(long, value_name = "OPTION", help_heading = NODES, allow_hyphen_values = true)]
+    pub sbatch: Vec<String>,
+    /// Ray: address of the cluster, as ray.init takes it
+    #[arg(long, value_name = "ADDRESS", help_heading = NODES, default_value = "auto", hide_short_help = true)]
+    ray_address: String,
+    /// Ray: the Python that has it
+    #[arg(long, value_name = "PATH", help_heading = NODES, default_value = "python3", hide_short_help = true)]
+    python: PathBuf,
+    /// Kubernetes: image of the pods, with gristmill in it
+    #[arg(long, value_name = "IMAGE", help_heading = NODES)]
+    pub image: Option<String>,
+    /// Kubernetes: namespace
+    #[arg(long, value_name = "NAME", help_heading = NODES, default_value = "default", hide_short_help = true)]
+    pub namespace: String,
+    /// Kubernetes: name of the cluster
+    #[arg(long, value_name = "NAME", help_heading = NODES, default_value = "gristmill", hide_short_help = true)]
+    pub name: String,
+    /// Kubernetes: memory of each pod of workers
+    #[arg(long, value_name = "SIZE", help_heading = NODES, default_value = "2Gi", hide_short_help = true)]
+    pub pod_memory: String,
 }
 
-/// The state folder of `up` and `down`.
+/// End what `gristmill up` has started, here and elsewhere
 ///
-/// # Errors
-/// No folder given and no home to put one.
-pub fn state_dir(named: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<PathBuf> {
+/// Waits for running jobs, 80 s unless told otherwise; then master and workers end, and what they left on other hosts is
+/// removed.
+#[derive(Args)]
+pub struct DownCommand {
+    /// The directory that was named to `gristmill up` [default: as there]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// How long to wait for running jobs, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 80)]
+    grace: u32,
+    /// Do not wait for running jobs
+    #[arg(long, conflicts_with = "grace")]
+    now: bool,
+    /// Forget hosts that cannot be reached: their workers end by themselves when they find no master for ten minutes
+    #[arg(long)]
+    pub forget: bool,
+}
+
+fn state(named: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<PathBuf> {
     let plaintext = PlaintextFlag::default();
     let flags = MasterFlags { master: None, join: None, state: named.cloned(), plaintext };
-    // The master is another process, which may be elsewhere.
     Ok(std::path::absolute(flags.state_dir(settings)?)?)
 }
 
-/// A word that nobody else has.
-fn new_name() -> String {
-    // The standard library draws the keys of its hash maps at random.
-    let drawn = std::hash::RandomState::new().build_hasher().finish();
-    format!("gristmill-{drawn:016x}")
+/// Adds a flag for each value.
+fn add<T: ToString>(words: &mut Vec<String>, flag: &str, values: impl IntoIterator<Item = T>) {
+    words.extend(values.into_iter().flat_map(|value| [flag.to_owned(), value.to_string()]));
+}
+
+/// Adds the switches that were typed.
+fn add_switches<const N: usize>(words: &mut Vec<String>, switches: [(&str, bool); N]) {
+    words.extend(switches.into_iter().filter(|(_, typed)| *typed).map(|(flag, _)| flag.to_owned()));
+}
+
+impl DownCommand {
+    pub fn state(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
+        state(self.state.as_ref(), settings)
+    }
+
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(if self.now { 0 } else { u64::from(self.grace) })
+    }
 }
 
 impl UpCommand {
-    /// The state folder.
-    ///
-    /// # Errors
-    /// As [`state_dir`].
     pub fn state(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
-        state_dir(self.state.as_ref(), settings)
+        state(self.state.as_ref(), settings)
     }
 
-    /// Where the workers are to be.
+    /// Returns where the workers are to run; `None` with Kubernetes.
     ///
     /// # Errors
-    /// What was typed makes no place.
-    pub fn place(&self, state: &Path) -> anyhow::Result<Place> {
-        if self.on != PlaceName::Ssh && (self.ssh.hosts.is_some() || self.ssh.require_all) {
+    /// Flags that do not fit the place.
+    pub fn place(&self, state: &Path) -> anyhow::Result<Option<Place>> {
+        if self.on != PlaceName::Ssh && (self.hosts.is_some() || self.require_all) {
             return Err(usage("--hosts and --require-all are for --on ssh".to_owned()));
         }
-        if self.nodes.print && matches!(self.on, PlaceName::Ssh | PlaceName::Ray) {
+        if self.print && matches!(self.on, PlaceName::Ssh | PlaceName::Ray) {
             return Err(usage("--print is for --on slurm and --on kubernetes".to_owned()));
         }
-        let name = new_name();
-        match self.on {
-            PlaceName::Ssh => self.ssh_place(name).map(Place::Ssh),
-            PlaceName::Slurm => {
-                Ok(Place::Slurm(SlurmPlace { job: None, name, join: state.join(SLURM_JOIN_FILE) }))
+        Ok(match self.on {
+            PlaceName::Ssh => {
+                let Some(hosts) = &self.hosts else {
+                    return Err(usage("--on ssh needs --hosts FILE, with a host on each line".to_owned()));
+                };
+                let config = self.ssh_config.as_ref().map(std::path::absolute).transpose()?;
+                let (connect_s, hosts) = (self.connect_timeout, hosts::read(hosts)?);
+                Some(Place::Ssh(SshPlace { config, connect_s, hosts }))
             }
-            PlaceName::Ray => Ok(Place::Ray(RayPlace {
-                name,
-                python: self.nodes.python.clone(),
-                address: self.nodes.ray_address.clone(),
-                nodes: self.nodes.nodes,
-            })),
-            PlaceName::Kubernetes => Ok(Place::Kubernetes(KubernetesPlace {
-                name: self.kubernetes.name.clone(),
-                namespace: self.kubernetes.namespace.clone(),
-            })),
-        }
-    }
-
-    fn ssh_place(&self, name: String) -> anyhow::Result<SshPlace> {
-        let Some(hosts) = &self.ssh.hosts else {
-            return Err(usage("--on ssh needs --hosts FILE, with a host on each line".to_owned()));
-        };
-        let program = match &self.program {
-            Some(program) if ssh::is_plain(program) => program.clone(),
-            Some(program) => {
-                let why = "write letters, digits, . / _ + and - alone: the shells of all hosts must take it as one word";
-                return Err(usage(format!("--program {program}: {why}")));
+            PlaceName::Slurm => Some(Place::Slurm { join: state.join("slurm.join") }),
+            PlaceName::Ray => {
+                let (python, address) = (self.python.clone(), self.ray_address.clone());
+                Some(Place::Ray(RayPlace { python, address }))
             }
-            None => ssh::sent_program()?,
-        };
-        let config = self.ssh.ssh_config.as_ref().map(std::path::absolute).transpose()?;
-        let (connect_s, at_once) = (self.ssh.connect_timeout, self.ssh.at_once);
-        Ok(SshPlace { name, config, connect_s, at_once, program, hosts: hosts::read(hosts)? })
+            PlaceName::Kubernetes => None,
+        })
     }
 
-    /// Whether the program goes to hosts that lack it.
-    pub fn sends_program(&self) -> bool {
-        self.program.is_none()
-    }
-
-    /// Where the master listens.
+    /// Returns where the master listens.
     ///
     /// # Errors
     /// An address that is not named and cannot be found.
@@ -173,71 +226,63 @@ impl UpCommand {
                 Some(_) => Err(usage(format!("--listen {listen}: a master has one port"))),
             };
         }
-        let own: Option<IpAddr> = match place {
-            Place::Ssh(place) => match place.hosts.first() {
-                Some(SshHost { target, port, .. }) => {
-                    let host = target.rsplit_once('@').map_or(target.as_str(), |(_, host)| host).to_owned();
-                    Endpoint { host, port: port.unwrap_or(SSH_PORT), pin: None }.own_address().await
-                }
-                None => None,
-            },
-            Place::Slurm(_) | Place::Ray(_) | Place::Kubernetes(_) => None,
+        let first = if let Place::Ssh(place) = place { place.hosts.first() } else { None };
+        let own = match first {
+            Some(first) => {
+                let host = first.target.rsplit('@').next().unwrap_or_default().to_owned();
+                Endpoint { host, port: first.port.unwrap_or(SSH_PORT), pin: None }.own_address().await
+            }
+            None => None,
         };
-        let address = own.ok_or_else(|| {
-            usage("--listen is needed: an address of this machine that the workers reach".to_owned())
-        })?;
-        Ok(SocketAddr::new(address, 0))
+        let needed =
+            || usage("--listen is needed: an address of this machine that the workers reach".to_owned());
+        Ok(SocketAddr::new(own.ok_or_else(needed)?, 0))
     }
 
-    /// Words for `gristmill master`.
+    /// Returns the arguments of the master on this machine.
     pub fn master_words(&self, listen: SocketAddr, state: &Path, settings: Option<&Path>) -> Vec<String> {
-        let mut words = vec!["master".to_owned(), "--listen".to_owned(), listen.to_string()];
-        words.extend(["--state".to_owned(), state.display().to_string()]);
-        words.extend(
-            settings.into_iter().flat_map(|path| ["--settings".to_owned(), path.display().to_string()]),
-        );
-        words.extend(self.master.words());
-        let switches = [
-            (self.permissions.allow_root, "--allow-root"),
-            (self.permissions.listen_everywhere, "--listen-everywhere"),
-        ];
-        words.extend(switches.into_iter().filter(|(typed, _)| *typed).map(|(_, word)| word.to_owned()));
+        let mut words = vec!["master".to_owned()];
+        add(&mut words, "--listen", [listen]);
+        add(&mut words, "--state", [state.display()]);
+        add(&mut words, "--settings", settings.map(Path::display));
+        let ListenFlags { allow_root, listen_everywhere } = self.permissions;
+        add_switches(&mut words, [("--allow-root", allow_root), ("--listen-everywhere", listen_everywhere)]);
+        self.add_master_flags(&mut words);
         words
     }
 
-    /// Words for `gristmill worker` besides those that say how it joins; so many processes where that is named.
+    /// Adds the flags of `gristmill master` that hold wherever it runs.
+    pub fn add_master_flags(&self, words: &mut Vec<String>) {
+        add(words, "--policy", self.policy.as_ref());
+        add_switches(words, [("--allow-commands", self.allow_commands), ("--allow-ship", self.allow_ship)]);
+    }
+
+    /// Returns the flags of `gristmill worker`, other than --join. `workers` is the number of this host.
     pub fn worker_words(&self, workers: Option<u32>) -> Vec<String> {
-        let flags = &self.workers;
         let mut words = Vec::new();
-        let mut add = |flag: &str, value: Option<String>| {
-            words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
-        };
-        add("--workers", workers.or(flags.workers_per_host).map(|workers| workers.to_string()));
-        add("--slots", flags.slots.map(|slots| slots.to_string()));
-        add("--memory", flags.memory.clone());
-        add("--ports", flags.worker_ports.clone());
-        for folder in &flags.spill_dir {
-            add("--spill-dir", Some(folder.display().to_string()));
-        }
-        if self.permissions.allow_root {
-            words.push("--allow-root".to_owned());
-        }
+        add(&mut words, "--workers", workers.or(self.workers_per_host));
+        add(&mut words, "--slots", self.slots);
+        add(&mut words, "--memory", self.memory.as_ref());
+        add(&mut words, "--ports", self.worker_ports.as_ref());
+        add(&mut words, "--spill-dir", &self.spill_dir);
+        add_switches(&mut words, [("--allow-root", self.permissions.allow_root)]);
         words
     }
 
-    /// The program's file in the image.
-    pub fn program_of_pods(&self) -> &str {
-        self.program.as_deref().unwrap_or(PROGRAM_OF_PODS)
+    /// Returns the program that was named.
+    pub fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 
-    /// The program's file on nodes that see the same files as this machine.
+    /// Returns the command of the workers on a node that sees the files of this machine.
     ///
     /// # Errors
-    /// This program's file is gone.
-    pub fn program_of_nodes(&self) -> anyhow::Result<String> {
-        match &self.program {
-            Some(program) => Ok(program.clone()),
-            None => Ok(std::env::current_exe()?.display().to_string()),
-        }
+    /// The file of this program is gone.
+    pub fn node_command(&self, join: &str) -> anyhow::Result<Vec<String>> {
+        let own = || anyhow::Ok(std::env::current_exe()?.display().to_string());
+        let program = self.program.clone().map_or_else(own, Ok)?;
+        let mut words = vec![program, "worker".to_owned(), "--join".to_owned(), join.to_owned()];
+        words.extend(self.worker_words(None));
+        Ok(words)
     }
 }

@@ -1,8 +1,8 @@
-//! The file that names the hosts of `up --on ssh`: one on each line, with a port and a number of workers where they differ.
+//! File with the hosts of `up --on ssh`: one on each line, with a port and a number of workers where they differ.
 //!
 //! A name goes to `ssh` as one word and never looks like one of its options.
 
-use super::record::{HostState, SshHost};
+use super::ssh::SshHost;
 use crate::usage::usage;
 use anyhow::Context as _;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ const WORKERS_MAX: u32 = 1000;
 /// Reads the file; `-` is standard input.
 ///
 /// # Errors
-/// A file that cannot be read, or a line that names no host.
+/// A file that cannot be read, or a line that does not name a host.
 pub fn read(path: &Path) -> anyhow::Result<Vec<SshHost>> {
     let mut text = String::new();
     let read = match path.as_os_str() == "-" {
@@ -50,7 +50,7 @@ fn parse(text: &str) -> Result<Vec<SshHost>, String> {
     match hosts.len() {
         0 => Err("it names no host".to_owned()),
         1..=HOSTS_MAX => Ok(hosts),
-        count => Err(format!("it names {count} hosts, more than {HOSTS_MAX}")),
+        count => Err(format!("it names {count} hosts; the maximum is {HOSTS_MAX}")),
     }
 }
 
@@ -65,12 +65,12 @@ fn parse_line(line: &str) -> Result<SshHost, String> {
     let port = match port.map(str::parse::<u16>) {
         None => None,
         Some(Ok(port)) if port != 0 => Some(port),
-        Some(_) => return Err("has a port that is none".to_owned()),
+        Some(_) => return Err("has an invalid port".to_owned()),
     };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_@:%".contains(&byte);
-    let host = target.rsplit_once('@').map_or(target, |(_, host)| host);
+    let host = target.rsplit('@').next().unwrap_or_default();
     if host.is_empty() || target.starts_with('-') || host.starts_with('-') || !target.bytes().all(plain) {
-        return Err("is no host: write [USER@]HOST[:PORT] [workers=N]".to_owned());
+        return Err("is not a host: write [USER@]HOST[:PORT] [workers=N]".to_owned());
     }
     let workers = match words.next() {
         None => None,
@@ -83,7 +83,7 @@ fn parse_line(line: &str) -> Result<SshHost, String> {
     if let Some(word) = words.next() {
         return Err(format!("says `{word}` too; write [USER@]HOST[:PORT] [workers=N]"));
     }
-    Ok(SshHost { target: target.to_owned(), port, workers, state: HostState::Untouched, sent: false })
+    Ok(SshHost { target: target.to_owned(), port, workers, touched: false })
 }
 
 #[cfg(test)]
@@ -101,15 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn line_that_is_no_host_is_refused_with_its_number() {
+    fn line_that_is_not_a_host_is_refused_with_its_number() {
         for (text, words) in [
             ("", "no host"),
-            ("a\n-oProxyCommand=x", "line 2: `-oProxyCommand=x` is no host"),
-            ("ada@-x", "is no host"),
-            ("a;b", "is no host"),
-            ("$(x)", "is no host"),
-            ("node:0", "has a port that is none"),
-            ("node:ssh", "has a port that is none"),
+            ("a\n-oProxyCommand=x", "line 2: `-oProxyCommand=x` is not a host"),
+            ("ada@-x", "is not a host"),
+            ("a;b", "is not a host"),
+            ("$(x)", "is not a host"),
+            ("node:0", "has an invalid port"),
+            ("node:ssh", "has an invalid port"),
             ("node workers=0", "which is not workers=N"),
             ("node slots=4", "which is not workers=N"),
             ("node workers=1 x", "says `x` too"),

@@ -1,110 +1,123 @@
-//! The master of `up`: a process of this machine that outlives the command, in the state folder of whoever typed it.
+//! Master of `up`: a process of this machine that outlives the command and holds the state directory.
 
 use super::PlaceError;
-use super::process::ProcessName;
 use crate::flags::JOIN_FILE;
 use crate::state::StateFolder;
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::cluster::start_detached;
+use gristmill_runtime::plural::{counted, noun};
 use gristmill_worker::http::JoinLine;
-use rustix::process::Signal;
+use gristmill_worker::whole_file;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
-use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-/// Name of the master's log in the state folder.
-const LOG_FILE: &str = "master.log";
-
-/// How long a master may take to answer.
+/// How long a master may take to respond after its start.
 const START_MAX: Duration = Duration::from_secs(20);
 
-/// Pause between looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(20);
+/// Pause between checks.
+const CHECK_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a master may take to end in order: it tells its workers, and abandons what jobs have put out.
+/// How long a master may take to end in order: it notifies its workers and abandons unfinished outputs.
 const END_MAX: Duration = Duration::from_secs(15);
 
-/// How long until one that was killed is gone.
+/// How long a killed master may take to disappear.
 const KILLED_MAX: Duration = Duration::from_secs(5);
 
-/// Longest join line, bytes.
-const JOIN_BYTES_MAX: u64 = 4096;
+/// Longest join line, and longest log of a master that ended at once, bytes.
+const TEXT_BYTES_MAX: u64 = 4096;
 
-/// Starts a master with these words in this state folder and waits until it answers; then there is the line by which this
-/// user's commands reach it. `seen` learns of the process as soon as there is one.
+/// Starts a master and waits until it responds; returns the line with which this user's commands reach it.
 ///
 /// # Errors
-/// A folder that another master holds, or a master that ends at once or does not answer.
-pub async fn start(
-    state: &Path,
-    words: &[String],
-    seen: impl FnOnce(&ProcessName) -> Result<(), PlaceError>,
-) -> anyhow::Result<JoinLine> {
-    {
-        // Whoever holds it is named. The line of a master that was killed would be taken for that of the new one.
-        let held = StateFolder::take(state.to_owned())?;
-        let _ = fs::remove_file(held.path().join(JOIN_FILE));
-    }
-    let path = state.join(LOG_FILE);
-    let log = File::options().create(true).append(true).mode(0o600).open(&path);
-    let failed = |source| PlaceError::Master { log: path.clone(), source };
-    let log = log.map_err(failed)?;
-    let begins_at = log.metadata().map_err(failed)?.len();
-    let mut child = start_detached(words, log).map_err(failed)?;
-    let process = ProcessName::of(child.id()).map_err(failed)?;
-    seen(&process)?;
+/// A state directory that another master holds, or a master that ends at once or does not respond.
+pub async fn start(state: &Path, words: &[String]) -> anyhow::Result<JoinLine> {
+    // Fails if a master holds it. The join line of one that was killed would be mistaken for that of the new one.
+    drop(StateFolder::take(state.to_owned())?);
+    let _ = fs::remove_file(state.join(JOIN_FILE));
+    let path = state.join("master.log");
+    let failed =
+        |source| PlaceError::File { action: "start a master with the log", path: path.clone(), source };
+    let log = File::options().create(true).write(true).truncate(true).mode(0o600).open(&path);
+    let mut child = start_detached(words, log.map_err(failed)?).map_err(failed)?;
     let end = Instant::now() + START_MAX;
     loop {
         if child.try_wait().map_err(failed)?.is_some() {
-            return Err(PlaceError::MasterEnded { said: said_since(&path, begins_at) }.into());
+            let said = whole_file::read(&path, TEXT_BYTES_MAX).unwrap_or_default();
+            let said = format!("ended at once: {}", String::from_utf8_lossy(&said).trim());
+            return Err(PlaceError::Master { said }.into());
         }
-        if let Some(line) = line_of(&state.join(JOIN_FILE))
+        if let Some(line) = join_line(state)
             && AsyncClient::new(&line).master().await.is_ok()
         {
             return Ok(line);
         }
-        if end <= Instant::now() {
-            finish(&process, state).await;
-            return Err(PlaceError::MasterSlow { limit: START_MAX, log: path }.into());
+        if Instant::now() >= end {
+            let _ = child.kill();
+            let said = format!("did not respond within {START_MAX:?}; its log is {}", path.display());
+            return Err(PlaceError::Master { said }.into());
         }
-        sleep(LOOK_PAUSE).await;
+        sleep(CHECK_PAUSE).await;
     }
 }
 
-/// The line that the master has left, once it has.
-pub fn line_of(path: &Path) -> Option<JoinLine> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(JOIN_BYTES_MAX).read_to_string(&mut text).ok()?;
-    text.parse().ok()
+fn join_line(state: &Path) -> Option<JoinLine> {
+    let bytes = whole_file::read(&state.join(JOIN_FILE), TEXT_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok()?.parse().ok()
 }
 
-/// Ends a master for good, with its jobs; one that does not answer by signals. Returns whether it is gone.
-pub async fn finish(process: &ProcessName, state: &Path) -> bool {
-    let asked = async { AsyncClient::new(&line_of(&state.join(JOIN_FILE))?).shut_down().await.ok() };
-    if tokio::time::timeout(KILLED_MAX, asked).await.ok().flatten().is_none() {
-        process.signal(Signal::TERM);
-    }
-    let process = process.clone();
-    let ended = tokio::task::spawn_blocking(move || {
-        process.ends_within(END_MAX) || {
-            process.signal(Signal::KILL);
-            process.ends_within(KILLED_MAX)
+/// Ends the master that holds the state directory, if any, and its jobs after `grace`: by a request, else by signals.
+///
+/// # Errors
+/// A master that does not end.
+pub async fn end(state: &Path, grace: Duration) -> Result<(), PlaceError> {
+    if StateFolder::holder(state).is_some() {
+        if let Some(line) = join_line(state) {
+            let client = AsyncClient::new(&line);
+            wait_for_jobs(&client, grace).await;
+            let _ = timeout(KILLED_MAX, client.shut_down()).await;
         }
-    });
-    ended.await.unwrap_or(false)
+        for (signal, limit) in
+            [(None, END_MAX), (Some(Signal::TERM), END_MAX), (Some(Signal::KILL), KILLED_MAX)]
+        {
+            // The lock goes with its process, so the number is not that of another.
+            let holder = StateFolder::holder(state);
+            if let (Some(pid), Some(signal)) = (holder.and_then(|pid| Pid::from_raw(pid as i32)), signal) {
+                let _ = kill_process(pid, signal);
+            }
+            let end = Instant::now() + limit;
+            while StateFolder::holder(state).is_some() && Instant::now() < end {
+                sleep(CHECK_PAUSE).await;
+            }
+        }
+        if let Some(pid) = StateFolder::holder(state) {
+            return Err(PlaceError::Master { said: format!("of process {pid} does not end") });
+        }
+    }
+    // That of a killed master is of no use.
+    let _ = fs::remove_file(state.join(JOIN_FILE));
+    Ok(())
 }
 
-fn said_since(path: &Path, begins_at: u64) -> String {
-    use std::io::{Seek, SeekFrom};
-    let read = || -> io::Result<String> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(begins_at))?;
-        let mut bytes = Vec::new();
-        file.take(JOIN_BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
-    };
-    read().unwrap_or_default()
+/// Waits until no job runs, as long as `grace`. A master that does not respond is not waited for.
+async fn wait_for_jobs(client: &AsyncClient, grace: Duration) {
+    let end = Instant::now() + grace;
+    let mut said = false;
+    while let Ok(status) = client.master().await
+        && status.jobs_live > 0
+    {
+        let live = counted(u64::from(status.jobs_live), "live job", "live jobs");
+        if Instant::now() >= end {
+            say!("{live} {} abandoned", noun(u64::from(status.jobs_live), "is", "are"));
+            return;
+        }
+        if !said {
+            say!("waiting for {live}, for {grace:?} at most");
+            said = true;
+        }
+        sleep(CHECK_PAUSE * 5).await;
+    }
 }

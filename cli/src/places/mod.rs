@@ -1,80 +1,77 @@
-//! `up` and `down`: a cluster as a guest of what already places processes: ssh, Slurm, Ray, Kubernetes.
+//! `up` and `down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
 //!
-//! Here is neither a placer of processes nor a scheduler of machines: each place starts, replaces and ends workers by its
-//! own means. What was started is written down first ([`record`]), so that one command ends it.
+//! Each place starts, replaces and ends workers by its own means, as the templates in `deploy` say. What may run
+//! somewhere is written to a [`record::Record`] first, so that `down` ends all of it.
 
-mod down;
 mod flags;
-mod groups;
-mod guest;
 mod hosts;
 mod kubernetes;
 mod master;
-mod process;
 mod ray;
 mod record;
 mod slurm;
 mod ssh;
-mod starts;
-mod up;
 
-pub use down::{DownCommand, down};
-pub use flags::UpCommand;
-pub use guest::{GuestCommand, guest};
-pub use up::up;
+pub use flags::{DownCommand, UpCommand};
+pub use kubernetes::{UnpackCommand, unpack};
 
-use gristmill_runtime::cluster::ToolError;
+use crate::query::table;
+use crate::settings::Settings;
+use crate::terminal::{complain, stdout_json, stdout_line};
+use gristmill_runtime::api::{MasterStatus, Role};
+use gristmill_runtime::client::AsyncClient;
+use gristmill_runtime::cluster::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
+use gristmill_runtime::plural::counted;
+use gristmill_runtime::{chain, exit};
+use gristmill_worker::clean;
+use gristmill_worker::exit::{Exit, ExitsWith};
+use gristmill_worker::http::{JoinLine, make_private_directory};
+use record::{Place, Record};
+use serde::Serialize;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why something is not up, or not down.
+/// Label of the token with which workers of `up` join.
+const TOKEN_LABEL: &str = "guests";
+
+/// Error of `up` or `down`.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// Something is up.
-    #[error("{what} is up already, by {}; end it with `gristmill down`, or name another folder with --state", path.display())]
+    /// A cluster is up already.
+    #[error("{what} is up already, by {}; end it with `gristmill down`, or name another directory with --state", path.display())]
     Up { what: String, path: PathBuf },
-    /// Nothing is up.
-    #[error("nothing is up by the state folder {}; name another one with --state", path.display())]
+    /// No cluster is up.
+    #[error("nothing is up by the state directory {}; name another one with --state", path.display())]
     Nothing { path: PathBuf },
-    /// It was brought up elsewhere.
-    #[error("{what} is up, but it was brought up on {machine}: type `gristmill down` there")]
+    /// The cluster was started on another machine.
+    #[error("{what} is up, but it was started on {machine}: type `gristmill down` there")]
     Elsewhere { what: String, machine: String },
-    /// What is up cannot be written down or read.
+    /// A file cannot be read or written.
     #[error("could not {action} {}", path.display())]
-    Record {
+    File {
         action: &'static str,
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The master could not be started.
-    #[error("could not start a master; its log is {}", log.display())]
-    Master {
-        log: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    /// It ended at once.
-    #[error("the master ended at once: {said}")]
-    MasterEnded { said: String },
-    /// It does not answer.
-    #[error("the master did not answer within {limit:?}; its log is {}", log.display())]
-    MasterSlow { limit: Duration, log: PathBuf },
-    /// It does not end.
-    #[error("the master, process {pid}, does not end")]
-    MasterStays { pid: i32 },
-    /// Too few hosts.
+    /// The master does not start or end.
+    #[error("the master {said}")]
+    Master { said: String },
+    /// Too few hosts have workers.
     #[error("{refused} of {hosts} hosts do not take part{}", if *all { ", and --require-all was typed" } else { "" })]
     Hosts { refused: usize, hosts: usize, all: bool },
-    /// Some were not reached at the end.
+    /// Some hosts were not reached by `down`.
     #[error(
         "{} could not be brought down; workers there end by themselves when they have not found their master for ten \
-         minutes. Type `gristmill down` again to try once more, or `gristmill down --forget` to give them up",
+         minutes. Type `gristmill down` again to retry, or `gristmill down --forget` to give them up",
         hosts.join(", ")
     )]
     Left { hosts: Vec<String> },
-    /// A place refuses.
+    /// A host was not reached.
+    #[error("could not be reached: {said}")]
+    Unreached { said: String },
+    /// A program failed.
     #[error("could not {what}: {said}")]
     Refused { what: &'static str, said: String },
     /// A program is missing or hangs.
@@ -83,4 +80,158 @@ pub enum PlaceError {
         #[from]
         source: ToolError,
     },
+}
+
+impl ExitsWith for PlaceError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Hosts { .. } | Self::Left { .. } => Exit::with(exit::CLUSTER),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
+}
+
+/// Workers that were started together.
+#[derive(Serialize)]
+struct Row {
+    host: String,
+    workers: Option<u32>,
+    log: String,
+}
+
+/// Calls a program, which must end with code 0.
+async fn call(
+    what: &'static str,
+    tool: Tool,
+    words: &[&str],
+    input: ToolInput,
+    limit: Duration,
+) -> Result<ToolAnswer, PlaceError> {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    let answer = ToolCall { tool, words, input, limit }.make().await?;
+    match answer.code {
+        Some(0) => Ok(answer),
+        _ => Err(PlaceError::Refused { what, said: last_words(&answer.stderr) }),
+    }
+}
+
+/// Returns the last lines of what a program wrote, as one line.
+fn last_words(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join("; ");
+    if last.is_empty() { "it gave no reason".to_owned() } else { last }
+}
+
+/// Quotes a word for a POSIX shell.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// `gristmill up`. `named` is the settings file that was typed.
+pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
+    let runtime = gristmill_worker::threads::runtime()?;
+    runtime.block_on(bring_up(settings, named, flags))
+}
+
+async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
+    let state = flags.state(settings)?;
+    let Some(place) = flags.place(&state)? else { return kubernetes::up(flags, &state) };
+    let mut record = Record::new(&state, place);
+    if flags.print {
+        stdout_line(&slurm::script(flags, &record.name, &state)?.trim_end())?;
+        return Ok(exit::OK);
+    }
+    let named = named.map(std::path::absolute).transpose()?;
+    let words = flags.master_words(flags.listen(&record.place).await?, &state, named.as_deref());
+    make_private_directory(&state)?;
+    record.claim()?;
+    match start(flags, &state, &words, &mut record).await {
+        Ok(()) => Ok(exit::OK),
+        Err(error) => {
+            // What does not come up is ended again; what cannot be ended is kept for `down`.
+            if let Err(left) = take_down(record, &state, Duration::ZERO, false).await {
+                complain("warning", &clean::message(&chain(left.as_ref())));
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn start(flags: &UpCommand, state: &Path, words: &[String], record: &mut Record) -> anyhow::Result<()> {
+    let line = master::start(state, words).await?;
+    let client = AsyncClient::new(&line);
+    let token = client.new_token(Role::Work, Some(TOKEN_LABEL), None).await?;
+    let line = JoinLine { token, ..line };
+    let rows = match record.place.clone() {
+        Place::Ssh(_) => ssh::start(flags, &line, record).await?,
+        Place::Slurm { join } => slurm::start(flags, &record.name, &join, state, &line).await?,
+        Place::Ray(place) => ray::start(flags, &record.name, &place, &line).await?,
+    };
+    let expected = rows.iter().map(|row| row.workers.unwrap_or(1)).sum();
+    let timeout = Duration::from_secs(u64::from(flags.wait));
+    let status = match client.await_workers(expected, timeout).await? {
+        Some(status) => status,
+        None => {
+            let status = client.master().await?;
+            let expected = counted(u64::from(expected), "worker", "workers");
+            say!("of {expected} {} joined within {timeout:?}; more may come", status.workers.len());
+            status
+        }
+    };
+    show(flags, &status, &rows)
+}
+
+fn show(flags: &UpCommand, status: &MasterStatus, rows: &[Row]) -> anyhow::Result<()> {
+    if flags.json {
+        let text = serde_json::json!({ "workers": status.workers.len(), "hosts": rows });
+        return stdout_json(&text);
+    }
+    let workers = |row: &Row| row.workers.map_or_else(|| "-".to_owned(), |workers| workers.to_string());
+    let lines = rows.iter().map(|row| [row.host.clone(), workers(row), row.log.clone()]);
+    stdout_line(&table(["HOST", "WORKERS", "LOG"], lines))?;
+    let joined = counted(status.workers.len() as u64, "worker has", "workers have");
+    say!("{joined} joined; end all of it with `gristmill down`");
+    Ok(())
+}
+
+/// `gristmill down`.
+pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
+    let state = flags.state(settings)?;
+    let Some(record) = Record::read(&state)? else { return Err(PlaceError::Nothing { path: state }.into()) };
+    let words = record.words();
+    if record.machine != gristmill_worker::host_name() {
+        return Err(PlaceError::Elsewhere { what: words, machine: record.machine }.into());
+    }
+    let runtime = gristmill_worker::threads::runtime()?;
+    runtime.block_on(take_down(record, &state, flags.grace(), flags.forget))?;
+    say!("down: {words}");
+    Ok(exit::OK)
+}
+
+/// Ends all that the record names, then removes it. Running jobs are waited for as long as `grace`.
+async fn take_down(mut record: Record, state: &Path, grace: Duration, forget: bool) -> anyhow::Result<()> {
+    master::end(state, grace).await?;
+    match record.place.clone() {
+        Place::Ssh(_) => {
+            let hosts = ssh::end(&mut record, state).await?;
+            if !hosts.is_empty() && !forget {
+                record.write()?;
+                return Err(PlaceError::Left { hosts }.into());
+            }
+        }
+        Place::Slurm { join } => slurm::end(&record.name, &join).await?,
+        Place::Ray(place) => ray::end(&record.name, &place).await?,
+    }
+    Ok(record.remove()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_of_a_program_are_one_line() {
+        assert_eq!(last_words(" a\n\nb \nc\nd\n"), "b; c; d");
+        assert_eq!(last_words("\n"), "it gave no reason");
+    }
 }

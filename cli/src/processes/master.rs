@@ -45,38 +45,39 @@ const RECOVERY_FILE: &str = "recovery";
 /// Start a master and print the line with which workers join
 #[derive(Args)]
 pub struct MasterCommand {
-    /// Address to listen on; port 0 is the port of the last master in the state folder, or one that the system chooses
+    /// Address to listen on; port 0 is the port of the last master in the state directory, or any
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = parse_listen)]
     listen: SocketAddr,
-    /// A host name under which the master is reached; several allowed
+    /// A host name with which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default:
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default:
     /// gristmill; with --pools fair]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill sim --list` shows them [default: pull]
+    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
-    /// How policies learn how large jobs are; `gristmill sim --list` shows them [default: history]
+    /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
     #[arg(long, value_name = "ESTIMATOR")]
     estimator: Option<String>,
-    /// File for what is learned of jobs, kept over restarts [default: history.json in the state folder]
-    #[arg(long, value_name = "FILE")]
+    /// File for what estimators learn of jobs, kept over restarts [default: history.json in the state directory]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     history: Option<PathBuf>,
-    /// Pools that jobs may name, with their weights; others are refused [default: any, with the weight of its first job]
-    #[arg(long, value_name = "NAME=W,...")]
+    /// Pools that jobs may name, with their weights; others are rejected [default: any, with the weight of its first
+    /// job]
+    #[arg(long, value_name = "NAME=W,...", hide_short_help = true)]
     pools: Option<String>,
-    /// Take workers with --map-slots and --reduce-slots, and no others
-    #[arg(long)]
+    /// Accept only workers with --map-slots and --reduce-slots
+    #[arg(long, hide_short_help = true)]
     divided_slots: bool,
-    /// Write down every decision, for `replay` and `whatif`; the file must not exist
+    /// Record every decision, for `lab replay` and `lab whatif`; the file must not exist
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Leave slow tasks to their one attempt; without this, the slowest get a second one on an idle worker
+    /// Disable speculative execution
     #[arg(long)]
     no_backup: bool,
-    /// Take jobs of Hadoop Streaming: whoever may submit can then run any command on the workers
+    /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
     #[arg(long)]
     pub allow_commands: bool,
     #[command(flatten)]
@@ -85,10 +86,11 @@ pub struct MasterCommand {
     permissions: ListenFlags,
     #[command(flatten)]
     plaintext: PlaintextFlag,
-    /// Folder for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else in ~/.local/state]
+    /// Directory for the secret and the join line [default: $GRISTMILL_STATE, else gristmill in $XDG_STATE_HOME, else
+    /// in ~/.local/state]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Print the join line on stdout also where that is no terminal: whoever reads it there has the secret
+    /// Print the join line on stdout even if that is not a terminal: its readers have the secret
     #[arg(long)]
     print_join: bool,
 }
@@ -220,7 +222,7 @@ fn bind(flags: &MasterCommand, state: &Path) -> anyhow::Result<Bind> {
 
 fn warn_as_root(bind: &Bind) {
     if rustix::process::geteuid().is_root() && bind.address.ip().is_loopback() {
-        tracing::warn!("running as root: whoever submits a job runs code as root");
+        tracing::warn!("running as root: submitted jobs run code as root");
     }
 }
 

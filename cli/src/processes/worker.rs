@@ -47,21 +47,22 @@ pub struct WorkerCommand {
     master: MasterFlags,
     #[command(flatten)]
     workers: WorkerFlags,
-    /// Memory of each of these processes [default: together a quarter of the machine's]
+    /// Memory of each of these processes [default: 25 % of the machine's memory for all of them]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// Address on which other workers fetch segments, perhaps with ports of which each process takes one: 192.0.2.1,
+    /// Address on which other workers fetch segments, with or without a range of ports: 192.0.2.1,
     /// 192.0.2.1:7100-7119 [default: the address from which the master is reached, any port]
     #[arg(long, value_name = "ADDR[:PORT-PORT]")]
     listen: Option<ListenAddress>,
-    /// Ports of which each process takes one, on the address from which the master is reached: 7100-7119
-    #[arg(long, value_name = "PORT-PORT", conflicts_with = "listen", value_parser = parse_ports)]
+    /// Range of ports, one for each process, on the address from which the master is reached: 7100-7119
+    #[arg(long, value_name = "PORT-PORT", conflicts_with = "listen", value_parser = parse_ports, hide_short_help = true)]
     ports: Option<(u16, u16)>,
-    /// Name or address under which other workers reach this one
-    #[arg(long, value_name = "HOST")]
+    /// Name or address with which other workers reach this one
+    #[arg(long, value_name = "HOST", hide_short_help = true)]
     advertise: Option<String>,
-    /// Directory of which jobs may read input on this worker; several allowed [default: all that its user can read, except for state and spill directories]
-    #[arg(long, value_name = "DIR")]
+    /// Directory from which jobs may read input on this worker; several allowed [default: all that its user can read,
+    /// except state and spill directories]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     input_dir: Vec<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
@@ -155,7 +156,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     };
     let mut config = worker_config(&runtime, child)?;
     let folders = config.spill_dirs.clone();
-    let first = folders.first().ok_or_else(|| usage("the parent named no spill folder".to_owned()))?;
+    let first = folders.first().ok_or_else(|| usage("the parent named no spill directory".to_owned()))?;
     let parents = folders.iter().filter_map(|folder| folder.parent());
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
@@ -180,7 +181,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let code = match ended {
         // Its parent asks by closing a pipe, and the master by a word.
         Ok(WorkerExit::Shutdown) if requests.is_to_go() && !switches.is_by_parent() => {
-            tracing::warn!("told to end by a signal, but not by whoever started it: it will be replaced");
+            tracing::warn!("ended by a signal that its parent did not send: it will be replaced");
             exit::worker::TERMINATED
         }
         Ok(exited) => code_of_exit(&exited),

@@ -3,7 +3,7 @@
 mod decisions;
 
 use crate::files::InputFileError;
-use crate::terminal::{stdout_line, stdout_text};
+use crate::terminal::{stdout_json, stdout_text};
 use crate::usage::usage;
 use clap::Args;
 use decisions::Decisions;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Feed a journal through the scheduler again and compare the orders
+/// Replay a journal through the scheduler and compare the orders
 ///
 /// Exits with 1 if any order differs, and shows the first that does. With --narrate, each decision is told: what had
 /// happened, who waited, whom the policy wanted to serve and why, and what came of it.
@@ -25,17 +25,17 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Example:
   gristmill run --journal run.journal wordcount book.txt
-  gristmill replay run.journal
-  gristmill replay run.journal --narrate --beside fifo,max-srpt")]
+  gristmill lab replay run.journal
+  gristmill lab replay run.journal --narrate --beside fifo,max-srpt")]
 pub struct ReplayCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
-    /// Tell each decision
+    /// Narrate each decision
     #[arg(long, conflicts_with = "json")]
     narrate: bool,
-    /// With --narrate, say of each decision whom these policies would have served instead, asked on the spot: NAME or
-    /// NAME:PARAMETER=VALUE,..., with commas between
+    /// With --narrate, also show which job these policies would have served: a list of NAME or
+    /// NAME:PARAMETER=VALUE,...
     #[arg(long, value_name = "LIST", requires = "narrate")]
     beside: Option<String>,
     /// Print JSON
@@ -68,10 +68,10 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     say_torn(&flags.journal, replayed.torn);
     if !replayed.ended && replayed.torn.is_none() && replayed.difference.is_none() {
         let path = flags.journal.display();
-        say!("{path}: does not say that its master ended in order, so its last instants may be missing");
+        say!("{path}: its master did not end in order, so its last instants may be missing");
     }
     match flags.json {
-        true => stdout_line(&serde_json::to_string_pretty(&as_json(&replayed))?)?,
+        true => stdout_json(&as_json(&replayed))?,
         false => {
             let header = journal.header();
             let who = format!(
@@ -103,7 +103,7 @@ fn as_text(who: &str, replayed: &Replayed) -> String {
     ));
     match &replayed.difference {
         None if *instants == 0 => {
-            text.push_str("result      nothing to compare: the master was told nothing\n");
+            text.push_str("result      nothing to compare: the master received no events\n");
         }
         None => text.push_str("result      every order is the recorded one\n"),
         Some(difference) => text.push_str(&different(difference)),

@@ -50,7 +50,7 @@ impl SimulatedSystem<'_> {
             }
             SimulatedMachine::Cluster { config, .. } => {
                 let config = cluster::Config { seed, ..(**config).clone() };
-                let count = |job: &Job| self.steps().add(TaskCounts::of(&config, job).all() as u64);
+                let count = |job: &Job| self.add_steps(TaskCounts::of(&config, job).all() as u64);
                 let times = cluster::alone(&config, self.jobs(seed).inspect(count));
                 times.map_err(|error| self.judge("each job alone", seed, &error))?
             }

@@ -17,40 +17,50 @@ pub struct MachineFlags {
     /// Machines of the slotted model
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub machines: u32,
-    /// Let reduces be interrupted and spread over machines (slotted model)
+    /// Allow interrupting reduces and spreading them over machines (slotted model)
     #[arg(long)]
     pub preemptive: bool,
-    /// Seconds of a slot, in which work is rounded up (slotted model)
-    #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Seconds of a slot, to which work is rounded up (slotted model)
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     pub slot_length: f64,
-    /// Workers, or a table of them with the columns count, slots, speed, a, b, t: service of a task of one second is
-    /// then DTD(a, b, t) [default: 10; fluid model: 1]
+    /// Number of workers, or a table with the columns count, slots, speed, a, b, t: the service time of a task of one
+    /// second is DTD(a, b, t) [default: 10; fluid model: 1]
     #[arg(long, value_name = "N|FILE")]
     pub workers: Option<String>,
-    /// Slots of each worker, for maps and reduces alike
+    /// Slots of each worker
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub slots: u32,
-    /// Slots of each worker for maps and, apart from them, for reduces
-    #[arg(long, value_name = "M,R", conflicts_with = "slots")]
+    /// Slots of each worker for maps, and those for reduces
+    #[arg(long, value_name = "M,R", conflicts_with = "slots", hide_short_help = true)]
     pub pools: Option<String>,
-    /// What the whole network moves, such as 500MB/s or 10Gbit/s, `none` for no limit (cluster model) [default: 1GB/s]
-    #[arg(long, value_name = "RATE")]
+    /// Rate of the whole network, such as 500MB/s or 10Gbit/s, `none` for no limit (cluster model) [default: 1GB/s]
+    #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub network: Option<String>,
     /// Workers that each worker fetches from at once (cluster model)
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
     pub lanes: u32,
     /// Seconds until the first byte of a transfer (cluster model)
-    #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     pub latency: f64,
-    /// Longest task into which the work of a job without tasks of its own is cut, in seconds (cluster model)
-    /// [default: 1]
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, hide_short_help = true)]
     pub task_length: Option<f64>,
     /// Which worker gets a task (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
-    /// How policies learn how large jobs are, as in `compare` unless told otherwise (cluster model; in the others they
-    /// know it exactly, as by `oracle`)
+    /// How policies learn how large jobs are (cluster model; in the other models they know it exactly)
     #[arg(long, value_name = "ESTIMATOR", default_value = DEFAULT_ESTIMATOR)]
     pub estimator: String,
 }

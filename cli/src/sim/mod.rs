@@ -1,21 +1,18 @@
 //! `sim`: policies on simulated jobs and machines.
 //!
 //! Flags here; what they mean in `source` (jobs), `model` (one run), `machines` (the simulated cluster); what comes out
-//! in `output`, `plot` and `perfetto`, how far it is in `progress`. Not here: simulators and policies, which are the
-//! scheduler's.
+//! in `output` and `plot`. Not here: simulators and policies, which are the scheduler's.
 
 mod ended;
 mod list;
 mod machines;
 mod model;
 mod output;
-mod perfetto;
 mod plot;
-mod progress;
 mod source;
 
 use crate::files::write_whole;
-use crate::terminal::stdout_text;
+use crate::terminal::{stdout_json, stdout_text};
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
 use ended::{AloneTimes, EndedJob};
@@ -29,23 +26,23 @@ use source::SimulatedJobs;
 
 use std::path::PathBuf;
 
-/// Try policies on simulated jobs and machines
+/// Simulate policies on jobs and machines
 ///
 /// Runs every policy on the same jobs, once for each seed, and prints what came out: means over the seeds, with the
 /// half width of their 95 % interval. The policies are the very ones of a live cluster.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SimCommand {
-    /// What is simulated
+    /// Model of the system
     #[arg(long, value_enum, default_value_t)]
     model: SimModel,
-    /// Policies: NAME or NAME:PARAMETER=VALUE,..., with commas between
+    /// List of policies: NAME or NAME:PARAMETER=VALUE,...
     #[arg(long, value_name = "LIST", default_value = "fifo")]
     policy: String,
     /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, each also .gz) or the name of a generator
     #[arg(long, value_name = "FILE|NAME", required_unless_present = "list")]
     workload: Option<String>,
-    /// Runs of each policy, each with jobs and service times of its own
+    /// Runs of each policy, each with other jobs and service times
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
     /// The first seed; the others follow
@@ -64,13 +61,13 @@ pub struct SimCommand {
 
 const EXAMPLES: &str = "\
 Examples:
-  gristmill sim --policy fifo,k-lps:k=100,max-srpt \\
+  gristmill lab sim --policy fifo,k-lps:k=100,max-srpt \\
       --workload overlap:load=0.9,jobs=100000 --seeds 5
-  gristmill sim --model slotted --policy fifo,fair,asrpt --preemptive \\
+  gristmill lab sim --model slotted --policy fifo,fair,asrpt --preemptive \\
       --workload asrpt:setting=exp-large --bound
-  gristmill sim --model cluster --workers 100 --slots 2 --policy fifo,fair \\
+  gristmill lab sim --model cluster --workers 100 --slots 2 --policy fifo,fair \\
       --workload day.tsv --scale-bytes 0.01 --jobs 500 --plot day.html
-  gristmill sim --list";
+  gristmill lab sim --list";
 
 /// What is simulated.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -100,18 +97,18 @@ impl SimModel {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 struct OutputFlags {
-    /// Metrics of the table, with commas between [default: those that tell most]; of slowdown, slowdown-p99,
-    /// slowdown-max and fairness the cluster model simulates each job alone, too
+    /// List of metrics of the table [default: the most important]; for slowdown, slowdown-p99, slowdown-max and
+    /// fairness the cluster model also simulates each job alone
     #[arg(long, value_name = "LIST")]
     metrics: Option<String>,
-    /// Compare the total flow time with one that no schedule can beat (fluid and slotted models)
+    /// Compare the total flow time with a lower bound (fluid and slotted models)
     #[arg(long)]
     bound: bool,
-    /// Refuse jobs that do not show a steady state: whose load at a station is not below 1 with 95 %
-    #[arg(long)]
+    /// Reject jobs whose load at a station is not below 1 with 95 % confidence
+    #[arg(long, hide_short_help = true)]
     steady: bool,
-    /// Borders between the sizes of jobs, in seconds that they take alone, by which slowdown is shown
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = SLOWDOWN_EDGES)]
+    /// Borders between classes of job size, in seconds alone, for the chart of slowdown
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = SLOWDOWN_EDGES, hide_short_help = true)]
     buckets: Vec<f64>,
     /// Print all metrics of all runs as JSON
     #[arg(long)]
@@ -119,10 +116,7 @@ struct OutputFlags {
     /// Write a line for each job
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write who ran where, for ui.perfetto.dev (cluster model, one policy, the first seed)
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Draw the distribution of flow times (.svg), or a page with all charts (.html)
+    /// Write a page with all metrics and charts (.html)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -135,11 +129,6 @@ impl OutputFlags {
 }
 
 impl SimCommand {
-    /// Runs in all: one for each policy and seed.
-    fn runs(&self) -> u64 {
-        split_list(&self.policy).len() as u64 * u64::from(self.seeds)
-    }
-
     /// Whether anything is made of what jobs take alone.
     fn needs_alone(&self, metrics: Option<&[Metric]>) -> bool {
         let shown = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
@@ -173,27 +162,17 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     }
     let seeds: Vec<u64> = (0..u64::from(flags.seeds)).map(|place| flags.seed.saturating_add(place)).collect();
     let metrics = metrics.as_deref();
-    let unit = if flags.model == SimModel::Cluster { "tasks" } else { "jobs" };
-    let expected = || system.steps_of_runs(flags, flags.needs_alone(metrics));
-    let work = || {
-        let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
-        run_all(&system, flags, &policies, &seeds.iter().copied().zip(&alone).collect::<Vec<_>>())
-    };
-    let runs = progress::watched(system.steps(), unit, expected, work)?;
-    system.remark_in_place();
-    if let Some(path) = &flags.output.trace {
-        let events = system.trace(&policies[0], flags.seed)?;
-        write_whole(path, |file| Ok(serde_json::to_writer(file, &events)?))?;
-    }
+    let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
+    let runs = run_all(&system, flags, &policies, &seeds.iter().copied().zip(&alone).collect::<Vec<_>>())?;
+    system.end_progress();
     if let Some(path) = &flags.output.plot {
-        let text = plot::file(path, flags, &system, &runs);
+        let text = plot::page(flags, &system, &runs);
         write_whole(path, |file| Ok(file.write_all(text.as_bytes())?))?;
     }
-    let text = match flags.output.json {
-        true => output::json(flags, &system, &seeds, &runs)?,
-        false => output::table(metrics, &runs),
-    };
-    stdout_text(&text)?;
+    match flags.output.json {
+        true => stdout_json(&output::json(flags, &system, &seeds, &runs))?,
+        false => stdout_text(&output::table(metrics, &runs))?,
+    }
     Ok(exit::OK)
 }
 
@@ -207,20 +186,17 @@ fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
     if flags.seeds == 0 || SEEDS_MAX < flags.seeds {
         return Err(usage(format!("--seeds {} must be from 1 to {SEEDS_MAX}", flags.seeds)));
     }
-    if output.trace.is_some() && (flags.model != SimModel::Cluster || policies.len() != 1) {
-        return refuse("--trace needs --model cluster and one policy");
-    }
     if output.bound && flags.model == SimModel::Cluster {
-        return refuse("--bound is for the fluid and slotted models; nobody knows one for the cluster");
+        return refuse("--bound is for the fluid and slotted models; none is known for the cluster");
     }
     let rising = output.buckets.windows(2).all(|pair| pair[0] < pair[1]);
     if !rising || output.buckets.iter().any(|edge| !(edge.is_finite() && 0.0 < *edge)) {
         return refuse("--buckets must be numbers above 0, each larger than the one before");
     }
     if let Some(path) = &output.plot
-        && !plot::is_known(path)
+        && path.extension().is_none_or(|ending| ending != "html")
     {
-        return Err(usage(format!("--plot {} must end in .svg or .html", path.display())));
+        return Err(usage(format!("--plot {} must end in .html", path.display())));
     }
     Ok(())
 }

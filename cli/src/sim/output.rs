@@ -68,12 +68,7 @@ pub fn table(metrics: Option<&[Metric]>, runs: &[PolicyRuns]) -> String {
 }
 
 /// All metrics of all runs, their distributions, and what was simulated.
-pub fn json(
-    flags: &SimCommand,
-    system: &SimulatedSystem<'_>,
-    seeds: &[u64],
-    runs: &[PolicyRuns],
-) -> anyhow::Result<String> {
+pub fn json(flags: &SimCommand, system: &SimulatedSystem<'_>, seeds: &[u64], runs: &[PolicyRuns]) -> Value {
     let of_system = Metric::ALL.iter().filter(|metric| metric.is_of(flags.model.system()));
     let declared: Map<String, Value> = of_system
         .map(|metric| {
@@ -85,7 +80,7 @@ pub fn json(
     let capacity: Vec<Option<f64>> =
         system.capacity().map(|value| value.is_finite().then_some(value)).0.to_vec();
     let exact = runs.iter().all(|runs| flow_times(runs).count() <= EXACT_MAX as u64);
-    let all = json!({
+    json!({
         "model": flags.model.system().name(),
         "workload": flags.workload,
         "capacity": capacity,
@@ -94,8 +89,7 @@ pub fn json(
         "percentile_error": if exact { 0.0 } else { SKETCH_ERROR },
         "metrics": declared,
         "policies": policies,
-    });
-    Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
+    })
 }
 
 fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {

@@ -1,30 +1,18 @@
-//! Charts of a simulation: distribution of flow times, slowdown by size, use of the stations.
+//! Page about a simulation: metrics, distribution of flow times, slowdown by size.
 
 use super::model::SimulatedSystem;
 use super::output::{self, interval, slowdowns};
 use super::{PolicyRuns, SimCommand};
 use gristmill_lab::report;
 use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table};
+use gristmill_runtime::plural::counted;
 use gristmill_scheduler::metrics::Metric;
-use std::path::Path;
 
-/// Whether a file of this name can be drawn.
-pub fn is_known(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "svg" || ending == "html")
-}
-
-/// The file: one chart as SVG, or all of them on a page.
-pub fn file(path: &Path, flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns]) -> String {
-    match path.extension().is_some_and(|ending| ending == "svg") {
-        true => report::svg::chart(&flow_times(runs)),
-        false => {
-            let workload = flags.workload.as_deref().unwrap_or_default();
-            report::page(
-                &format!("{workload}, {} model", flags.model.system().name()),
-                &sections(flags, system, runs),
-            )
-        }
-    }
+/// Returns a page with all metrics and charts.
+pub fn page(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns]) -> String {
+    let workload = flags.workload.as_deref().unwrap_or_default();
+    let title = format!("{workload}, {} model", flags.model.system().name());
+    report::page(&title, &sections(flags, system, runs))
 }
 
 fn sections(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns]) -> Vec<Section> {
@@ -43,8 +31,8 @@ fn sections(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns
         .map(|(capacity, station)| format!("{station} {capacity}"))
         .collect();
     let run = format!(
-        "{} seed(s) from {} on; capacity: {}. Means over the seeds, with half widths of their 95 % intervals.",
-        flags.seeds,
+        "{} from {} on; capacity: {}. Means over the seeds, with half widths of their 95 % intervals.",
+        counted(u64::from(flags.seeds), "seed", "seeds"),
         flags.seed,
         capacity.join(", ")
     );
@@ -61,12 +49,6 @@ fn sections(flags: &SimCommand, system: &SimulatedSystem<'_>, runs: &[PolicyRuns
             "Slowdown by size",
             "Mean of flow time / time alone, by the time that a job takes when no other is there.".to_owned(),
             Block::Chart(slowdown_chart(runs)),
-        ),
-        section(
-            "stations",
-            "Use of the stations",
-            "Part of the capacity that was used from the first arrival to the last end.".to_owned(),
-            Block::Chart(stations_chart(runs)),
         ),
     ]
 }
@@ -125,30 +107,6 @@ fn slowdown_chart(runs: &[PolicyRuns]) -> Chart {
         x: Axis::names("time alone, s", names),
         y: Axis::logarithmic("mean slowdown"),
         kind: ChartKind::Lines,
-        series: series.collect(),
-    }
-}
-
-fn stations_chart(runs: &[PolicyRuns]) -> Chart {
-    let stations = [Metric::MapUse, Metric::ShuffleUse, Metric::ReduceUse];
-    let known: Vec<(&str, Metric)> = ["map", "shuffle", "reduce"]
-        .into_iter()
-        .zip(stations)
-        .filter(|&(_, metric)| runs.iter().any(|runs| interval(runs, metric).is_some()))
-        .collect();
-    let series = runs.iter().map(|runs| {
-        let means = known.iter().enumerate();
-        let means = means.filter_map(|(place, &(_, metric))| Some((place as f64, interval(runs, metric)?)));
-        let (points, half_widths) =
-            means.map(|(place, mean)| ((place, mean.mean), mean.half_width.unwrap_or(0.0))).unzip();
-        Series { name: runs.policy.clone(), points, half_widths, reference: false }
-    });
-    Chart {
-        id: "stations".to_owned(),
-        caption: "Used part of each station".to_owned(),
-        x: Axis::names("station", known.iter().map(|&(name, _)| name.to_owned())),
-        y: Axis::linear("used part of the capacity, %"),
-        kind: ChartKind::Bars,
         series: series.collect(),
     }
 }

@@ -4,6 +4,7 @@ use super::machines::MachineFlags;
 use crate::files::{InputFileError, read_text};
 use crate::usage::usage;
 use clap::{Args, ValueEnum};
+use gristmill_runtime::plural::counted;
 use gristmill_runtime::rate::parse_rate;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
@@ -14,34 +15,58 @@ use std::path::Path;
 #[command(next_help_heading = "Jobs")]
 pub struct JobsFlags {
     /// Format of the file [default: by its ending]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     format: Option<FormatName>,
     /// Only the first N jobs
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Let jobs arrive F times as often
-    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Multiply the arrival rate by F
+    #[arg(
+        long,
+        value_name = "F",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     scale_load: f64,
-    /// Make all times F times as long; the load stays
-    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Multiply all times by F; the load stays
+    #[arg(
+        long,
+        value_name = "F",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     scale_time: f64,
-    /// Make all bytes F times as many, with the work that follows from them
-    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Multiply all bytes by F, with the work that follows from them
+    #[arg(
+        long,
+        value_name = "F",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     scale_bytes: f64,
-    /// Lines of a trace that may be skipped because they cannot be read
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// Most unreadable lines of a trace that are skipped
+    #[arg(long, value_name = "N", default_value_t = 100, hide_short_help = true)]
     skip: u64,
-    /// Input of one map, where a trace tells only bytes
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    /// Input of one map, if a trace has only bytes
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", hide_short_help = true)]
     split_size: String,
-    /// Shuffled bytes of one reduce, likewise
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    /// Shuffled bytes of one reduce, if a trace has only bytes
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", hide_short_help = true)]
     partition_size: String,
-    /// What a task works through in a second, likewise
-    #[arg(long, value_name = "RATE", default_value = "20MB/s")]
+    /// Rate of a task, if a trace has only bytes
+    #[arg(long, value_name = "RATE", default_value = "20MB/s", hide_short_help = true)]
     task_rate: String,
-    /// Seconds that a task takes besides, likewise
-    #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Seconds of a task besides, if a trace has only bytes
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     task_start: f64,
 }
 
@@ -75,8 +100,6 @@ pub struct SimulatedJobs {
     kind: Origin,
     scale: Scale,
     jobs_max: usize,
-    /// What bytes cost in a trace that tells no tasks.
-    costs: Option<Costs>,
 }
 
 enum Origin {
@@ -92,30 +115,31 @@ impl SimulatedJobs {
         if flags.jobs == Some(0) {
             return Err(usage("--jobs must be at least 1".to_owned()));
         }
-        let source = |kind: Origin, costs: Option<Costs>| SimulatedJobs {
+        let source = |kind: Origin| SimulatedJobs {
             name: name.to_owned(),
             kind,
             scale,
             jobs_max: flags.jobs.unwrap_or(usize::MAX),
-            costs,
         };
         let path = Path::new(name);
         let format = flags.format.map(Format::from).or_else(|| Format::of_name(name));
         let Some(format) = format else {
             if path.is_file() {
-                return Err(usage(format!("{name}: its ending tells no format; name one with --format")));
+                return Err(usage(format!(
+                    "{name}: its ending is not that of a known format; name one with --format"
+                )));
             }
             let generator = workload::by_name(name).map_err(|error| usage(error.to_string()))?;
-            return Ok(source(Origin::Generator(generator), None));
+            return Ok(source(Origin::Generator(generator)));
         };
         let reading = Reading { costs: flags.costs(machines)?, scale, skipped_max: flags.skip };
         let trace = workload::read(format, &read_text(path)?, &reading)
             .map_err(|error| InputFileError::new(path, error))?;
         if let Some(first) = trace.first_skipped {
-            say!("{name}: skipped {} line(s) that could not be read, the first: {first}", trace.skipped);
+            let skipped = counted(trace.skipped, "line", "lines");
+            say!("{name}: skipped {skipped} that could not be read, the first: {first}");
         }
-        let costs = (format == Format::Swim).then_some(reading.costs);
-        Ok(source(Origin::File(trace.jobs), costs))
+        Ok(source(Origin::File(trace.jobs)))
     }
 
     /// As typed.
@@ -126,19 +150,6 @@ impl SimulatedJobs {
     /// Whether every seed gives the same jobs.
     pub fn is_fixed(&self) -> bool {
         matches!(self.kind, Origin::File(_))
-    }
-
-    /// The factor on bytes by which a trace that tells only bytes has at most so many tasks, short and rounded down;
-    /// `None` for other workloads, and where no factor makes them so few.
-    pub fn bytes_factor(&self, tasks_max: f64) -> Option<f64> {
-        let (Origin::File(jobs), Some(costs)) = (&self.kind, &self.costs) else { return None };
-        let jobs = &jobs[..jobs.len().min(self.jobs_max)];
-        let tasks =
-            |factor: f64| jobs.iter().map(|job| workload::swim_tasks(job, costs, factor)).sum::<f64>();
-        // From tenths down, in short numbers.
-        let factors =
-            (0..12).flat_map(|power| [5, 2, 1].map(|digit| f64::from(digit) / 10_f64.powi(power + 1)));
-        factors.into_iter().find(|&factor| tasks(factor) <= tasks_max)
     }
 
     /// The jobs of a run.
@@ -161,11 +172,6 @@ impl SimulatedJobs {
 }
 
 impl JobsFlags {
-    /// The factor on bytes.
-    pub fn scale_bytes(&self) -> f64 {
-        self.scale_bytes
-    }
-
     fn costs(&self, machines: &MachineFlags) -> anyhow::Result<Costs> {
         let size = |flag: &str, text: &str| match parse_bytes(text) {
             Ok(0) => Err(usage(format!("{flag} must be at least 1"))),

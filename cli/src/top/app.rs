@@ -1,77 +1,73 @@
-//! What somebody has chosen to see, and what each key does: no terminal and no network, so that tests can press keys.
+//! State of `top`: what the feed has sent, what its user has chosen, and the effect of each key. It has no terminal and no
+//! network, so that tests can press keys.
+//!
+//! Texts of others are sanitized here, so that nothing below can harm a terminal.
 
-use super::model::{Model, NS};
-use gristmill_runtime::api::{JobState, JobStatus};
-use gristmill_scheduler::ids::JobId;
+use gristmill_runtime::api::{
+    FeedAttempt, FeedEnd, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus,
+};
+use gristmill_runtime::plural::counted;
+use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_worker::clean;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// Spans of the strip, seconds.
-const SPANS: [u64; 4] = [15, 60, 300, 600];
-/// Longest filter, characters.
-const FILTER_MAX: usize = 60;
+/// A second.
+pub(super) const NS: u64 = 1_000_000_000;
+/// Time that the strip shows, nanoseconds.
+pub(super) const SPAN_NS: u64 = 60 * NS;
+/// Most attempts that are kept; those that ended first go first.
+const ATTEMPTS_MAX: usize = 20_000;
+/// Most ended jobs that are kept; those that ended first go first.
+const ENDED_JOBS_MAX: usize = 500;
+/// Longest text of others that is kept, bytes.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// An attempt may start this long before the end of the one before it is known, nanoseconds.
+const OVERLAP_NS: u64 = 200_000;
 
-/// By what jobs are sorted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sort {
-    /// Those that run, then those that wait, then those that have ended.
-    State,
-    /// The newest first.
-    Number,
-    /// The longest on their way first.
-    Flow,
-    /// Those with the least left first.
-    Left,
-    Name,
+/// An attempt: job, kind (0 map, 1 reduce), index, epoch.
+type AttemptName = (u32, u8, u32, u32);
+
+/// An attempt on its worker, or in a slot of it.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt {
+    worker: u32,
+    pub(super) job: u32,
+    pub(super) is_reduce: bool,
+    /// When it started, as far as is known.
+    pub(super) from_ns: u64,
+    /// When it ended or was suspended.
+    pub(super) until_ns: Option<u64>,
+    pub(super) end: FeedEnd,
 }
 
-impl Sort {
-    const ALL: [Sort; 5] = [Sort::State, Sort::Number, Sort::Flow, Sort::Left, Sort::Name];
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Sort::State => "state",
-            Sort::Number => "number",
-            Sort::Flow => "flow time",
-            Sort::Left => "time left",
-            Sort::Name => "name",
-        }
-    }
-}
-
-/// What a key asks of whoever owns terminal and network.
+/// What a key asks of the owner of terminal and network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Quit,
     Cancel(JobId),
 }
 
-/// What is shown, and how.
+#[derive(Default)]
 pub(super) struct App {
-    pub(super) model: Model,
-    pub(super) sort: Sort,
-    pub(super) reversed: bool,
-    pub(super) filter: String,
-    /// Keys go into the filter.
-    pub(super) types: bool,
-    pub(super) selected: Option<JobId>,
-    /// The first row of the strip that is shown.
-    pub(super) first_lane: usize,
-    /// Of [`SPANS`].
-    span: usize,
-    /// The master's clock where the strip stands still.
-    pub(super) paused_ns: Option<u64>,
-    /// The job about which is asked whether it is to be cancelled.
+    pub(super) master: Option<MasterStatus>,
+    pub(super) workers: BTreeMap<WorkerId, WorkerStatus>,
+    pub(super) jobs: BTreeMap<JobId, JobStatus>,
+    attempts: BTreeMap<AttemptName, Attempt>,
+    selected: Option<JobId>,
+    /// The job that may be cancelled, while its user is asked.
     pub(super) question: Option<JobId>,
-    /// Said until the next key.
-    pub(super) said: Option<String>,
+    /// Shown until the next key.
+    pub(super) note: Option<String>,
     /// Why a job waits, in sentences.
     pub(super) why: Option<(JobId, Vec<String>)>,
-    /// Why the master is not heard of.
+    /// Error of the connection to the master.
     pub(super) lost: Option<String>,
     /// The master's clock now.
     pub(super) now_ns: u64,
     /// Why this key may not cancel, if it may not.
-    pub(super) only_looks: Option<String>,
+    read_only: Option<String>,
     pub(super) has_colours: bool,
 }
 
@@ -79,173 +75,185 @@ impl App {
     /// With a key of this name, such as `view-projector@0`.
     pub(super) fn new(token_name: &str, has_colours: bool) -> Self {
         let role = token_name.split(['-', '@']).next().unwrap_or_default();
-        let only_looks = (role == "view").then(|| {
+        let read_only = (role == "view").then(|| {
             format!("the key {token_name} may only look: cancelling needs one of the role submit (`gristmill token new submit`)")
         });
-        Self {
-            model: Model::default(),
-            sort: Sort::State,
-            reversed: false,
-            filter: String::new(),
-            types: false,
-            selected: None,
-            first_lane: 0,
-            span: 1,
-            paused_ns: None,
-            question: None,
-            said: None,
-            why: None,
-            lost: None,
-            now_ns: 0,
-            only_looks,
-            has_colours,
+        Self { read_only, has_colours, ..Self::default() }
+    }
+
+    /// Takes the next line of the feed; the first of a feed may be that of another master.
+    pub(super) fn take(&mut self, line: FeedLine, is_first: bool) {
+        if is_first {
+            self.workers.clear();
+            self.jobs.clear();
+            self.attempts.clear();
+        }
+        let mut master = line.master;
+        [&mut master.policy, &mut master.policy_panic]
+            .into_iter()
+            .chain(&mut master.trouble)
+            .for_each(sanitize);
+        let now_ns = master.now_ns;
+        self.master = Some(master);
+        self.workers.extend(line.workers.into_iter().map(|worker| (worker.worker, worker)));
+        for FeedLoad(id, running, memory_bytes, disk_free_bytes) in line.loads {
+            if let Some(worker) = self.workers.get_mut(&WorkerId(id)) {
+                (worker.running, worker.memory_bytes, worker.disk_free_bytes) =
+                    (running, memory_bytes, disk_free_bytes);
+            }
+        }
+        for id in line.left {
+            self.workers.remove(&id);
+        }
+        for mut job in line.jobs {
+            sanitize(&mut job.name);
+            job.failure.iter_mut().for_each(|failure| sanitize(&mut failure.message));
+            // Neither is shown, and both may be long.
+            job.parameters.clear();
+            job.counters.clear();
+            self.jobs.insert(job.job, job);
+        }
+        for FeedAttempt(job, kind, index, epoch, worker, launched_ns, started_ns, ended_ns, end) in
+            line.attempts
+        {
+            let name = (job, kind, index, epoch);
+            let suspended = (end == FeedEnd::Suspended)
+                .then(|| self.attempts.get(&name).and_then(|before| before.until_ns).unwrap_or(now_ns));
+            let until_ns = if ended_ns > 0 { Some(ended_ns) } else { suspended };
+            let from_ns = if started_ns > 0 { started_ns } else { launched_ns };
+            let attempt = Attempt { worker, job, is_reduce: kind != 0, from_ns, until_ns, end };
+            self.attempts.insert(name, attempt);
+        }
+        self.trim(now_ns);
+    }
+
+    /// Drops what is not shown any more.
+    fn trim(&mut self, now_ns: u64) {
+        // Attempts without an end of their own ended with their job.
+        for attempt in self.attempts.values_mut().filter(|attempt| attempt.until_ns.is_none()) {
+            attempt.until_ns = self.jobs.get(&JobId(attempt.job)).and_then(|job| job.ended_ns);
+        }
+        let mut ends: Vec<u64> = self.attempts.values().filter_map(|attempt| attempt.until_ns).collect();
+        ends.sort_unstable();
+        let over = self.attempts.len().saturating_sub(ATTEMPTS_MAX).min(ends.len());
+        let oldest_ns =
+            over.checked_sub(1).map_or(0, |last| ends[last] + 1).max(now_ns.saturating_sub(SPAN_NS));
+        self.attempts.retain(|_, attempt| attempt.until_ns.is_none_or(|until| until >= oldest_ns));
+        let mut ended: Vec<(u64, JobId)> =
+            self.jobs.values().filter_map(|job| Some((job.ended_ns?, job.job))).collect();
+        ended.sort_unstable();
+        for (_, id) in ended.iter().take(ended.len().saturating_sub(ENDED_JOBS_MAX)) {
+            self.jobs.remove(id);
         }
     }
 
-    /// Span of the strip, nanoseconds.
-    pub(super) fn span_ns(&self) -> u64 {
-        SPANS[self.span] * NS
+    pub(super) fn master_ns(&self) -> u64 {
+        self.master.as_ref().map_or(0, |master| master.now_ns)
     }
 
-    /// The jobs that are shown, in order.
-    pub(super) fn jobs(&self) -> Vec<&JobStatus> {
-        let wanted = self.filter.to_lowercase();
-        let matches = |job: &&JobStatus| {
-            let pool = job.pool.as_deref().unwrap_or_default();
-            let words = format!("{} {} {} {pool}", job.job, job.name, job.state.word());
-            words.to_lowercase().contains(&wanted)
-        };
-        let mut jobs: Vec<&JobStatus> = self.model.jobs.values().filter(matches).collect();
-        let newest = |job: &JobStatus| std::cmp::Reverse(job.job);
-        match self.sort {
-            Sort::State => jobs.sort_by_key(|job| (rank(job), newest(job))),
-            Sort::Number => jobs.sort_by_key(|job| newest(job)),
-            Sort::Flow => jobs.sort_by_key(|job| (std::cmp::Reverse(self.flow_ns(job)), job.job)),
-            Sort::Left => jobs.sort_by_key(|job| (self.left_ns(job).unwrap_or(u64::MAX), job.job)),
-            Sort::Name => jobs.sort_by(|a, b| (&a.name, a.job).cmp(&(&b.name, b.job))),
+    /// Attempts in the slots of a worker. Workers do not report which slot runs what, nor when a queued attempt started until it
+    /// ends. So each attempt is shown in the first slot that was free at its start, else in the next one that became
+    /// free; else it is queued and not shown.
+    pub(super) fn slots(&self, worker: &WorkerStatus) -> Vec<Vec<Attempt>> {
+        let mut slots = vec![Vec::new(); worker.slots as usize];
+        let mut free_ns = vec![0; slots.len()];
+        let mut attempts: Vec<Attempt> =
+            self.attempts.values().filter(|attempt| attempt.worker == worker.worker.0).copied().collect();
+        attempts.sort_by_key(|attempt| attempt.from_ns);
+        for mut attempt in attempts {
+            let first = free_ns.iter().position(|free| *free <= attempt.from_ns + OVERLAP_NS);
+            let next = || {
+                (0..free_ns.len()).filter(|slot| free_ns[*slot] < u64::MAX).min_by_key(|slot| free_ns[*slot])
+            };
+            if let Some(slot) = first.or_else(next) {
+                attempt.from_ns = attempt.from_ns.max(free_ns[slot]);
+                free_ns[slot] = attempt.until_ns.unwrap_or(u64::MAX);
+                slots[slot].push(attempt);
+            }
         }
-        if self.reversed {
-            jobs.reverse();
-        }
+        slots
+    }
+
+    /// Jobs in the order of the table: running, waiting, ended; the newest first.
+    pub(super) fn sorted_jobs(&self) -> Vec<&JobStatus> {
+        let mut jobs: Vec<&JobStatus> = self.jobs.values().collect();
+        jobs.sort_by_key(|job| (job.state.ended(), job.state == JobState::Waiting, Reverse(job.job)));
         jobs
     }
 
-    /// From arrival to end, or to now.
-    pub(super) fn flow_ns(&self, job: &JobStatus) -> u64 {
-        job.ended_ns.unwrap_or(self.now_ns).saturating_sub(job.arrived_ns)
-    }
-
-    /// How long a job will take from now on if it goes on as it did since it began; `None` if nothing can be said yet.
-    pub(super) fn left_ns(&self, job: &JobStatus) -> Option<u64> {
-        let (work, started_ns) = (job.work?, job.started_ns?);
-        if job.state.ended() {
-            return None;
-        }
-        // Slot-seconds of maps and reduces; the network works beside them.
-        let [whole, left] = [work.whole, work.left].map(|[map, _, reduce]| map + reduce);
-        let elapsed_ns = self.now_ns.saturating_sub(started_ns);
-        let done = whole - left;
-        let known = NS <= elapsed_ns && whole.is_finite() && 0.02 * whole < done;
-        known.then(|| (elapsed_ns as f64 * left.max(0.0) / done) as u64)
-    }
-
-    /// The job that is chosen, or else the first.
+    /// The chosen job, else the first.
     pub(super) fn chosen(&self) -> Option<&JobStatus> {
-        let jobs = self.jobs();
-        jobs.iter().find(|job| Some(job.job) == self.selected).or(jobs.first()).copied()
+        let selected = self.selected.and_then(|id| self.jobs.get(&id));
+        selected.or_else(|| self.sorted_jobs().first().copied())
     }
 
-    /// Does what a key means here; what it means beyond is answered.
+    /// Problems of the cluster, in sentences.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let mut troubles: Vec<String> = self.lost.iter().cloned().collect();
+        let Some(master) = &self.master else { return troubles };
+        if let Some(trouble) = &master.trouble {
+            troubles.push(format!("accepts no jobs and launches no tasks for now: {trouble}"));
+        }
+        if master.policy_panics > 0 {
+            let times = counted(master.policy_panics, "time", "times");
+            troubles.push(format!("the policy panicked {times}, fifo replaced it: {}", master.policy_panic));
+        }
+        let count =
+            |which: fn(&WorkerStatus) -> bool| self.workers.values().filter(|worker| which(worker)).count();
+        let (away, full) = (count(|worker| worker.away), count(|worker| worker.disk_full));
+        let workers = |count: usize| counted(count as u64, "worker", "workers");
+        troubles.extend((away > 0).then(|| format!("{} disconnected", workers(away))));
+        troubles.extend((full > 0).then(|| format!("no new tasks for {} with full disks", workers(full))));
+        troubles
+    }
+
+    /// Carries out a key.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Order> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
-        self.said = None;
+        self.note = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Order::Quit);
         }
         if let Some(job) = self.question.take() {
             let yes = matches!(key.code, KeyCode::Char('y' | 'Y'));
-            self.said = (!yes).then(|| format!("{job} goes on"));
+            self.note = (!yes).then(|| format!("{job} goes on"));
             return yes.then_some(Order::Cancel(job));
-        }
-        if self.types {
-            self.type_filter(key.code);
-            return None;
         }
         match key.code {
             KeyCode::Char('q') => return Some(Order::Quit),
             KeyCode::Down | KeyCode::Char('j') => self.choose(1),
             KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
-            KeyCode::Home => self.choose(isize::MIN),
-            KeyCode::End => self.choose(isize::MAX),
-            KeyCode::PageDown | KeyCode::Char(']') => self.first_lane = self.first_lane.saturating_add(5),
-            KeyCode::PageUp | KeyCode::Char('[') => self.first_lane = self.first_lane.saturating_sub(5),
-            KeyCode::Char('s') => {
-                let at = Sort::ALL.iter().position(|sort| *sort == self.sort).unwrap_or(0);
-                self.sort = Sort::ALL[(at + 1) % Sort::ALL.len()];
-            }
-            KeyCode::Char('r') => self.reversed = !self.reversed,
-            KeyCode::Char('/') => self.types = true,
-            KeyCode::Esc => self.filter.clear(),
-            KeyCode::Char('+') => self.span = self.span.saturating_sub(1),
-            KeyCode::Char('-') => self.span = (self.span + 1).min(SPANS.len() - 1),
-            KeyCode::Char('p' | ' ') => {
-                self.paused_ns = if self.paused_ns.is_some() { None } else { Some(self.now_ns) };
-            }
             KeyCode::Char('c') => self.ask_to_cancel(),
             _ => {}
         }
         None
     }
 
-    fn type_filter(&mut self, key: KeyCode) {
-        match key {
-            KeyCode::Enter => self.types = false,
-            KeyCode::Esc => {
-                self.types = false;
-                self.filter.clear();
-            }
-            KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(character) if self.filter.chars().count() < FILTER_MAX => {
-                self.filter.push(character);
-            }
-            _ => {}
-        }
-    }
-
     fn choose(&mut self, by: isize) {
-        let jobs = self.jobs();
-        let Some(last) = jobs.len().checked_sub(1) else { return };
+        let jobs = self.sorted_jobs();
         let at = jobs.iter().position(|job| Some(job.job) == self.selected).unwrap_or(0);
-        let id = jobs[at.saturating_add_signed(by).min(last)].job;
-        self.selected = Some(id);
+        let to = at.saturating_add_signed(by).min(jobs.len().saturating_sub(1));
+        self.selected = jobs.get(to).map(|job| job.job);
     }
 
     fn ask_to_cancel(&mut self) {
         let Some((id, state)) = self.chosen().map(|job| (job.job, job.state)) else {
-            self.said = Some("there is no job to cancel".to_owned());
+            self.note = Some("there is no job to cancel".to_owned());
             return;
         };
         self.selected = Some(id);
         if state.ended() {
-            self.said = Some(format!("{id} has {} already", ended_words(state)));
-        } else if let Some(words) = &self.only_looks {
-            self.said = Some(words.clone());
+            self.note = Some(format!("{id} has ended: {}", state.word()));
+        } else if self.read_only.is_some() {
+            self.note = self.read_only.clone();
         } else {
             self.question = Some(id);
         }
     }
 }
 
-fn ended_words(state: JobState) -> &'static str {
-    if state == JobState::Cancelled { "been cancelled" } else { state.word() }
-}
-
-fn rank(job: &JobStatus) -> u8 {
-    match job.state {
-        JobState::Running | JobState::Publishing => 0,
-        JobState::Waiting => 1,
-        JobState::Succeeded | JobState::Failed | JobState::Cancelled => 2,
-    }
+fn sanitize(text: &mut String) {
+    *text = clean::line(text, TEXT_BYTES_MAX);
 }

@@ -1,269 +1,237 @@
-//! The whole screen: the cluster, jobs, why the chosen one waits, slots as a strip, what keys there are.
+//! The screen: the cluster, the table of jobs, why the chosen job waits, the strip of slots, the keys.
 //!
-//! Drawn anew from the model each time; any size of terminal will do. Not here: what is chosen (`app`), and which attempt
-//! is in which lane (`lanes`).
+//! The strip has a line for each slot that fits, and a character for each part of the last minute in the colour of the job
+//! that ran. Any size of terminal will do.
 
-use super::app::App;
-use super::jobs;
-use super::strip;
-use gristmill_runtime::api::TaskCounts;
+use super::app::{App, Attempt, NS, SPAN_NS};
+use gristmill_runtime::api::{FeedEnd, JobState, JobStatus};
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::Bytes;
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Span;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 
-/// Colours of jobs, those of their maps and those of their reduces, of the 256 that terminals know.
-const COLOURS: [(u8, u8); 10] = [
-    (179, 136),
-    (74, 31),
-    (175, 132),
-    (114, 71),
-    (141, 98),
-    (173, 130),
-    (80, 37),
-    (149, 106),
-    (183, 140),
-    (110, 67),
+/// Colours of jobs, of the 256 that terminals know.
+const COLOURS: [u8; 10] = [179, 74, 175, 114, 141, 173, 80, 149, 183, 110];
+/// Columns of the name of a slot.
+const NAME_WIDTH: u16 = 12;
+/// Headings of the table of jobs, widths, and true if they are for wide terminals only. The name takes the rest.
+const COLUMNS: [(&str, u16, bool); 8] = [
+    ("JOB", 7, false),
+    ("NAME", 0, false),
+    ("STATE", 10, false),
+    ("MAPS", 9, false),
+    ("SHUFFLE", 7, true),
+    ("REDUCES", 8, true),
+    ("FLOW", 10, false),
+    ("LEFT", 11, true),
 ];
-
-/// What keys there are.
-const KEYS: &str =
-    "q quit  \u{2191}\u{2193} job  c cancel  s sort  r reverse  / filter  [ ] slots  + - span  p pause";
-
-/// The colour of a job's maps or reduces.
-pub(super) fn colour(job: u32, is_reduce: bool) -> Color {
-    let (map, reduce) = COLOURS[job as usize % COLOURS.len()];
-    Color::Indexed(if is_reduce { reduce } else { map })
-}
-
-/// Where on the screen something is written, line by line.
-pub(super) struct Pen<'a> {
-    pub(super) buffer: &'a mut Buffer,
-    pub(super) area: Rect,
-}
-
-impl Pen<'_> {
-    /// Writes at a column and line of the area, as much as there is room for up to `width`.
-    pub(super) fn put(&mut self, at: (u16, u16), width: u16, text: &str, style: Style) {
-        let (x, y) = at;
-        if self.area.width <= x || self.area.height <= y {
-            return;
-        }
-        let width = width.min(self.area.width - x);
-        self.buffer.set_stringn(self.area.x + x, self.area.y + y, text, usize::from(width), style);
-    }
-
-    /// Colours what is written there already.
-    pub(super) fn paint(&mut self, at: (u16, u16), width: u16, style: Style) {
-        let (x, y) = at;
-        let place = Rect { x: self.area.x + x, y: self.area.y + y, width, height: 1 };
-        self.buffer.set_style(place.intersection(self.area), style);
-    }
-}
-
-/// Heights of the parts from above, which make up the screen.
-struct Heights {
-    cluster: u16,
-    jobs: u16,
-    why: u16,
-    strip: u16,
-}
-
-fn heights(height: u16, jobs: usize, troubles: usize) -> Heights {
-    let cluster = if 14 <= height { 2 } else { 1 } + u16::from(0 < troubles);
-    let why = match height {
-        0..12 => 0,
-        12..20 => 1,
-        _ => 2,
-    };
-    // The last line has the keys.
-    let rest = height.saturating_sub(cluster + why + 1);
-    let wanted = u16::try_from(jobs).unwrap_or(u16::MAX).saturating_add(2).max(3);
-    let jobs = wanted.min(rest.div_ceil(2));
-    Heights { cluster, jobs, why, strip: rest - jobs }
-}
+/// Narrowest terminal with all columns.
+const WIDE: u16 = 76;
 
 /// Draws all of it.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let area = frame.area();
-    let mut troubles = app.model.troubles();
-    troubles.splice(0..0, app.lost.clone());
-    let Heights { cluster, jobs, why, strip } = heights(area.height, app.jobs().len(), troubles.len());
-    let mut top = area.y;
-    let mut part = |height: u16| {
-        let part = Rect { y: top, height, ..area }.intersection(area);
-        top = top.saturating_add(height);
-        part
-    };
-    let parts = [part(cluster), part(jobs), part(why), part(strip), part(1)];
-    let buffer = frame.buffer_mut();
-    let mut pens = parts.into_iter();
-    let mut next = |draw: &mut dyn FnMut(Pen<'_>)| {
-        if let Some(area) = pens.next() {
-            draw(Pen { buffer, area });
-        }
-    };
-    next(&mut |pen| draw_cluster(app, &troubles, pen));
-    next(&mut |pen| jobs::draw(app, pen));
-    next(&mut |pen| draw_why(app, pen));
-    next(&mut |pen| strip::draw(app, pen));
-    next(&mut |pen| draw_last_line(app, pen));
+    let troubles = app.troubles();
+    let cluster = 1 + u16::from(!troubles.is_empty());
+    let why = if area.height < 12 { 0 } else { 2 };
+    let rest = area.height.saturating_sub(cluster + why + 1);
+    let jobs =
+        u16::try_from(app.jobs.len()).unwrap_or(u16::MAX).saturating_add(2).max(3).min(rest.div_ceil(2));
+    let heights = [cluster, jobs, why, rest - jobs, 1].map(Constraint::Length);
+    let [cluster, jobs, why, strip, keys] = Layout::vertical(heights).areas(area);
+    let troubles = Line::styled(troubles.join("; "), coloured(app, Color::Red)).bold();
+    frame.render_widget(Paragraph::new(vec![cluster_line(app, troubles.width() > 0), troubles]), cluster);
+    draw_jobs(app, frame, jobs);
+    let words = app.chosen().map(|job| why_words(app, job)).unwrap_or_default();
+    let words = Paragraph::new(words).wrap(Wrap { trim: true }).style(coloured(app, Color::Cyan));
+    frame.render_widget(words, why);
+    frame.render_widget(Paragraph::new(strip_lines(app, strip)), strip);
+    frame.render_widget(last_line(app), keys);
 }
 
-fn draw_cluster(app: &App, troubles: &[String], mut pen: Pen<'_>) {
-    let Some(master) = &app.model.master else { return };
-    let width = pen.area.width;
-    let mut line = 0;
-    if 2 + u16::from(!troubles.is_empty()) <= pen.area.height {
-        let pause = if app.paused_ns.is_some() { "  (strip paused)" } else { "" };
-        let words = format!(
-            "gristmill {}  up {}  policy {}  placement {}  estimator {}{pause}",
-            master.version,
-            short(app.now_ns),
-            master.policy,
-            master.placement,
-            master.estimator
-        );
-        pen.put((0, 0), width, &words, Style::new().add_modifier(Modifier::DIM));
-        line = 1;
+fn cluster_line(app: &App, has_troubles: bool) -> Line<'static> {
+    if app.workers.is_empty() {
+        return Line::styled("0 workers: start one with `gristmill worker`", coloured(app, Color::Yellow));
     }
-    let bold = Style::new().add_modifier(Modifier::BOLD);
-    let mut left = 0;
-    for (at, (words, style)) in facts(app, troubles.is_empty()).into_iter().enumerate() {
-        let wide = Span::raw(words.as_str()).width() as u16;
-        // The first is told whatever the room.
-        if 0 < at && width < left + wide {
-            break;
-        }
-        pen.put((left, line), width, &words, if at == 0 { style.patch(bold) } else { style });
-        left = left.saturating_add(wide + 2);
-    }
-    if !troubles.is_empty() {
-        pen.put((0, line + 1), width, &troubles.join("; "), style_of(app, Color::Red).patch(bold));
-    }
-}
-
-/// What is said of the cluster, what matters most first.
-fn facts(app: &App, is_well: bool) -> Vec<(String, Style)> {
-    let plain = Style::new();
-    let (mut workers, mut slots, mut memory, mut budget, mut disk) = (0_u32, 0_u32, 0_u64, 0_u64, u64::MAX);
-    for worker in app.model.live() {
-        workers += 1;
-        slots = slots.saturating_add(worker.slots);
-        memory = memory.saturating_add(worker.memory_bytes);
-        budget = budget.saturating_add(worker.memory_budget_bytes);
-        disk = disk.min(worker.disk_free_bytes);
-    }
-    if workers == 0 {
-        let words = "0 workers: start one with `gristmill worker`".to_owned();
-        return vec![(words, style_of(app, Color::Yellow))];
-    }
-    let live = || app.model.jobs.values().filter(|job| !job.state.ended());
-    let running = |kind: fn(&gristmill_runtime::api::JobStatus) -> TaskCounts| -> u32 {
-        live().map(|job| kind(job).running).sum()
+    let workers = || app.workers.values();
+    let slots: u64 = workers().map(|worker| u64::from(worker.slots)).sum();
+    let memory: u64 = workers().map(|worker| worker.memory_bytes).sum();
+    let budget: u64 = workers().map(|worker| worker.memory_budget_bytes).sum();
+    let disk = workers().map(|worker| worker.disk_free_bytes).min().unwrap_or(0);
+    let busy: u64 = app.jobs.values().filter(|job| !job.state.ended()).map(running).sum();
+    let count = counted(app.workers.len() as u64, "worker", "workers");
+    let health = match has_troubles {
+        false => Span::styled("healthy", coloured(app, Color::Green)),
+        true => Span::styled("see below", coloured(app, Color::Red)),
     };
-    let (maps, reduces) = (running(|job| job.maps), running(|job| job.reduces));
-    let health = match is_well {
-        true => ("healthy".to_owned(), style_of(app, Color::Green)),
-        false => ("see below".to_owned(), style_of(app, Color::Red)),
-    };
-    vec![
-        (counted(workers as u64, "worker", "workers"), plain),
-        (format!("{} of {slots} slots", maps + reduces), plain),
+    let (memory, budget, disk) = (Bytes(memory), Bytes(budget), Bytes(disk));
+    let policy = app.master.as_ref().map_or("", |master| master.policy.as_str());
+    Line::from(vec![
+        Span::raw(format!("{count}  {busy} of {slots} slots  ")).bold(),
         health,
-        (
-            format!(
-                "{} {}",
-                counted(u64::from(maps), "map", "maps"),
-                counted(u64::from(reduces), "reduce", "reduces")
-            ),
-            plain,
-        ),
-        (format!("{}/s network", Bytes(app.model.network_rate())), plain),
-        (format!("memory {} of {}", Bytes(memory), Bytes(budget)), plain),
-        (format!("{} disk free at least", Bytes(disk)), plain),
+        Span::raw(format!(
+            "  policy {policy}  memory {memory} of {budget}  disk free {disk}  up {}",
+            short(app.now_ns)
+        )),
+    ])
+}
+
+fn running(job: &JobStatus) -> u64 {
+    u64::from(job.maps.running) + u64::from(job.reduces.running)
+}
+
+fn draw_jobs(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let jobs = app.sorted_jobs();
+    if jobs.is_empty() {
+        return frame.render_widget(Paragraph::new("Jobs: none yet: `gristmill submit` sends one"), area);
+    }
+    let is_shown = |(_, (_, _, is_wide)): &(usize, (&str, u16, bool))| area.width >= WIDE || !is_wide;
+    let columns: Vec<_> = COLUMNS.into_iter().enumerate().filter(is_shown).collect();
+    let widths = columns.iter().map(|(_, (_, width, _))| match width {
+        0 => Constraint::Fill(1),
+        width => Constraint::Length(*width),
+    });
+    let rows = jobs.iter().map(|job| {
+        let cells = cells(app, job);
+        Row::new(columns.iter().map(|(at, _)| cells[*at].clone()).collect::<Vec<_>>())
+    });
+    let header = Row::new(columns.iter().map(|(_, (heading, ..))| *heading)).dim();
+    let table = Table::new(rows, widths).header(header).row_highlight_style(Style::new().bold().underlined());
+    let chosen = app.chosen().map(|job| job.job);
+    let selected = jobs.iter().position(|job| Some(job.job) == chosen);
+    frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(selected));
+}
+
+/// Cells of a job, in the order of [`COLUMNS`].
+fn cells(app: &App, job: &JobStatus) -> [Cell<'static>; 8] {
+    let state = match job.state {
+        JobState::Succeeded => coloured(app, Color::Green),
+        JobState::Failed => coloured(app, Color::Red),
+        JobState::Waiting | JobState::Cancelled => coloured(app, Color::Yellow),
+        JobState::Running | JobState::Publishing => Style::new(),
+    };
+    let shuffled =
+        (100 * job.totals.shuffle_segments.min(job.segments_total)).checked_div(job.segments_total);
+    let flow_ns = job.ended_ns.unwrap_or(app.now_ns).saturating_sub(job.arrived_ns);
+    [
+        Cell::from(job.job.to_string()).style(coloured(app, colour(job.job.0))),
+        Cell::from(job.name.clone()),
+        Cell::from(job.state.word()).style(state),
+        Cell::from(format!("{}/{}", job.maps.done, job.maps.total)),
+        Cell::from(shuffled.map(|percent| format!("{percent} %")).unwrap_or_default()),
+        Cell::from(format!("{}/{}", job.reduces.done, job.reduces.total)),
+        Cell::from(short(flow_ns)),
+        Cell::from(left_ns(app, job).map(|left| format!("~{}", short(left))).unwrap_or_default()),
     ]
 }
 
-/// What is chosen: why it waits, and its deadline.
-fn draw_why(app: &App, mut pen: Pen<'_>) {
-    let Some(job) = app.chosen() else { return };
-    let mut sentences = Vec::new();
-    if let Some(failure) = &job.failure {
-        sentences.push(failure.message.clone());
+/// Estimated remaining time of a job at its present rate; `None` if it is not known yet.
+fn left_ns(app: &App, job: &JobStatus) -> Option<u64> {
+    let (work, started_ns) = (job.work?, job.started_ns?);
+    // Slot-seconds of maps and reduces; the shuffle overlaps with them.
+    let [whole, left] = [work.whole, work.left].map(|[map, _, reduce]| map + reduce);
+    let elapsed_ns = app.now_ns.saturating_sub(started_ns);
+    let done = whole - left;
+    let is_known = !job.state.ended() && elapsed_ns >= NS && whole.is_finite() && done > 0.02 * whole;
+    is_known.then(|| (elapsed_ns as f64 * left.max(0.0) / done) as u64)
+}
+
+/// Why a job failed or waits, and its deadline.
+fn why_words(app: &App, job: &JobStatus) -> String {
+    let mut sentences: Vec<String> = job.failure.iter().map(|failure| failure.message.clone()).collect();
+    if let Some(deadline_ns) = job.deadline_ns {
+        let at_ns = job.ended_ns.unwrap_or(app.now_ns);
+        sentences.push(match at_ns > deadline_ns {
+            true => format!("deadline missed by {}", short(at_ns - deadline_ns)),
+            false => format!("{} to its deadline", short(deadline_ns - at_ns)),
+        });
     }
-    sentences.extend(deadline(app, job));
-    if let Some((_, why)) = app.why.as_ref().filter(|(id, _)| *id == job.job) {
-        sentences.extend(why.iter().cloned());
-    }
-    let words = format!(
-        "{}: {}",
-        job.job,
-        if sentences.is_empty() { "\u{2026}".to_owned() } else { sentences.join("; ") }
+    let why = app.why.iter().filter(|(id, _)| *id == job.job);
+    sentences.extend(why.flat_map(|(_, why)| why.iter().cloned()));
+    format!("{}: {}", job.job, sentences.join("; "))
+}
+
+/// A title, and as many slots as fit.
+fn strip_lines(app: &App, area: Rect) -> Vec<Line<'static>> {
+    let all: u64 = app.workers.values().map(|worker| u64::from(worker.slots)).sum();
+    let shown = all.min(u64::from(area.height.saturating_sub(1)));
+    let title = format!(
+        "Slots {shown} of {all}, last minute   \u{2588} map \u{2593} reduce x failed \u{2591} lost \u{2592} suspended"
     );
-    let width = usize::from(pen.area.width.max(1));
-    // By characters: a wide one is cut by the edge.
-    let characters: Vec<char> = words.chars().collect();
-    for (line, piece) in characters.chunks(width).take(usize::from(pen.area.height)).enumerate() {
-        let piece: String = piece.iter().collect();
-        pen.put((0, line as u16), pen.area.width, &piece, style_of(app, Color::Cyan));
+    let mut lines = vec![Line::raw(title).bold()];
+    let cells = u64::from(area.width.saturating_sub(NAME_WIDTH));
+    for worker in app.workers.values() {
+        if lines.len() >= usize::from(area.height) {
+            break;
+        }
+        for (slot, attempts) in app.slots(worker).iter().enumerate() {
+            let name = format!("{} slot {slot}", worker.worker.0);
+            let mut spans = vec![Span::raw(format!("{name:<0$}", usize::from(NAME_WIDTH)))];
+            spans.extend((0..cells).map(|cell| {
+                let from_ns = app.now_ns.saturating_sub(SPAN_NS) + cell * SPAN_NS / cells;
+                cell_span(app, attempts, from_ns, from_ns + SPAN_NS / cells)
+            }));
+            lines.push(Line::from(spans));
+        }
     }
+    lines
 }
 
-/// How a job stands to its deadline, in words.
-pub(super) fn deadline(app: &App, job: &gristmill_runtime::api::JobStatus) -> Option<String> {
-    let deadline_ns = job.deadline_ns?;
-    let at_ns = job.ended_ns.unwrap_or(app.now_ns);
-    Some(if deadline_ns < at_ns {
-        format!("deadline missed by {}", short(at_ns - deadline_ns))
-    } else {
-        format!("{} to its deadline", short(deadline_ns - at_ns))
-    })
+/// The attempt that takes most of this time, as a character.
+fn cell_span(app: &App, attempts: &[Attempt], from_ns: u64, until_ns: u64) -> Span<'static> {
+    let share = |attempt: &&Attempt| {
+        let until = attempt.until_ns.unwrap_or(app.now_ns).min(until_ns);
+        until.saturating_sub(attempt.from_ns.max(from_ns))
+    };
+    let Some(attempt) = attempts.iter().max_by_key(share).filter(|attempt| share(attempt) > 0) else {
+        return Span::raw("\u{b7}").dim();
+    };
+    let sign = match attempt.end {
+        FeedEnd::Failed => return Span::styled("x", coloured(app, Color::Red)),
+        FeedEnd::Lost | FeedEnd::Returned => '\u{2591}',
+        FeedEnd::Suspended => '\u{2592}',
+        // Without colours a job is its last digit, or for reduces a letter.
+        _ if !app.has_colours => {
+            char::from(if attempt.is_reduce { b'a' } else { b'0' } + (attempt.job % 10) as u8)
+        }
+        _ if attempt.is_reduce => '\u{2593}',
+        _ => '\u{2588}',
+    };
+    Span::styled(sign.to_string(), coloured(app, colour(attempt.job)))
 }
 
-fn draw_last_line(app: &App, mut pen: Pen<'_>) {
-    let width = pen.area.width;
-    let asks = style_of(app, Color::Yellow).add_modifier(Modifier::BOLD);
+fn last_line(app: &App) -> Line<'static> {
+    let asks = coloured(app, Color::Yellow).bold();
     if let Some(job) = app.question {
-        let name = app.model.jobs.get(&job).map_or("", |job| job.name.as_str());
-        return pen.put(
-            (0, 0),
-            width,
-            &format!("Cancel {job} {name}? y cancels it, any other key does not"),
-            asks,
-        );
+        let name = app.jobs.get(&job).map_or("", |job| job.name.as_str());
+        return Line::styled(format!("Cancel {job} {name}? y cancels it, any other key does not"), asks);
     }
-    if let Some(said) = &app.said {
-        return pen.put((0, 0), width, said, asks);
+    match &app.note {
+        Some(note) => Line::styled(note.clone(), asks),
+        None => Line::raw("q quit  \u{2191}\u{2193} job  c cancel").dim(),
     }
-    if app.types {
-        return pen.put(
-            (0, 0),
-            width,
-            &format!("filter: {}\u{2588}  Enter keeps it, Esc clears it", app.filter),
-            asks,
-        );
-    }
-    pen.put((0, 0), width, KEYS, Style::new().add_modifier(Modifier::DIM));
 }
 
-/// This colour, where there are colours.
-pub(super) fn style_of(app: &App, colour: Color) -> Style {
+fn colour(job: u32) -> Color {
+    Color::Indexed(COLOURS[job as usize % COLOURS.len()])
+}
+
+/// Style with this colour, where there are colours.
+fn coloured(app: &App, colour: Color) -> Style {
     if app.has_colours { Style::new().fg(colour) } else { Style::new() }
 }
 
-/// A span of time in few characters.
-pub(super) fn short(ns: u64) -> String {
+/// Formats a time in few characters.
+fn short(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
     let whole = seconds.round() as u64;
     match whole {
         _ if seconds < 0.9995 => format!("{:.0} ms", seconds * 1e3),
         _ if seconds < 99.95 => format!("{seconds:.1} s"),
-        600..6_000 => format!("{} min", whole / 60),
-        0..600 => format!("{} min {} s", whole / 60, whole % 60),
+        0..6_000 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
 }

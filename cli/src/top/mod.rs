@@ -1,20 +1,14 @@
 //! `top`: a running cluster in a terminal, as it moves.
 //!
-//! It reads the feed of the live page. Here are the terminal, the network and the time; what is shown is in `model`, what is
-//! chosen in `app`, how it looks in `draw`. It changes nothing but what its user says: a job may be cancelled.
+//! It reads the feed of the live page. Here are the terminal, the network and the time; what is shown and chosen is in `app`,
+//! how it looks in `draw`. It changes nothing unless its user cancels a job.
 
 mod app;
 mod draw;
-mod jobs;
-mod lanes;
-mod model;
-mod screen;
-mod strip;
 #[cfg(test)]
 mod tests;
 
 use self::app::{App, Order};
-use self::screen::Screen;
 use crate::flags::MasterFlags;
 use crate::interruption::Listener;
 use crate::settings::Settings;
@@ -33,60 +27,59 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 
-/// A master that has said nothing for so long is lost: it says something four times a second.
+/// A master that is silent this long is lost: it sends a line four times a second.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// How long a lost master is looked for.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Pause between two tries to reach it.
+/// How long a lost master is retried.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Pause between two retries.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Pause between two pictures; a key draws one at once.
 const PICTURE_PAUSE: Duration = Duration::from_millis(200);
-/// How long the terminal is asked for a key before it is looked whether anybody wants one.
+/// How long the thread that reads keys waits for one before it checks for the end.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
-/// Pause between two questions why the chosen job waits.
+/// Pause between two requests why the chosen job waits.
 const WHY_PAUSE: Duration = Duration::from_secs(2);
-/// The master's clock goes on so long without word of it.
+/// Longest time for which the master's clock advances without a line of it.
 const AHEAD_MAX: Duration = Duration::from_secs(2);
-/// Things that wait to be looked at.
-const HEARD_MAX: usize = 64;
+/// Most events that wait to be handled.
+const EVENTS_MAX: usize = 64;
 
 /// Show the cluster in a terminal as it moves: workers, jobs, slots
 ///
-/// Keys: q or Ctrl-C leaves; up and down choose a job; c cancels it, after a question; s sorts, r reverses, / filters by name,
-/// number, state or pool; [ and ] scroll the slots, + and - change their span, p stops them.
+/// Keys: q or Ctrl-C quits; up and down choose a job; c cancels it, after a question.
 #[derive(Args)]
 pub struct TopCommand {
     #[command(flatten)]
     master: MasterFlags,
 }
 
-/// What comes from the other tasks and threads.
-enum Heard {
-    /// A line, and whether it is the first of its feed, which tells all from the beginning.
+/// What the other tasks and threads send.
+enum Message {
+    /// A line, and true if it is the first of its feed, which has all from the beginning.
     Line(Box<FeedLine>, bool),
     Lost(ClientError),
     Key(KeyEvent),
     /// The terminal has another size.
     Resized,
-    /// There is no terminal any more.
+    /// The terminal is gone.
     Gone,
     Why(JobId, Vec<String>),
-    Said(String),
+    Note(String),
 }
 
 /// `gristmill top`.
 pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
     if !std::io::stdout().is_terminal() {
         return Err(usage(
-            "`top` draws on a terminal, and standard output is none; `gristmill status` and `gristmill jobs` print \
-             how things stand once, with --json for programs"
+            "`top` draws on a terminal, and standard output is not one; `gristmill status` and `gristmill jobs` print the \
+             state once, with --json for programs"
                 .to_owned(),
         ));
     }
     if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err(usage(
-            "`top` draws on a terminal, and TERM says that this one cannot be drawn on; `gristmill status` and \
-             `gristmill jobs` print how things stand once"
+            "`top` draws on a terminal, and by TERM this one cannot be drawn on; `gristmill status` and `gristmill jobs` \
+             print the state once"
                 .to_owned(),
         ));
     }
@@ -94,97 +87,86 @@ pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
     let runtime = gristmill_worker::threads::runtime()?;
     let client = Arc::new(AsyncClient::with_silence(&line, fault::span("top.silence", SILENCE_MAX)));
     let result = runtime.block_on(watch(&client));
-    // Whoever waits for an answer is not waited for.
+    // Requests that are open are not waited for.
     runtime.shutdown_background();
     result
 }
 
+/// The terminal, which is restored at an end and an error. The hook of `try_init` restores it at a panic; a second time would
+/// move the cursor.
+struct Screen;
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
+    }
+}
+
 async fn watch(client: &Arc<AsyncClient>) -> anyhow::Result<u8> {
     let mut signals = Signals::listen()?;
-    let (tell, mut heard) = mpsc::channel(HEARD_MAX);
-    tokio::spawn(follow(client.clone(), tell.clone()));
-    let has_colours = std::env::var_os("NO_COLOR").is_none();
-    let mut app = App::new(client.token_name(), has_colours);
-    let mut clock = Clock::default();
+    let (sender, mut messages) = mpsc::channel(EVENTS_MAX);
+    tokio::spawn(follow(client.clone(), sender.clone()));
+    let mut app = App::new(client.token_name(), std::env::var_os("NO_COLOR").is_none());
     let first = tokio::select! {
-        first = heard.recv() => first,
+        first = messages.recv() => first,
         () = signals.next() => return Ok(exit::INTERRUPTED),
     };
+    let mut line_at = Instant::now();
     match first {
-        Some(Heard::Line(line, _)) => clock.take(&mut app, *line, true),
-        Some(Heard::Lost(error)) => return Err(error.into()),
+        Some(Message::Line(line, _)) => app.take(*line, true),
+        Some(Message::Lost(error)) => return Err(error.into()),
         _ => return Ok(exit::OK),
     }
-    let mut screen = Screen::take()?;
-    read_keys(tell.clone())?;
+    let _screen = Screen;
+    let mut terminal = ratatui::try_init()?;
+    read_keys(sender.clone())?;
     let mut pictures = tokio::time::interval(PICTURE_PAUSE);
     pictures.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut asked: Option<(JobId, Instant)> = None;
     let mut lost_since = None;
     loop {
-        app.now_ns = clock.now_ns(&app);
-        let chosen = app.chosen().map(|job| job.job);
-        if let Some(job) = chosen.filter(|job| is_due(asked, *job)) {
+        app.now_ns = app.master_ns() + line_at.elapsed().min(AHEAD_MAX).as_nanos() as u64;
+        let is_due = |job: JobId| asked.is_none_or(|(last, at)| last != job || at.elapsed() >= WHY_PAUSE);
+        if let Some(job) = app.chosen().map(|job| job.job).filter(|job| is_due(*job)) {
             asked = Some((job, Instant::now()));
-            ask_why(client, job, tell.clone());
+            ask_why(client, job, sender.clone());
         }
         fault::place("top.draw");
-        screen.0.draw(|frame| draw::draw(&app, frame))?;
-        let event = tokio::select! {
-            event = heard.recv() => event,
+        terminal.draw(|frame| draw::draw(&app, frame))?;
+        let message = tokio::select! {
+            message = messages.recv() => message,
             _ = pictures.tick() => continue,
             () = signals.next() => return Ok(exit::INTERRUPTED),
         };
-        match event {
-            Some(Heard::Line(line, is_first)) => {
-                (app.lost, lost_since) = (None, None);
-                clock.take(&mut app, *line, is_first);
+        match message {
+            Some(Message::Line(line, is_first)) => {
+                (app.lost, lost_since, line_at) = (None, None, Instant::now());
+                app.take(*line, is_first);
             }
-            Some(Heard::Lost(error)) => {
+            Some(Message::Lost(error)) => {
                 let since = *lost_since.get_or_insert_with(Instant::now);
-                if is_final(&error) || fault::span("top.patience", PATIENCE) <= since.elapsed() {
+                if is_final(&error) || since.elapsed() >= fault::span("top.patience", RETRY_MAX) {
                     return Err(error.into());
                 }
                 let words = one_line(&gristmill_runtime::chain(&error));
-                app.lost = Some(format!("no word of the master, trying again: {words}"));
+                app.lost = Some(format!("no line from the master, trying again: {words}"));
             }
-            Some(Heard::Key(key)) => match app.press(key) {
+            Some(Message::Key(key)) => match app.press(key) {
                 Some(Order::Quit) => return Ok(exit::OK),
-                Some(Order::Cancel(job)) => cancel(client, job, tell.clone()),
+                Some(Order::Cancel(job)) => cancel(client, job, sender.clone()),
                 None => {}
             },
-            Some(Heard::Why(job, sentences)) => app.why = Some((job, sentences)),
-            Some(Heard::Said(words)) => app.said = Some(words),
-            Some(Heard::Resized) => {}
-            Some(Heard::Gone) | None => return Ok(exit::INTERRUPTED),
+            Some(Message::Why(job, sentences)) => app.why = Some((job, sentences)),
+            Some(Message::Note(words)) => app.note = Some(words),
+            Some(Message::Resized) => {}
+            Some(Message::Gone) | None => return Ok(exit::INTERRUPTED),
         }
     }
 }
 
-/// The master's clock, which goes on between two lines.
-#[derive(Default)]
-struct Clock {
-    heard: Option<Instant>,
-}
-
-impl Clock {
-    fn take(&mut self, app: &mut App, line: FeedLine, is_first: bool) {
-        if is_first {
-            app.model = model::Model::default();
-            // It may be another master, which counts its time anew.
-            app.paused_ns = None;
-        }
-        app.model.take(line);
-        self.heard = Some(Instant::now());
-    }
-
-    fn now_ns(&self, app: &App) -> u64 {
-        let ahead = self.heard.map_or(Duration::ZERO, |heard| heard.elapsed().min(AHEAD_MAX));
-        app.model.master.as_ref().map_or(0, |master| master.now_ns) + ahead.as_nanos() as u64
-    }
-}
-
-/// What ends a process from without.
+/// Signals that end the process.
 struct Signals([Listener; 3]);
 
 impl Signals {
@@ -204,8 +186,8 @@ impl Signals {
     }
 }
 
-/// Tells each line of the feed, and looks for the master again and again when it is lost.
-async fn follow(client: Arc<AsyncClient>, tell: mpsc::Sender<Heard>) {
+/// Sends each line of the feed, and reconnects when the master is lost.
+async fn follow(client: Arc<AsyncClient>, sender: mpsc::Sender<Message>) {
     loop {
         let lost = match client.feed().await {
             Ok(mut feed) => {
@@ -213,7 +195,7 @@ async fn follow(client: Arc<AsyncClient>, tell: mpsc::Sender<Heard>) {
                 loop {
                     match feed.next().await {
                         Ok(line) => {
-                            if tell.send(Heard::Line(Box::new(line), is_first)).await.is_err() {
+                            if sender.send(Message::Line(Box::new(line), is_first)).await.is_err() {
                                 return;
                             }
                         }
@@ -224,40 +206,40 @@ async fn follow(client: Arc<AsyncClient>, tell: mpsc::Sender<Heard>) {
             }
             Err(lost) => lost,
         };
-        if tell.send(Heard::Lost(lost)).await.is_err() {
+        if sender.send(Message::Lost(lost)).await.is_err() {
             return;
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 
-/// A message in the one line that it has on the screen.
+/// Makes a message fit one line of the screen.
 fn one_line(text: &str) -> String {
     clean::line(text, clean::MESSAGE_BYTES_MAX)
 }
 
-/// Whether it is no use to try again: the master is there, and does not let this key in.
+/// True if a retry is of no use: the master rejects this key.
 fn is_final(error: &ClientError) -> bool {
     matches!(error, ClientError::Master { source, .. }
         if matches!(**source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. } | HttpError::PinMismatch { .. }))
 }
 
 /// Reads keys on a thread of its own, as a terminal can only be waited for by blocking.
-fn read_keys(tell: mpsc::Sender<Heard>) -> std::io::Result<()> {
+fn read_keys(sender: mpsc::Sender<Message>) -> std::io::Result<()> {
     let read = move || {
-        while !tell.is_closed() {
-            let heard = match event::poll(KEY_PAUSE) {
+        while !sender.is_closed() {
+            let message = match event::poll(KEY_PAUSE) {
                 Ok(false) => continue,
                 Ok(true) => match event::read() {
-                    Ok(Event::Key(key)) => Heard::Key(key),
-                    Ok(Event::Resize(..)) => Heard::Resized,
+                    Ok(Event::Key(key)) => Message::Key(key),
+                    Ok(Event::Resize(..)) => Message::Resized,
                     Ok(_) => continue,
-                    Err(_) => Heard::Gone,
+                    Err(_) => Message::Gone,
                 },
-                Err(_) => Heard::Gone,
+                Err(_) => Message::Gone,
             };
-            let gone = matches!(heard, Heard::Gone);
-            if tell.blocking_send(heard).is_err() || gone {
+            let gone = matches!(message, Message::Gone);
+            if sender.blocking_send(message).is_err() || gone {
                 return;
             }
         }
@@ -265,23 +247,18 @@ fn read_keys(tell: mpsc::Sender<Heard>) -> std::io::Result<()> {
     std::thread::Builder::new().name("keys".to_owned()).spawn(read).map(drop)
 }
 
-/// Whether it is time to ask why a job waits.
-fn is_due(asked: Option<(JobId, Instant)>, job: JobId) -> bool {
-    asked.is_none_or(|(before, at)| before != job || WHY_PAUSE <= at.elapsed())
-}
-
-fn ask_why(client: &Arc<AsyncClient>, job: JobId, tell: mpsc::Sender<Heard>) {
+fn ask_why(client: &Arc<AsyncClient>, job: JobId, sender: mpsc::Sender<Message>) {
     let client = client.clone();
     tokio::spawn(async move {
-        // A job that the master does not tell of has nothing beside it.
+        // A job that the master does not explain has no reasons next to it.
         if let Ok(why) = client.explain(job, None).await {
             let sentences = why.sentences.iter().map(|sentence| one_line(sentence)).collect();
-            let _ = tell.send(Heard::Why(job, sentences)).await;
+            let _ = sender.send(Message::Why(job, sentences)).await;
         }
     });
 }
 
-fn cancel(client: &Arc<AsyncClient>, job: JobId, tell: mpsc::Sender<Heard>) {
+fn cancel(client: &Arc<AsyncClient>, job: JobId, sender: mpsc::Sender<Message>) {
     let client = client.clone();
     tokio::spawn(async move {
         let words = match client.cancel(job).await {
@@ -291,6 +268,6 @@ fn cancel(client: &Arc<AsyncClient>, job: JobId, tell: mpsc::Sender<Heard>) {
                 format!("{job} was not cancelled: {}{role}", one_line(&gristmill_runtime::chain(&error)))
             }
         };
-        let _ = tell.send(Heard::Said(words)).await;
+        let _ = sender.send(Message::Note(words)).await;
     });
 }

@@ -5,6 +5,9 @@ use crate::support::data::Random;
 use crate::support::oracle;
 use std::net::TcpListener;
 
+/// Lines of every `--help`.
+const LINES_MAX: usize = 60;
+
 /// Columns that every help text fits into.
 const COLUMNS_MAX: usize = 80;
 
@@ -93,15 +96,23 @@ fn help_of_every_command_fits_80_columns() {
         "logs",
         "gen",
         "verify-sort",
-        "completions",
+        "sim",
+        "compare",
+        "doctor",
+        "token new",
     ] {
-        commands.push(vec![command]);
+        commands.push(command.split(' ').collect());
     }
     for command in commands {
-        for flag in ["-h", "--help"] {
+        for flag in ["-h", "--help", "--help-all"] {
             let finished = sandbox.gristmill(command.iter().chain(&[flag])).finish().expect_code(0);
             let help = finished.stdout_text();
             assert!(help.contains("Usage: gristmill"), "{command:?} {flag}: {help}");
+            let lines = help.lines().count();
+            assert!(
+                flag == "--help-all" || lines <= LINES_MAX,
+                "{command:?} {flag} has {lines} lines: {help}"
+            );
             for line in help.lines() {
                 let columns = line.chars().count();
                 assert!(columns <= COLUMNS_MAX, "{command:?} {flag} has {columns} columns: {line}");
@@ -146,7 +157,7 @@ fn reader_that_closes_the_pipe_early_is_no_error() {
     assert_eq!(oracle::lines(&finished.stdout).len(), 1);
     assert_eq!(finished.stderr, "", "nobody wants to read about it");
     sandbox.assert_nothing_left();
-    for words in [["run", "sort", "--help"].as_slice(), &["completions", "zsh"]] {
+    for words in [["run", "sort", "--help"].as_slice(), &["run", "sort", "--help-all"]] {
         let gone = ["-c", r#""$@" | true; exit "${PIPESTATUS[0]}""#, "bash", program];
         let finished = sandbox.program("bash".as_ref(), [&gone, words].concat()).finish().expect_code(0);
         assert_eq!(finished.stderr, "", "{words:?}");
@@ -196,10 +207,38 @@ fn generated_input_is_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn completions_are_printed_for_each_shell() {
+fn commands_are_in_groups_and_old_names_work() {
     let sandbox = Sandbox::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let printed = sandbox.run_well(["completions", shell]).stdout_text();
-        assert!(printed.contains("gristmill") && printed.contains("wordcount"), "{shell}");
+    let help = sandbox.run_well(["--help"]).stdout_text();
+    for group in ["run", "submit", "streaming", "gen", "verify-sort", "init", "job", "cluster", "lab"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(group)), "{group}: {help}");
+    }
+    assert!(!help.contains("whatif") && !help.contains("unpack"), "{help}");
+    for (group, command) in [("job", "wait"), ("cluster", "drain"), ("lab", "compare"), ("lab", "whatif")] {
+        let help = sandbox.run_well([group, "--help"]).stdout_text();
+        assert!(help.contains(command), "{group}: {help}");
+    }
+    let sorted = |words: &[&str]| sandbox.run_well(words).stdout_text();
+    assert_eq!(sorted(&["lab", "sim", "--list"]), sorted(&["sim", "--list"]));
+    for (old, new) in [
+        ("jobs", &["job", "list"][..]),
+        ("status", &["cluster", "status"]),
+        ("wait 1", &["job", "wait", "1"]),
+    ] {
+        let old = sandbox.run(old.split(' ')).expect_code(2);
+        assert_eq!(sandbox.run(new).expect_code(2).stderr, old.stderr, "no master is known");
+    }
+}
+
+#[test]
+fn mistyped_command_or_job_gets_a_suggestion() {
+    let sandbox = Sandbox::new();
+    for (typed, words) in [
+        ("stauts", "'status'"),
+        ("wordcount", "gristmill run wordcount"),
+        ("wordcuont", "is it a job? gristmill run wordcount"),
+        ("completions", "--example pages"),
+    ] {
+        sandbox.run([typed]).expect_code(2).expect_words(&[words]);
     }
 }

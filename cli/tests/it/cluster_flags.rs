@@ -66,7 +66,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
         (&["--nic-rate", "50MB/h"], "50MB/h is not a rate"),
         (&["--estimator", "histroy"], "did you mean `history`"),
         (&["--journal", &journal], "exists already"),
-        (&["--journal", "not-there/journal"], "its folder does not exist"),
+        (&["--journal", "not-there/journal"], "its parent directory does not exist"),
         (&["--policy", "srpt"], "can only be simulated"),
         (&["--deadline", "0s"], "--deadline 0s"),
         (&["--deadline", "-5s"], "in the past"),

@@ -110,7 +110,7 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     // Inside the second run, whose folder appears with it.
     until("the second run to begin", || sandbox.path("out/runs/fair-1").exists().then_some(()));
     running.signal(Signal::INT);
-    running.finish().expect_code(130).expect_words(&["--resume goes on"]);
+    running.finish().expect_code(130).expect_words(&["--resume continues"]);
     sandbox.assert_nothing_left();
     let kept = fs::read(&first).unwrap();
     assert!(!sandbox.path("out/runs/fifo-2").exists(), "it did not stop");
@@ -193,7 +193,7 @@ fn trial_says_how_many_repetitions_a_difference_takes_and_leaves_nothing() {
     }
     sandbox.write("out-trial/runs/mine", "");
     let refused = sandbox.run(arguments.iter().copied().chain(trial));
-    refused.expect_code(4).expect_words(&["out-trial: is there already"]);
+    refused.expect_code(4).expect_words(&["out-trial: exists already"]);
     assert!(sandbox.path("out-trial/runs/mine").exists());
 }
 

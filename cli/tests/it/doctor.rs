@@ -45,7 +45,7 @@ fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_health
         (["--listen", listen.as_str()], "nothing can listen on"),
         (["--memory", "900TiB"], "--memory is 900"),
         (["--disk-reserve", "900TiB"], "less than the 900"),
-        (["--spill-dir", missing.as_str()], "nothing can be written to the spill folder"),
+        (["--spill-dir", missing.as_str()], "nothing can be written to the spill directory"),
         (["--path", missing.as_str()], "does not exist on this machine"),
     ] {
         finds(doctor(&sandbox, &flags), 1, words);
@@ -82,7 +82,7 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     let asked = Instant::now();
     let looked = doctor(&sandbox, &[]);
     assert!(asked.elapsed() < STANDS_STILL_TIME_MAX, "took {:?}", asked.elapsed());
-    finds(looked, 1, &format!(" stands still: its process {pid} takes connections"));
+    finds(looked, 1, &format!(" hangs: its process {pid} accepts connections"));
     process::signal(pid, Signal::CONT);
     until("the worker to answer", || (doctor(&sandbox, &[]).status.code() == Some(0)).then_some(()));
 
@@ -101,7 +101,7 @@ fn doctor_names_a_worker_that_was_given_up_until_its_process_has_ended() {
     finds(
         doctor(&sandbox, &[]),
         1,
-        &format!(", as nothing was heard of it; its process {pid} was not said to"),
+        &format!(", as it sent nothing; the end of its process {pid} was not reported"),
     );
     // Whoever started it says that it has ended, and starts another.
     process::kill(pid);
@@ -134,10 +134,9 @@ fn doctor_tells_a_token_that_opens_nothing_and_a_file_that_is_no_join_line_from_
     let other = format!("{}{}", if token.starts_with('A') { 'B' } else { 'A' }, &token[1..]);
     let wrong = sandbox.write_private("wrong", format!("{place}:{other}\n"));
     let garbage = sandbox.write_private("garbage", "no line of ours\n");
-    for (file, words) in [
-        (&wrong, "do:  take a join line of this master"),
-        (&garbage, "do:  mend the file with the join line"),
-    ] {
+    for (file, words) in
+        [(&wrong, "do:  take a join line of this master"), (&garbage, "do:  fix the file with the join line")]
+    {
         finds(doctor(&sandbox, &["--join", file, "--workers", "1"]), 1, words);
     }
     standing.end();

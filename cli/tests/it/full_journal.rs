@@ -67,7 +67,7 @@ fn master_whose_disk_is_full_acknowledges_and_orders_nothing_says_so_and_goes_on
     let first = submit(&sandbox, &input, "first");
     let says_so = || {
         let said = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();
-        said.contains("gives no orders for now") && said.contains("No space left on device")
+        said.contains("launches no tasks for now") && said.contains("No space left on device")
     };
     until("a master that says that it has no room", || says_so().then_some(()));
     let refused = submit(&sandbox, &input, "second").finish().expect_code(3);

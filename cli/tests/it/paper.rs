@@ -152,7 +152,7 @@ fn interrupted_experiments_on_real_processes_write_no_page_and_keep_their_runs_f
     let running = sandbox.gristmill(["paper", "asrpt", "--real", "--quick", "--out", "out"]).start();
     until("workers of a run", || (!sandbox.pids_of("worker").is_empty()).then_some(()));
     running.signal(Signal::INT);
-    running.finish().expect_code(130).expect_words(&["interrupted", "out-runs: the same command goes on"]);
+    running.finish().expect_code(130).expect_words(&["interrupted", "out-runs: the same command continues"]);
     sandbox.assert_nothing_left();
     assert!(sandbox.path("out-runs/asrpt-figure-9/compare.json").exists(), "there is nothing to go on from");
     assert!(!sandbox.path("out").exists(), "there is half a page");

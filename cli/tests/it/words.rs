@@ -65,7 +65,7 @@ fn spill_folder_that_is_named_twice_is_refused_by_name() {
     for other in ["disk", "./disk/", "link"] {
         let arguments = ["run", "sort", &input, "--spill-dir", "disk", "--spill-dir", other];
         let finished = sandbox.run(arguments).expect_code(2);
-        finished.expect_words(&["--spill-dir", other, "the same folder", "once"]);
+        finished.expect_words(&["--spill-dir", other, "is the same directory", "once"]);
     }
 }
 

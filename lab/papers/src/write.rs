@@ -9,6 +9,7 @@ use super::model::{Paper, Scale};
 use gristmill_lab::IoError;
 use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::{Colours, Document, Part, Tally};
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use serde::Serialize;
 use std::fs;
 use std::io;
@@ -217,6 +218,17 @@ pub enum WriteError {
     /// The file system says no.
     #[error(transparent)]
     Io(#[from] IoError),
+}
+
+impl ExitsWith for WriteError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NotEmpty { .. } => {
+                Exit::hinted(exit::ENVIRONMENT, "choose another directory, or add --overwrite")
+            }
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 /// A folder that will be written, beside which everything is built first.

@@ -7,6 +7,7 @@ use crate::simulate::measure::MeasureError;
 use gristmill_runtime::client::ClientError;
 use gristmill_runtime::cluster::ClusterError;
 use gristmill_runtime::generate::GenerateError;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::time::Duration;
 
 /// Why nothing can be compared.
@@ -156,6 +157,26 @@ pub enum CompareError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl ExitsWith for CompareError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unknown { .. }
+            | Self::Arguments { .. }
+            | Self::Name { .. }
+            | Self::Options { .. }
+            | Self::Draw { .. } => Exit::with(exit::USAGE),
+            Self::Data { .. } | Self::Cluster { .. } | Self::Start { .. } => Exit::with(exit::ENVIRONMENT),
+            Self::Store { source } => source.exit(),
+            Self::Client { source, .. } => source.exit(),
+            Self::Busy { .. } | Self::Missing { .. } => Exit::with(exit::CLUSTER),
+            Self::Forgotten { .. } | Self::Calibration { .. } | Self::Fit { .. } => Exit::with(exit::FAILED),
+            Self::Job { .. } | Self::Output { .. } | Self::Late { .. } => {
+                Exit::hinted(exit::FAILED, "finished runs are kept; --resume continues with them")
+            }
+        }
+    }
 }
 
 impl CompareError {

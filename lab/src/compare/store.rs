@@ -9,6 +9,7 @@ use super::record::{Alone, Contender, RunRecord, SCHEMA};
 use crate::IoError;
 use crate::simulate::SystemCosts;
 use gristmill_runtime::api::EstimatorMemory;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -76,6 +77,21 @@ pub enum StoreError {
         #[source]
         source: serde_json::Error,
     },
+}
+
+impl ExitsWith for StoreError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NotEmpty { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "choose another directory with --out, or continue with --resume",
+            ),
+            Self::Differs { .. } | Self::Planned { .. } => {
+                Exit::hinted(exit::USAGE, "choose another directory with --out")
+            }
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 impl StoreError {

@@ -2,6 +2,7 @@
 //!
 //! Programs use these codes, never the texts. An unknown code of a newer master is kept as it is.
 
+use gristmill_worker::exit::{self, Exit};
 use gristmill_worker::protocol::FailureClass;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,60 @@ pub enum FailureCode {
     /// A code unknown to this program.
     #[serde(untagged)]
     Other(String),
+}
+
+/// Hint for too few descriptors on another machine.
+pub(crate) const DESCRIPTORS_HINT: &str =
+    "raise the limit of open files there, as by `ulimit -n 4096` before the start, or run fewer jobs at once";
+
+impl FailureCode {
+    /// Returns the exit code of a job that failed so.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::UserCode => Exit::with(exit::FAILED),
+            Self::NotDeterministic => Exit::hinted(
+                exit::FAILED,
+                "let the mapper depend on its records and the job's parameters alone, and seed random numbers",
+            ),
+            Self::Input => Exit::with(exit::INPUT),
+            Self::Credentials => Exit::hinted(
+                exit::UNAUTHORISED,
+                "each worker uses its own: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs",
+            ),
+            Self::Config => Exit::with(exit::USAGE),
+            Self::NoWorkers | Self::WorkersLost | Self::ClientLost | Self::MasterLost | Self::Store => {
+                Exit::with(exit::CLUSTER)
+            }
+            Self::Unreachable => Exit::hinted(
+                exit::CLUSTER,
+                "workers must reach this machine: see the addresses above, and the firewall",
+            ),
+            Self::OutputGone => Exit::hinted(
+                exit::ENVIRONMENT,
+                "run it again, and leave its output directory alone until it has ended (`gristmill cancel JOB` stops a job); workers on other machines must see it under the same name",
+            ),
+            Self::Output | Self::WorkersUnfit => {
+                Exit::hinted(exit::RESOURCES, "free some space, or choose other directories")
+            }
+            Self::Memory => {
+                let hint = "a worker over its own budget needs a larger --memory; where the kernel ended it, run less at \
+                            once: fewer --workers or --slots, or a smaller --memory";
+                Exit::hinted(exit::RESOURCES, hint)
+            }
+            Self::OutputCorrupt => Exit::hinted(
+                exit::RESOURCES,
+                "the disk or memory of a machine damages data: the incidents name the workers",
+            ),
+            Self::OutputUnreadable => {
+                Exit::hinted(exit::CLUSTER, "do the workers reach each other? the incidents name them")
+            }
+            Self::Limit => Exit::with(exit::CANCELLED),
+            Self::Engine | Self::Internal | Self::Other(_) => {
+                Exit::hinted(exit::ENGINE, "please report it, with what was run")
+            }
+        }
+    }
 }
 
 /// Reason for which the master refused a request.
@@ -133,6 +188,50 @@ pub enum ErrorCode {
     /// A code unknown to this program.
     #[serde(untagged)]
     Other(String),
+}
+
+impl ErrorCode {
+    /// Returns the exit code of a request that was rejected so.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Task
+            | Self::JobName
+            | Self::Name
+            | Self::Policy
+            | Self::Placement
+            | Self::Estimator
+            | Self::Pool
+            | Self::Deadline
+            | Self::Exact
+            | Self::Spec => Exit::with(exit::USAGE),
+            Self::Ending | Self::JobForgotten => Exit::with(exit::CLUSTER),
+            Self::Owner => Exit::hinted(
+                exit::UNAUTHORISED,
+                "`gristmill jobs` lists owners; an admin token cancels any job",
+            ),
+            Self::Quota => Exit::hinted(
+                exit::CANCELLED,
+                "`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas",
+            ),
+            Self::Ship => Exit::hinted(
+                exit::ENVIRONMENT,
+                "have the master started with --allow-ship, or submit with the executable that it runs",
+            ),
+            Self::Resources => Exit::hinted(exit::RESOURCES, DESCRIPTORS_HINT),
+            Self::ProgramRoom => Exit::hinted(
+                exit::RESOURCES,
+                "wait until jobs have ended, or have the master started with larger --shipped-programs and --shipped-bytes",
+            ),
+            Self::Archive => Exit::hinted(
+                exit::ENVIRONMENT,
+                "remove what is there where the master runs; `gristmill history` shows how the job ended",
+            ),
+            Self::Job => Exit::hinted(exit::USAGE, "`gristmill jobs` lists them"),
+            Self::Worker => Exit::hinted(exit::USAGE, "`gristmill status` lists them"),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 /// Outcome of an attempt.

@@ -16,6 +16,7 @@ pub use self::cluster::{
     ClusterStatus, EstimatorMemory, GivenUpWorker, JobTurn, MasterStatus, PolicyChange, Turns, WorkerEnded,
     WorkerStatus,
 };
+pub(crate) use self::failures::DESCRIPTORS_HINT;
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub use self::job::{
     AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals,

@@ -7,7 +7,9 @@ use crate::api::{ApiError, JobState, JobStatus};
 use crate::output_dir::OutputError;
 use crate::submit::SubmitError;
 use gristmill_scheduler::ids::JobId;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::http::{BindError, Endpoint, HttpError, IdentityError, Phase};
+use gristmill_worker::objects::ObjectFault;
 use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -130,6 +132,43 @@ pub enum ClientError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl ExitsWith for ClientError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Submit { source } => source.exit(),
+            Self::Master { source, .. } => source.exit(),
+            Self::LostSight { .. } => Exit::hinted(
+                exit::CLUSTER,
+                "start the master again in its state directory; a job that must outlive its client is one of `submit --detach`",
+            ),
+            Self::Job { status } => {
+                let failure = status.failure.as_ref();
+                failure.map_or(Exit::with(exit::CANCELLED), |failure| failure.code.exit())
+            }
+            Self::Output { source } => match source {
+                OutputError::Gone { .. } => source.exit(),
+                OutputError::Io { source, .. } if exit::is_out_of_room(source) => {
+                    Exit::hinted(exit::RESOURCES, "free some space, or choose another directory")
+                }
+                OutputError::Store { source } if source.cause.fault() == ObjectFault::Credentials => {
+                    Exit::with(exit::UNAUTHORISED)
+                }
+                // The job itself went well.
+                _ => Exit::with(exit::RESOURCES),
+            },
+            Self::Resume { source } => source.exit(),
+            Self::Interrupted { .. } | Self::InterruptedPlanning => Exit::with(exit::INTERRUPTED),
+            Self::Refused { error } => error.code.exit(),
+            Self::OtherBuild { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "submit with the executable that master and workers run, or send this one along with --ship, if the master \
+                 allows that",
+            ),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 /// Description of a failed request to a master: it was not reached, or it was and something else failed.

@@ -8,6 +8,7 @@
 use crate::api::{JobStatus, SCHEMA};
 use crate::client::JobReport;
 use crate::output_dir::Success;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::input::{FilePath, FileStamp, Piece};
 use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,28 @@ pub enum ResumeError {
         #[source]
         source: io::Error,
     },
+}
+
+impl ExitsWith for ResumeError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unasked { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "continue them with --resume, start again with --overwrite, or choose another directory",
+            ),
+            Self::NoRecord { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "is it the right directory? without --resume the rounds start there",
+            ),
+            Self::Record { source, .. } if exit::is_out_of_room(source) => {
+                Exit::hinted(exit::RESOURCES, "free some space, or choose another directory")
+            }
+            Self::Input { .. } => {
+                Exit::hinted(exit::INPUT, "to start again, use --overwrite instead of --resume")
+            }
+            _ => Exit::hinted(exit::ENVIRONMENT, "to start again, use --overwrite instead of --resume"),
+        }
+    }
 }
 
 /// A program of several jobs, and its call: its flags and arguments by name, as typed.

@@ -27,6 +27,7 @@ use crate::scratch;
 use folders::private_folders;
 use gristmill_worker::agent::EndRequests;
 use gristmill_worker::descriptors::{self, TooFewDescriptors};
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::http::{
     Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
 };
@@ -113,6 +114,18 @@ pub enum ClusterError {
         #[from]
         source: TooFewDescriptors,
     },
+}
+
+impl ExitsWith for ClusterError {
+    fn exit(&self) -> Exit {
+        match self {
+            // It is this program, and has decided by the same rules.
+            Self::MasterEnded { code: Some(code) } => {
+                Exit::with(u8::try_from(*code).unwrap_or(exit::ENVIRONMENT))
+            }
+            _ => exit::exit_without_threads(self),
+        }
+    }
 }
 
 /// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.

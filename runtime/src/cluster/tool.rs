@@ -27,8 +27,6 @@ pub enum Tool {
     Squeue,
     /// Slurm's program to cancel jobs.
     Scancel,
-    /// The client of Kubernetes.
-    Kubectl,
     /// A Python with Ray.
     Python(PathBuf),
 }
@@ -40,7 +38,6 @@ impl Tool {
             Tool::Sbatch => OsStr::new("sbatch"),
             Tool::Squeue => OsStr::new("squeue"),
             Tool::Scancel => OsStr::new("scancel"),
-            Tool::Kubectl => OsStr::new("kubectl"),
             Tool::Python(path) => path.as_os_str(),
         }
     }

@@ -5,6 +5,7 @@ use super::recovery::RecallError;
 use super::tokens::Tokens;
 use crate::deciders::MadeDeciders;
 use crate::registry::Registry;
+use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::Bind;
 use std::collections::BTreeMap;
 use std::io;
@@ -96,3 +97,5 @@ pub enum MasterError {
         source: io::Error,
     },
 }
+
+impl ExitsWith for MasterError {}

@@ -1,8 +1,10 @@
 //! Errors of using or closing an output.
 
+use crate::api::{DESCRIPTORS_HINT, FailureCode};
 use gristmill_worker::commit::TEMPORARY;
 use gristmill_worker::descriptors::are_used_up;
-use gristmill_worker::objects::ObjectError;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
+use gristmill_worker::objects::{ObjectError, ObjectFault};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -145,6 +147,44 @@ pub enum OutputError {
         #[source]
         source: io::Error,
     },
+}
+
+/// The exit of a job that could not claim its output.
+impl ExitsWith for OutputError {
+    fn exit(&self) -> Exit {
+        use io::ErrorKind::NotFound;
+        match self {
+            Self::Io { source, .. } if are_used_up(source) => Exit::hinted(exit::RESOURCES, DESCRIPTORS_HINT),
+            Self::Io { source, .. } if exit::is_out_of_room(source) => {
+                Exit::hinted(exit::RESOURCES, "free some space, or choose another directory")
+            }
+            Self::Io { action: "create", source, .. } if source.kind() == NotFound => Exit::hinted(
+                exit::ENVIRONMENT,
+                "its parent directory must exist: create it first, for example with `mkdir -p`",
+            ),
+            Self::Io { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "name another directory with --output, in one that you may write",
+            ),
+            Self::Protected { .. } | Self::ReadOnly { .. } => Exit::with(exit::USAGE),
+            Self::Store { source } if source.cause.fault() == ObjectFault::Credentials => {
+                Exit::with(exit::UNAUTHORISED)
+            }
+            Self::Claimed { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "if no job writes there any more, delete that object, and run this one again",
+            ),
+            Self::NotEmpty { .. } => {
+                Exit::hinted(exit::ENVIRONMENT, "choose another directory, or add --overwrite")
+            }
+            Self::Gone { .. } => FailureCode::OutputGone.exit(),
+            Self::Busy { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "if no job runs there any more, move back what is in a _replaced directory there, and remove _temporary",
+            ),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 impl OutputError {

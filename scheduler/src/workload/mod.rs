@@ -23,7 +23,6 @@ pub use error::{BadLine, LineError, LoadError, WorkloadError};
 pub use load::{Growth, LOAD_JOBS_MIN, OfferedLoad, offered_load};
 pub use read::{Format, Reading, Trace, read};
 pub use scale::{Costs, Scale};
-pub use swim::swim_tasks;
 
 /// Job of a workload, for every simulator: the fluid model uses `work` of map and shuffle, the slotted one whole units
 /// of map and of each reduce, the cluster every task. Times are in seconds (slots, in the slotted model).

@@ -120,14 +120,6 @@ impl<'a> SwimSizes<'a> {
     }
 }
 
-/// Returns the number of tasks of a job of such a trace with this factor on the bytes.
-#[must_use]
-pub fn swim_tasks(job: &Job, costs: &Costs, factor: f64) -> f64 {
-    let [input, shuffle] = [job.input_bytes * factor, job.shuffle_bytes * factor];
-    let sizes = SwimSizes { name: "", arrival: 0.0, input, shuffle, output: 0.0 };
-    sizes.tasks(costs) as f64
-}
-
 /// Returns the number of pieces of this size, at least one.
 fn pieces(bytes: f64, size: f64) -> usize {
     // Saturates at the maximum of `usize`, far above the limit of tasks.

@@ -140,9 +140,7 @@ fn swim_trace_of_too_many_tasks_is_refused_with_the_factor_that_makes_few_enough
          enough (scale-bytes), or splits and partitions as much larger"
     );
     let jobs = read(1e-4).unwrap().jobs;
-    let tasks = |factor: f64| jobs.iter().map(|job| swim_tasks(job, &Costs::default(), factor)).sum::<f64>();
-    assert_eq!(tasks(1.0), 40.0 * jobs[0].maps.len() as f64);
-    assert_eq!(tasks(1e-9), 40.0, "a job has a map");
+    assert!(!jobs[0].maps.is_empty());
 }
 
 #[test]

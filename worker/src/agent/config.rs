@@ -2,6 +2,7 @@
 
 use super::capture::Capture;
 use crate::api::{JobPlan, PlanError};
+use crate::exit::{self, Exit, ExitsWith};
 use crate::http::{self, Bind, Endpoint, HttpError, Secret, Token};
 use crate::protocol::FrameError;
 use crate::settings::WorkerSettings;
@@ -136,4 +137,16 @@ pub enum WorkerError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl ExitsWith for WorkerError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable { .. } => Exit::hinted(
+                exit::CLUSTER,
+                "check the master's address, or start one with `gristmill master`",
+            ),
+            _ => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }

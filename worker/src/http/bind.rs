@@ -3,6 +3,7 @@
 //! Each violated rule is an error that names the flag which lifts it, so that the person who decides sees the risk. The
 //! module reads no flags and no configuration.
 
+use crate::exit::ExitsWith;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -110,6 +111,8 @@ pub enum BindError {
         source: io::Error,
     },
 }
+
+impl ExitsWith for BindError {}
 
 impl Bind {
     /// Creates a plain listener on a loopback port chosen by the system, which needs no permission.

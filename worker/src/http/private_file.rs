@@ -4,6 +4,7 @@
 //! Created and replaced atomically, so that processes which start together agree on one content. Read only if they are
 //! regular files of this user that no other user may read, and never through a link. Contents have few kilobytes.
 
+use crate::exit::ExitsWith;
 use crate::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -59,6 +60,8 @@ pub enum PrivateFileError {
         path: PathBuf,
     },
 }
+
+impl ExitsWith for PrivateFileError {}
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> PrivateFileError {
     let path = path.to_path_buf();

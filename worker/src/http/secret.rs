@@ -7,6 +7,7 @@
 //! Invariant: `Debug` and `Display` never show it, comparison takes constant time, and its memory is zeroed when the
 //! last clone is dropped.
 
+use crate::exit::ExitsWith;
 use data_encoding::{BASE64URL_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
 use std::fmt;
 use std::io;
@@ -197,6 +198,8 @@ pub enum SecretError {
     #[error(transparent)]
     File(#[from] PrivateFileError),
 }
+
+impl ExitsWith for SecretError {}
 
 /// 32 bytes as 43 characters of unpadded base64url.
 pub(super) fn encode_base64(bytes: &[u8; SECRET_BYTES]) -> String {

@@ -4,6 +4,7 @@
 //! with the given pin, and verifies the handshake's signature by that key. Validity dates are ignored, so different
 //! clocks do no harm. Clients are not authenticated by TLS; they show a secret to the gate.
 
+use crate::exit::ExitsWith;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -99,6 +100,8 @@ pub enum IdentityError {
     #[error(transparent)]
     File(#[from] PrivateFileError),
 }
+
+impl ExitsWith for IdentityError {}
 
 /// Key of a server with its self-signed certificate. Cheap to clone.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use super::path::FilePath;
 use super::split::FileStamp;
 use super::table::TableKind;
 use crate::error_text::chain;
+use crate::exit::{self, Exit, ExitsWith};
 use crate::objects::{self, ObjectError, ObjectFault};
 use std::error::Error;
 
@@ -413,6 +414,33 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl ExitsWith for InputError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Store { source } => source.cause.fault().exit(),
+            // A local limit was reached, such as that of descriptors, or the worker that has the input was not reached.
+            _ if !self.is_input_fault() => Exit::with(exit::ENVIRONMENT),
+            _ => Exit { code: exit::INPUT, hint: self.hint() },
+        }
+    }
+}
+
+impl InputError {
+    fn hint(&self) -> Option<&'static str> {
+        const MISSING: &str = "check the name; a path counts from the directory you are in, and worker-3:/path names a file on that worker";
+        let is_missing = |error: &Self| matches!(error, Self::Missing { .. });
+        match self {
+            Self::Missing { .. } => Some(MISSING),
+            Self::Paths { first, .. } if first.iter().all(is_missing) => Some(MISSING),
+            Self::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotConnected => {
+                Some("standard input is closed: pipe the input in, or name a file")
+            }
+            Self::Unreadable { .. } => Some("have its permissions changed, or name a copy that you may read"),
+            _ => None,
+        }
+    }
 }
 
 impl InputError {

@@ -3,6 +3,7 @@
 //! Failures are told apart by status, by the code that the protocol of a store has for them, and by the type of an error of
 //! the transport, never by texts. What a store says in its own words is left out: it may repeat a key.
 
+use crate::exit::{self, Exit};
 use std::fmt::Display;
 
 /// Longest time that a store may be silent, seconds; `AWS_READ_TIMEOUT` sets another for S3, and so for others theirs.
@@ -153,6 +154,18 @@ pub enum ObjectFault {
     Way,
     /// The machine that asks.
     Machine,
+}
+
+impl ObjectFault {
+    /// Returns the exit code of an input with this fault.
+    #[must_use]
+    pub fn exit(self) -> Exit {
+        match self {
+            Self::Asked => Exit::with(exit::INPUT),
+            Self::Credentials => Exit::with(exit::UNAUTHORISED),
+            Self::Settings | Self::Way | Self::Machine => Exit::with(exit::ENVIRONMENT),
+        }
+    }
 }
 
 impl ObjectFailure {

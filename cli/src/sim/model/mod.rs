@@ -7,8 +7,6 @@
 mod remarks;
 
 use super::ended::{AloneTimes, EndedJob};
-use super::perfetto::Recorder;
-use super::progress::{Counted, Steps};
 use super::source::SimulatedJobs;
 use super::{SimCommand, SimModel};
 use crate::files::InputFileError;
@@ -19,13 +17,14 @@ use gristmill_scheduler::bound;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
-use gristmill_scheduler::sim::cluster::{self, Observer};
+use gristmill_scheduler::sim::cluster::{self, Observer, TaskRun};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::{Costs, Job};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The simulated system, ready to run.
 pub struct SimulatedSystem<'a> {
@@ -34,10 +33,8 @@ pub struct SimulatedSystem<'a> {
     pub(super) machine: SimulatedMachine,
     slowdown_edges: Vec<f64>,
     bound: bool,
-    /// What has ended in all runs so far.
-    steps: Steps,
-    /// Bytes that were fetched and that were read in place, in all runs so far.
-    shuffled: [AtomicU64; 2],
+    /// Tasks that have ended in all runs so far, or jobs where the model has no tasks; shown on a terminal.
+    progress: ProgressBar,
 }
 
 pub(super) enum SimulatedMachine {
@@ -89,8 +86,7 @@ impl<'a> SimulatedSystem<'a> {
             machine,
             slowdown_edges,
             bound: flags.output.bound,
-            steps: Steps::default(),
-            shuffled: <[AtomicU64; 2]>::default(),
+            progress: progress(flags.model),
         };
         system.remark(flags)?;
         Ok(system)
@@ -180,13 +176,13 @@ impl<'a> SimulatedSystem<'a> {
         let counts_tasks = matches!(self.machine, SimulatedMachine::Cluster { .. });
         let mut take = |record: &JobRecord| {
             if !counts_tasks {
-                self.steps.add(1);
+                self.progress.inc(1);
             }
             let job = self.ended(record, alone);
             collector.push(&job.times, job.work);
             sink(&job);
         };
-        let used = self.simulate(policy_name, seed, &mut take, &mut Counted { steps: &self.steps })?;
+        let used = self.simulate(policy_name, seed, &mut take, &mut Counted(&self.progress))?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
             return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
@@ -214,16 +210,14 @@ impl<'a> SimulatedSystem<'a> {
         }))
     }
 
-    /// What has ended in all runs so far: tasks in the cluster, those of jobs alone too, else jobs.
-    pub fn steps(&self) -> &Steps {
-        &self.steps
+    /// Counts steps that are not those of a run.
+    pub(super) fn add_steps(&self, steps: u64) {
+        self.progress.inc(steps);
     }
 
-    /// Who ran where, as events of the trace viewer.
-    pub fn trace(&self, policy_name: &str, seed: u64) -> anyhow::Result<Value> {
-        let mut recorder = Recorder::default();
-        self.simulate(policy_name, seed, &mut |_| {}, &mut recorder)?;
-        Ok(recorder.events(policy_name, self.source.name()))
+    /// Removes the progress from the terminal.
+    pub fn end_progress(&self) {
+        self.progress.finish_and_clear();
     }
 
     /// Runs the machine. Answers how busy the stations were, if the model measures that itself.
@@ -258,9 +252,6 @@ impl<'a> SimulatedSystem<'a> {
                 let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };
                 let jobs = self.jobs(seed);
                 let summary = cluster::run(&config, deciders, jobs, observer, sink).map_err(failed)?;
-                for (sum, bytes) in self.shuffled.iter().zip(summary.shuffled) {
-                    sum.fetch_add(bytes as u64, Ordering::Relaxed);
-                }
                 Ok(Some(summary.utilisation))
             }
         }
@@ -282,7 +273,7 @@ impl<'a> SimulatedSystem<'a> {
                     .map(|slots| slots * slot_seconds)
                     .map_err(|error| anyhow!("the bound: {error}"))
             }
-            SimulatedMachine::Cluster { .. } => Err(anyhow!("nobody knows a bound for the cluster")),
+            SimulatedMachine::Cluster { .. } => Err(anyhow!("no bound is known for the cluster")),
         }
     }
 
@@ -294,6 +285,25 @@ impl<'a> SimulatedSystem<'a> {
             _ => anyhow!("{policy}, seed {seed}: {error}"),
         }
     }
+}
+
+/// Counts the tasks of a simulated cluster.
+struct Counted<'a>(&'a ProgressBar);
+
+impl Observer for Counted<'_> {
+    fn task(&mut self, _: &TaskRun) {
+        self.0.inc(1);
+    }
+}
+
+/// A line on a terminal that shows how much is simulated; elsewhere nothing.
+fn progress(model: SimModel) -> ProgressBar {
+    let unit = if model == SimModel::Cluster { "tasks" } else { "jobs" };
+    let style = ProgressStyle::with_template("simulated {human_pos} {msg} in {elapsed}");
+    let bar = ProgressBar::no_length().with_message(unit);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
 
 /// A job in whole units of a slot, rounded up.

@@ -1,6 +1,6 @@
 //! `hadoop fs -chmod [-R] MODE PATH…`.
 
-use super::{FsCall, FsError, in_hadoops_words};
+use super::{FsCall, FsError, in_hadoops_words, path_of};
 use crate::streaming::glob::entries;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::fs::{self, File, Permissions};
@@ -16,8 +16,12 @@ impl FsCall<'_> {
             let words = format!("mode '{mode}' does not match the expected pattern.");
             return self.report(Err(FsError(words).into()));
         }
-        // A link is followed only where it is named itself.
-        self.each(&self.paths[1..], |_, path| self.change(CWD, path, path, mode, OFlags::empty()))
+        // A link is followed only where it is named itself, not where it matches a pattern.
+        self.each(&self.paths[1..], |name, path| {
+            let is_named = path_of(&self.names, name).is_ok_and(|named| named == path);
+            let flags = if is_named { OFlags::empty() } else { OFlags::NOFOLLOW };
+            self.change(CWD, path, path, mode, flags)
+        })
     }
 
     /// Changes a path below an open directory, and with `-R` all below it. Goes by handles, so that no name that becomes

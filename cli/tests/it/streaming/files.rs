@@ -68,6 +68,8 @@ fn rights_change_by_open_directories_and_owners_stay() {
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     run(&sandbox, &["-chmod", "-R", "777", "/a"]);
     assert_eq!((mode(&file), mode(&outside)), (0o777, 0o600), "a link below is not followed");
+    run(&sandbox, &["-chmod", "755", "/a/*"]);
+    assert_eq!((mode(&file), mode(&outside)), (0o755, 0o600), "nor one that matches a pattern");
     run(&sandbox, &["-chmod", "go-rwx,u=rw", "/a/x"]);
     assert!(run(&sandbox, &["-ls", "/a/x"]).starts_with("-rw-------   1 me supergroup          1 "));
     run(&sandbox, &["-chmod", "-w", "/a/x"]);

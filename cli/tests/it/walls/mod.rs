@@ -200,8 +200,8 @@ fn help() -> String {
         String::from_utf8(output.stdout).unwrap()
     };
     let commands = ["run", "master", "worker", "submit", "logs", "page", "compare", "paper"];
-    let commands = commands.iter().map(|command| ask(&[command, "--help"]));
-    commands.chain([ask(&["token", "new", "--help"]), ask(&["--help"])]).collect()
+    let commands = commands.iter().map(|command| ask(&[command, "--help-all"]));
+    commands.chain([ask(&["token", "new", "--help-all"]), ask(&["--help"])]).collect()
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub use runs::{RunsFolder, RunsFolderError};
 use crate::{Paper, Scale};
 use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,6 +49,12 @@ pub type CarryOut<'a> =
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
+
+impl ExitsWith for Interrupted {
+    fn exit(&self) -> Exit {
+        Exit::with(exit::INTERRUPTED)
+    }
+}
 
 /// Runs the experiments of one paper on real processes.
 ///

@@ -4,6 +4,7 @@
 //! Not here: what stands in it (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
 
 use gristmill_lab::IoError;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,12 @@ pub enum RunsFolderError {
     /// The file system says no.
     #[error(transparent)]
     Io(#[from] IoError),
+}
+
+impl ExitsWith for RunsFolderError {
+    fn exit(&self) -> Exit {
+        Exit::with(exit::ENVIRONMENT)
+    }
 }
 
 impl RunsFolder {

@@ -20,6 +20,7 @@ pub use values::CLUSTER_KEYS;
 
 use super::workload::{Amount, Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
 use gristmill_runtime::api::ExactWork;
+use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::io;
 use std::path::Path;
 use toml::Spanned;
@@ -87,6 +88,15 @@ pub enum FileError {
         #[source]
         source: gristmill_scheduler::workload::WorkloadError,
     },
+}
+
+impl ExitsWith for FileError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Read { .. } | Self::Trace { .. } => Exit::with(exit::INPUT),
+            _ => Exit::with(exit::USAGE),
+        }
+    }
 }
 
 /// Reads a workload file. Paths of inputs in it are relative to its folder.

@@ -410,7 +410,7 @@ async function askTurns() {
 function drawTrouble() {
   const { trouble, policy_panics, policy_panic } = model.master;
   const said = [
-    trouble && "The master takes no jobs and gives no orders for now: " + trouble,
+    trouble && "The master accepts no jobs and launches no tasks for now: " + trouble,
     policy_panics && `The policy panicked ${policy_panics} times, and fifo stood in for it: ${policy_panic}`,
   ].filter(Boolean).join(". ");
   if ($("trouble").textContent !== said) $("trouble").textContent = said;
@@ -489,7 +489,7 @@ let drawn = [];
  * Lays the attempts of a worker into rows: one for each slot, and one each for what is queued or suspended, if anything is.
  * A worker does not say which slot runs what, nor, until it ends, when an attempt that was queued ahead has begun. So each
  * goes into the first slot that was free when it began, and one that found none began when a slot became free, or waits
- * still. (`gristmill top` does likewise: cli/src/top/lanes.rs.)
+ * still. (`gristmill top` does likewise: cli/src/top/app.rs.)
  */
 function lay({ attempts, counts }) {
   const { map, reduce } = counts.pools ?? { map: counts.unified, reduce: 0 };

@@ -2,6 +2,7 @@
 
 use super::name::LABEL_BYTES_MAX;
 use super::{REVOKED_MAX, SCHEMA};
+use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::{PrivateFileError, SecretError, TokenError};
 use std::path::PathBuf;
 
@@ -109,3 +110,5 @@ pub enum TokensError {
         source: PrivateFileError,
     },
 }
+
+impl ExitsWith for TokensError {}

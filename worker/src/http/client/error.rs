@@ -1,5 +1,6 @@
 //! Errors of requests.
 
+use crate::exit::{self, Exit, ExitsWith};
 use crate::http::secret::SecretError;
 use hyper::{Method, StatusCode};
 use std::io;
@@ -135,6 +136,33 @@ pub enum HttpError {
         #[source]
         source: hyper::http::Error,
     },
+}
+
+impl ExitsWith for HttpError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unauthorized { .. } => Exit::hinted(
+                exit::UNAUTHORISED,
+                "use the master's join line: --join FILE; if it is that one, its token was revoked or replaced, or another \
+                 program has the port",
+            ),
+            Self::Forbidden { .. } => Exit::hinted(
+                exit::UNAUTHORISED,
+                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
+            ),
+            Self::Plaintext { .. } | Self::Forwarded { .. } => Exit::with(exit::ENVIRONMENT),
+            Self::PinMismatch { .. } => Exit::hinted(
+                exit::CLUSTER,
+                "use the join line of the master that runs there now: the file `join` in its state directory",
+            ),
+            Self::Connect { .. } => Exit::hinted(
+                exit::CLUSTER,
+                "is the master running? `gristmill master` starts it where it was, and it goes on; `gristmill doctor` looks \
+                 further",
+            ),
+            _ => Exit::hinted(exit::CLUSTER, "`gristmill doctor` looks at the master and the ways to it"),
+        }
+    }
 }
 
 /// True if a connection was closed by the peer or on the route.

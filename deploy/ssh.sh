@@ -1,0 +1,89 @@
+# Starts or ends the workers of one host. `gristmill up --on ssh` and `gristmill down` send this to `ssh HOST sh -s`,
+# with these variables in front of it, and the flags of the workers as positional parameters (`set -- FLAG...`):
+#   verb     start or end
+#   folder   directory of these workers, below the home directory; it exists
+#   program  path of gristmill on the host
+#   sum      its SHA-256 if it was sent just now, else empty
+#   join     the line with which workers join; it is in no command line, environment or file
+set -eu
+umask 077
+cd "$HOME"
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# Sets state, session and start time of process $1.
+look() {
+    { read -r line < "/proc/$1/stat"; } 2> /dev/null || return 1
+    # The name before the bracket may hold anything.
+    set -- ${line##*) }
+    state=$1 session=$4 start=${20}
+}
+
+boot_id() {
+    cat /proc/sys/kernel/random/boot_id
+}
+
+# Lists the live processes of the session that process $1 leads.
+members() {
+    for directory in /proc/[0-9]*; do
+        look "${directory#/proc/}" && [ "$session" = "$1" ] && [ "$state" != Z ] && echo "${directory#/proc/}"
+    done
+    return 0
+}
+
+# True unless process number $pid has been reused, which the kernel does not do while the session has members.
+is_ours() {
+    [ "$boot" = "$(boot_id)" ] && { ! look "$pid" || [ "$start" = "$started" ]; }
+}
+
+# Waits for the session to end, $1 tenths of a second at most.
+ends_within() {
+    left=$1
+    while [ -n "$(members "$pid")" ]; do
+        [ "$left" -gt 0 ] || return 1
+        left=$((left - 1))
+        sleep 0.1
+    done
+}
+
+start_workers() {
+    if [ -n "$sum" ]; then
+        echo "$sum  $program" | sha256sum -c > /dev/null || fail "the program arrived damaged"
+        chmod 700 "$program"
+    fi
+    [ -x "$program" ] || fail "$program does not exist; without --program it is sent"
+    temporary=$(mktemp -d "${TMPDIR:-/tmp}/gristmill-guest-XXXXXX")
+    echo "$temporary" > "$folder/temporary"
+    printf '%s\n' "$join" | TMPDIR=$temporary setsid "$program" worker --join - "$@" > "$folder/worker.log" 2>&1 &
+    pid=$!
+    look "$pid"
+    echo "$pid $start $(boot_id)" > "$folder/process"
+    # Wrong flags show at once.
+    sleep 0.5
+    if ! look "$pid" || [ "$state" = Z ]; then
+        said=$(end_workers)
+        fail "its workers ended at once: $said"
+    fi
+    getconf _NPROCESSORS_ONLN
+}
+
+# Ends the workers, prints the end of their log and removes all that they have left.
+end_workers() {
+    [ -d "$folder" ] || return 0
+    if { read -r pid started boot < "$folder/process"; } 2> /dev/null && is_ours; then
+        # They end by themselves when their master has. A second signal ends them at once.
+        ends_within 50 || { kill -TERM "$pid"; sleep 0.2; kill -TERM "$pid"; ends_within 50; } 2> /dev/null || {
+            echo "the workers did not end when they were asked to, and were killed" >> "$folder/worker.log"
+            kill -KILL $(members "$pid")
+            ends_within 50 || fail "process $pid does not end"
+        }
+    fi
+    tail -c 65536 "$folder/worker.log" 2> /dev/null || true
+    rm -rf "$(cat "$folder/temporary" 2> /dev/null)" "$folder"
+    rmdir "${folder%/*}" 2> /dev/null || true
+}
+
+"${verb}_workers" "$@"
