@@ -1,8 +1,9 @@
-//! The experiments of five papers, run again: figures and tables with our numbers next to the printed ones, and worked
-//! cases of the papers, computed and compared ([`verify`]).
+//! The experiments of five papers, run again: figures and tables with our numbers next to the printed
+//! ones, and worked cases of the papers, computed and compared ([`verify`]).
 //!
-//! One directory for each paper makes plain data (`model`), with the words of its page in a file next to it (`words`);
-//! `write` draws and writes it. The simulators and policies are those of the scheduler; nothing here decides.
+//! The directory of each paper produces plain data (`model`), with the words of its page in a file next
+//! to it (`words`). `write` draws and writes the page. The simulators and policies are those of the
+//! scheduler; nothing here decides.
 
 mod asrpt;
 mod deadlines;
@@ -30,9 +31,9 @@ pub use real::{
 };
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
-/// Runs the experiments of one paper.
+/// Function that runs the experiments of one paper.
 ///
-/// An error is in words: which experiment, with which values, and why it failed.
+/// An error names the experiment, its values, and the cause.
 pub type Experiment = fn(&Context<'_>) -> anyhow::Result<Paper>;
 
 /// The papers by name, in the order in which `all` runs them.

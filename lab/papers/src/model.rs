@@ -1,14 +1,14 @@
-//! The settings of an experiment of a paper, and its results.
+//! Settings of an experiment of a paper, and its results.
 
 use crate::each;
 use gristmill_lab::report::Section;
 use serde::Serialize;
 
-/// How much is simulated.
+/// Amount of simulation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Seconds for each paper: the shapes, with wide intervals.
+    /// Seconds for each paper: shows the shapes, with wide intervals.
     Quick,
     /// Minutes: intervals narrow enough to judge the printed numbers.
     Normal,
@@ -17,7 +17,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// One of three values.
+    /// Returns the value for this scale.
     pub fn pick<T>(self, quick: T, normal: T, full: T) -> T {
         match self {
             Scale::Quick => quick,
@@ -29,40 +29,41 @@ impl Scale {
 
 /// Settings of an experiment.
 pub struct Context<'a> {
-    /// How much is simulated.
+    /// Amount of simulation.
     pub scale: Scale,
-    /// The first seed of what is drawn ([`first_seed`]); experiments count on from it.
+    /// First seed of random draws ([`first_seed`]). Experiments count up from it.
     pub first_seed: u64,
-    /// Receives a few words on what is being computed now.
+    /// Receives a short description of the current computation.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
 
-/// The first of the seeds that experiments take when this one is asked for: 1 begins at 1.
+/// Returns the first seed that experiments use when this one is requested: 1 maps to 1.
 ///
-/// They take those that follow it, 20,000 at most. Neighbours asked for begin apart by the golden ratio of all seeds, and
-/// of ten thousand in a row no two begin within 10^14 of each other: two pages are two draws and share no run.
+/// Experiments use the following seeds, 20,000 at most. Neighbouring requests start apart by the golden
+/// ratio of all seeds. Of ten thousand requests in a row no two start within 10^14 of each other, so two
+/// pages are two draws and share no run.
 #[must_use]
 pub fn first_seed(asked: u64) -> u64 {
-    /// 2^64 over the golden ratio, odd: no two seeds asked for begin alike.
+    /// 2^64 divided by the golden ratio, odd, so that different requests have different first seeds.
     const APART: u64 = 0x9E37_79B9_7F4A_7C15;
     asked.wrapping_sub(1).wrapping_mul(APART).wrapping_add(1)
 }
 
 impl Context<'_> {
-    /// This many seeds, from the first on.
+    /// Returns this many seeds, from the first on.
     #[must_use]
     pub fn seeds(&self, count: u64) -> Vec<u64> {
         (0..count).map(|run| self.first_seed.wrapping_add(run)).collect()
     }
 
-    /// One of three values by scale.
+    /// Returns the value for this scale.
     #[must_use]
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
         self.scale.pick(quick, normal, full)
     }
 }
 
-/// Runs every cell with every seed, as [`each`] does, and gives the results of each cell by seed.
+/// Runs every cell with every seed, like [`each`], and returns the results of each cell by seed.
 ///
 /// # Errors
 /// The first one, in the order of the cells.
@@ -80,13 +81,13 @@ pub fn each_cell<C: Sync, S: Sync, R: Send>(
 /// All experiments of one paper.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Paper {
-    /// As in `gristmill paper NAME`.
+    /// Name of the paper in `gristmill paper NAME`.
     pub name: &'static str,
     /// Title, authors and year.
     pub title: &'static str,
-    /// In plain words what the paper is about and how its experiments were run here: one paragraph each.
+    /// Subject of the paper and setup of its experiments in plain words, one paragraph each.
     pub about: Vec<String>,
-    /// In the order of the paper.
+    /// Sections, in the order of the paper.
     pub sections: Vec<Section>,
 }
 

@@ -9,13 +9,13 @@ use crate::{Block, Claim, Section, Verdict};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::asrpt::{SETTINGS, SLOTS};
 
-/// Places in `SCHEDULERS`.
+/// Index in `SCHEDULERS`.
 const ASRPT: usize = 0;
 const LRPT: usize = 3;
 const DSRPT: usize = SCHEDULERS.len() - 1;
 
-/// A ratio that changes by less than this part while T doubles is called constant: one that grew like the logarithm of
-/// T would change by 12.6 %, one that grew like T by 100 %.
+/// Relative change over a doubling of T below which a ratio counts as constant. A ratio that grows like
+/// the logarithm of T would change by 12.6 %, one that grows like T by 100 %.
 const CONSTANT: f64 = 0.1;
 
 /// Theorems 2 and 3: the ratio of any work-conserving scheduler tends to a constant.
@@ -38,14 +38,15 @@ pub(super) fn constant_ratio(runs: &Runs) -> Claim {
     WORDS.claim("constant-ratio", every(seen), holes)
 }
 
-/// Section VI and VII B in claims.
+/// Claims of sections VI and VII B.
 pub(super) fn section(runs: &Runs) -> Section {
     let claims = vec![Block::Claims(of_ratios(runs))];
     WORDS.section("theorem-4", holes![seeds = runs.seeds_in_words()], claims)
 }
 
 pub(super) fn of_ratios(runs: &Runs) -> Vec<Claim> {
-    // The one whose ratio is above, the one whose ratio is below, and the one that names the comparison.
+    // The scheduler with the larger ratio, the one with the smaller ratio, and the one that names the
+    // comparison.
     let worse_than_asrpt = [1, 2, 3].map(|rival| (rival, ASRPT, rival));
     let better_than_lrpt = [0, 1, 2].map(|other| (LRPT, other, other));
     let of_pairs = |key: &str, pairs: [(usize, usize, usize); 3]| {
@@ -61,7 +62,8 @@ pub(super) fn of_ratios(runs: &Runs) -> Vec<Claim> {
     ]
 }
 
-/// True if the ratio of one scheduler is above that of another, in every case and for all pairs, and by how much.
+/// Judges if the ratio of one scheduler is above that of another in every case and for all pairs, and
+/// returns the differences in words.
 fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdict, String) {
     let differences = cases().flat_map(|(setting, scenario)| {
         pairs.into_iter().filter_map(move |(above, below, named)| {
@@ -88,7 +90,7 @@ fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdic
     (every(seen), words.unwrap_or_default())
 }
 
-/// The ratios of a scheduler in all preemptive runs.
+/// Returns the ratios of a scheduler in all preemptive runs.
 fn preemptive(runs: &Runs, scheduler: usize) -> impl Iterator<Item = f64> {
     (0..SETTINGS.len()).flat_map(move |setting| runs.numbers([setting, 0, scheduler], |kept| kept.ratio))
 }
@@ -106,7 +108,7 @@ fn three_times_the_bound(runs: &Runs) -> Claim {
     WORDS.claim("three-times-the-bound", asrpt.max(dsrpt) < PROVED, holes![asrpt, dsrpt])
 }
 
-/// The ratio is to the optimum, which lies between the bound and the best schedule that is known.
+/// Judges the ratio to the optimum, which is between the bound and the best known schedule.
 fn ratio_of_two(runs: &Runs) -> Claim {
     let of_setting = |setting: usize| {
         let ratios = |scheduler| runs.numbers([setting, 0, scheduler], |kept| kept.ratio);

@@ -16,20 +16,21 @@ fn job(slot: u32, maps: u32, reduces: u32) -> Job {
     Job { arrival: f64::from(slot - 1), work: work.into(), reduces: vec![work[2]], ..Job::default() }
 }
 
-/// A number of small jobs, and the ratio that it leads to.
+/// Numbers of small jobs, each with the ratio it leads to.
 pub(super) type Ratios = Vec<(f64, f64)>;
 
-/// The online policies that the example is played against, none of which interrupts a reduce.
+/// Online policies that the example is run against. None of them interrupts a reduce.
 const ONLINE: [(&str, &str); 4] = [("FIFO", "fifo"), ("Fair", "fair"), ("LRPT", "lrpt"), ("ASRPT", "asrpt")];
 
-/// Ratios that the adversary leads each policy of [`ONLINE`] to, and equation 6.
+/// Ratios that the adversary forces on each policy of [`ONLINE`], and equation 6.
 struct Played {
     online: Vec<Ratios>,
     formula: Ratios,
 }
 
-/// Plays both cases of section IV against every policy: nothing comes after the job with the long reduce, or small jobs
-/// come every other slot while that would run. The worse of the two ratios counts.
+/// Runs both cases of section IV against every policy. In the first case nothing arrives after the job
+/// with the long reduce. In the second, small jobs arrive every other slot while that reduce would run.
+/// The worse of the two ratios counts.
 fn play() -> anyhow::Result<Played> {
     let mut played = Played { online: vec![Ratios::new(); ONLINE.len()], formula: Ratios::new() };
     for small in SMALL_JOBS {
@@ -37,8 +38,8 @@ fn play() -> anyhow::Result<Played> {
         let mut jobs = vec![long.clone()];
         jobs.extend((1..=small).map(|index| job(1 + 2 * index, 1, 1)));
         let q = f64::from(small);
-        // The schedules that know the future: the long job at once, or every small job at once and the long reduce
-        // after them.
+        // The schedules that know the future: the long job at once, or every small job at once and the
+        // long reduce after them.
         let (alone, offline) = (2.0 * q + 2.0, 2.0 * q + (1.0 + 2.0 * q + 2.0 * q + 1.0));
         for ((_, policy), ratios) in ONLINE.iter().zip(&mut played.online) {
             let flow = |jobs: &[Job]| -> anyhow::Result<f64> {
@@ -53,26 +54,27 @@ fn play() -> anyhow::Result<Played> {
     Ok(played)
 }
 
-/// The equation is a lower bound of what a policy that begins at once comes to.
+/// Compares a ratio with the equation, a lower bound for a policy that starts the long job at once.
 fn beside_equation_6(((small, ours), (_, formula)): (&(f64, f64), &(f64, f64))) -> Compared {
     let what = format!("Q = {small}: lower bound of equation 6");
     let note = WORDS.note("equation-6", holes![]);
     Compared { printed: Some(*formula), note, ..Compared::new(what, *ours, formula <= ours) }
 }
 
-/// A ratio grows without end if, from a tenth of the largest number of jobs to that number, it grows at least as the
-/// square root of their number does, and is constant if it grows by less than a tenth of the power.
+/// Smallest power that counts as growth without bound: over the last tenfold of jobs, the ratio grows at
+/// least like the square root of their number. A ratio is constant if it grows by less than a tenth of
+/// the power.
 const GROWS: f64 = 0.5;
 const CONSTANT: f64 = 0.1;
 
-/// The power of the number of jobs as which the ratio grows over its last tenfold.
+/// Returns the power of the number of jobs with which the ratio grows over its last tenfold.
 fn power(ratios: &[(f64, f64)]) -> f64 {
     let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));
     let before = ratios.iter().rev().find(|(small, _)| 10.0 * small <= last.0).copied();
     before.map_or(f64::NAN, |before| (last.1 / before.1).ln() / (last.0 / before.0).ln())
 }
 
-/// No online policy has a constant competitive ratio: each of these is driven up by the adversary.
+/// Claim that no online policy has a constant competitive ratio: the adversary raises the ratio of each.
 pub(super) fn no_constant_ratio(online: &[Ratios]) -> Claim {
     let seen = online.iter().map(|ratios| match power(ratios) {
         power if GROWS < power => Seen::Yes,
@@ -87,7 +89,7 @@ pub(super) fn no_constant_ratio(online: &[Ratios]) -> Claim {
     WORDS.claim("no-constant-ratio", every(seen), holes![policies, grows = GROWS, constant = CONSTANT])
 }
 
-/// The quick example, played against all policies.
+/// Runs the quick example against all policies.
 pub(super) fn quick_example() -> anyhow::Result<Section> {
     let Played { online, formula } = play()?;
     let claim = no_constant_ratio(&online);
@@ -99,12 +101,12 @@ pub(super) fn quick_example() -> anyhow::Result<Section> {
     Ok(WORDS.section("section-4", holes![], blocks))
 }
 
-/// A policy's schedule of the example of figure 4.
+/// Schedule of the example of figure 4 under a policy.
 struct Schedule {
     title: &'static str,
-    /// By slot, the tasks that run, in words.
+    /// Tasks that run in each slot, in words.
     slots: Vec<Vec<String>>,
-    /// Total flow time, slots.
+    /// Total flow time, in slots.
     flow: f64,
 }
 
@@ -136,7 +138,7 @@ fn slot_by_slot(schedules: &[Schedule]) -> Block {
     WORDS.table_with("figure-4", holes![], columns, rows.collect())
 }
 
-/// An instance in which the three schedules differ.
+/// Builds an instance in which the three schedules differ.
 pub(super) fn figure_4() -> anyhow::Result<Section> {
     let jobs = [job(1, 2, 4), job(1, 4, 1)];
     let (srpt, dsrpt) = (schedule("SRPT", "srpt", &jobs)?, schedule("DSRPT", "dsrpt", &jobs)?);
@@ -146,7 +148,7 @@ pub(super) fn figure_4() -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-4", holes![machines = MACHINES], blocks))
 }
 
-/// The claim of the figure, by total flow times.
+/// Claim of the figure, by total flow times.
 pub(super) fn in_order([srpt, dsrpt, asrpt]: [f64; 3]) -> Claim {
     WORDS.claim("figure-4", srpt <= asrpt && asrpt <= dsrpt, holes![srpt, dsrpt, asrpt])
 }

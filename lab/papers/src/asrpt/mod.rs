@@ -1,7 +1,8 @@
 //! The experiments of the ASRPT paper: efficiency ratios, their convergence, distributions of flow times, the examples
 //! and the theorems.
 //!
-//! Everything runs in the slotted model of the scheduler, with its policies. Not here: how the page looks.
+//! Everything runs in the slotted model of the scheduler, with its policies. Not here: the layout of the
+//! page.
 
 mod claims;
 mod examples;
@@ -27,7 +28,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     page(context, context.scaled(4, 30, 100))
 }
 
-/// The page of this many seeds.
+/// Builds the page from this many seeds.
 fn page(context: &Context<'_>, seeds: u64) -> anyhow::Result<Paper> {
     let runs = Runs::new(context, seeds)?;
     let mut sections = vec![examples::quick_example()?, examples::figure_4()?];

@@ -1,4 +1,5 @@
-//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and how much they depend on what the paper leaves open.
+//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and their dependence on choices the
+//! paper leaves open.
 
 use super::runs::{Kept, Runs, SCHEDULERS, STEP, STEPS, Scenario};
 use super::{WORDS, claims, reference};
@@ -7,10 +8,10 @@ use crate::{Block, Cell, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::asrpt::{SETTINGS, SLOTS};
 
-/// The setting of figure 9.
+/// Index of the setting of figure 9.
 pub(super) const UNIFORM_SMALL: usize = 3;
 
-/// Every setting and scenario.
+/// Returns every pair of setting and scenario.
 pub(super) fn cases() -> impl Iterator<Item = (usize, usize)> {
     (0..SETTINGS.len()).flat_map(|setting| (0..Scenario::ALL.len()).map(move |scenario| (setting, scenario)))
 }
@@ -52,7 +53,7 @@ pub(super) fn figure_9(runs: &Runs) -> Section {
     WORDS.section("figure-9", holes![seeds = runs.seeds_in_words()], blocks)
 }
 
-/// The ratio within the first slots, up to the end of a step.
+/// Returns the ratio within the first slots, up to the end of a step.
 fn within(runs: &Runs, scenario: usize, scheduler: usize, step: usize) -> Option<Interval> {
     runs.mean([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step])
 }
@@ -68,7 +69,7 @@ fn convergence(runs: &Runs, scenario: usize, name: &str) -> Block {
     WORDS.chart("figure-9-{name}", holes![name, scenario], series.collect())
 }
 
-/// The choices that the paper leaves open, and how much depends on them.
+/// Section on the choices that the paper leaves open, and their effect.
 pub(super) fn left_open(runs: &Runs) -> Section {
     let mut rows = Vec::new();
     for (setting, scenario) in cases() {

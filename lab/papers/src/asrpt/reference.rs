@@ -1,4 +1,4 @@
-//! Efficiency ratios of an independent reference implementation, and ours beside them.
+//! Efficiency ratios of an independent reference implementation, next to ours.
 
 use super::WORDS;
 use super::ratios::UNIFORM_SMALL;
@@ -12,10 +12,10 @@ use gristmill_scheduler::workload::asrpt::{Cut, SETTINGS};
 /// Means and half widths of an independent reference implementation over 30 seeds, by setting and scheduler.
 type References = [[(f64, f64); 4]; 4];
 
-/// DSRPT, by setting.
+/// Ratios of DSRPT by setting.
 const REFERENCE_DSRPT: [(f64, f64); 4] = [(1.48, 0.029), (1.889, 0.032), (1.42, 0.029), (1.568, 0.03)];
 
-/// ASRPT, FIFO, Fair and LRPT by setting, for each scenario in the order of [`Scenario::ALL`].
+/// Ratios of ASRPT, FIFO, Fair and LRPT by setting, for each scenario in the order of [`Scenario::ALL`].
 const REFERENCES: [References; 4] = [
     [
         [(1.452, 0.027), (2.9, 0.102), (2.523, 0.109), (6.535, 0.89)],
@@ -46,7 +46,7 @@ const REFERENCES: [References; 4] = [
 /// Slots of the reference's convergence.
 const REFERENCE_SLOTS: [u32; 6] = [50, 100, 200, 300, 400, 500];
 
-/// The reference's ratios within the first slots, by preemptive or even, then by scheduler.
+/// Ratios of the reference within the first slots, by preemptive or even, then by scheduler.
 const REFERENCE_WITHIN: [[[f64; 6]; 4]; 2] = [
     [
         [1.48, 1.43, 1.41, 1.40, 1.40, 1.40],
@@ -62,7 +62,7 @@ const REFERENCE_WITHIN: [[[f64; 6]; 4]; 2] = [
     ],
 ];
 
-/// By how much ratios of drawn cuts may differ where many jobs have fewer than ten units of reduce work.
+/// Largest difference of ratios of drawn cuts where many jobs have fewer than ten units of reduce work.
 const DRAWN_GAP: f64 = 0.1;
 
 fn reference(setting: usize, scenario: usize, scheduler: usize) -> Option<(f64, f64)> {
@@ -72,10 +72,10 @@ fn reference(setting: usize, scenario: usize, scheduler: usize) -> Option<(f64, 
     }
 }
 
-/// Seeds of the reference.
+/// Number of seeds of the reference.
 const SEEDS: u64 = 30;
 
-/// The ratio of a scheduler in a setting and scenario; nothing where it does not run.
+/// Compares the ratio of a scheduler in a setting and scenario; `None` where it does not run.
 pub(super) fn of_ratio(
     setting: usize,
     scenario: usize,
@@ -90,7 +90,8 @@ pub(super) fn of_ratio(
     Some(Beside::mean(what, ours, known).model(model).judged())
 }
 
-/// The ratios of a scheduler within the first slots, in the setting of figure 9; `ours` is by place in the steps.
+/// Compares the ratios of a scheduler within the first slots, in the setting of figure 9. `ours` is
+/// indexed by step.
 pub(super) fn of_convergence(
     (scenario, name): (usize, &str),
     scheduler: usize,

@@ -1,6 +1,6 @@
-//! Runs of the slotted model in the four settings, and what is kept of them.
+//! Runs of the slotted model in the four settings, and the numbers kept of them.
 //!
-//! Not here: what they show.
+//! Not here: the claims about them.
 
 use crate::{Context, each_cell};
 use anyhow::Context as _;
@@ -11,19 +11,19 @@ use gristmill_scheduler::sim::slotted::{self, Config};
 use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
 use gristmill_scheduler::workload::{Generator, Job};
 
-/// Slots between two points of the convergence.
+/// Number of slots between two points of the convergence.
 pub(super) const STEP: u32 = 10;
 
-/// Points of the convergence: after every so many slots up to the last in which jobs arrive.
+/// Number of points of the convergence: one every [`STEP`] slots, up to the last slot in which jobs arrive.
 pub(super) const STEPS: usize = (SLOTS / STEP) as usize;
 
-/// Longest flow time that the distributions show, in slots; the paper's figures end here too.
+/// Longest flow time that the distributions show, in slots. The paper's figures end here too.
 pub(super) const FLOW_MAX: usize = 100;
 
-/// Most that the total flow of ASRPT and DSRPT is of the bound (Theorem 4 and its corollaries).
+/// Largest proved ratio of the total flow of ASRPT and DSRPT to the bound (Theorem 4 and its corollaries).
 pub(super) const PROVED: f64 = 3.0;
 
-/// How reduces run.
+/// Execution model of reduces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scenario {
     Preemptive,
@@ -31,7 +31,7 @@ pub(super) enum Scenario {
 }
 
 impl Scenario {
-    /// All of them, in the order in which figures show them. Preemptive runs do not depend on the cut.
+    /// All scenarios, in the order in which figures show them. Preemptive runs do not depend on the cut.
     pub(super) const ALL: [Scenario; 4] = [
         Scenario::Preemptive,
         Scenario::NonPreemptive(Cut::Even),
@@ -54,14 +54,14 @@ impl Scenario {
     }
 }
 
-/// A policy and its name in the figures.
+/// Policy and its name in the figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scheduler {
     pub(super) title: &'static str,
     policy: &'static str,
 }
 
-/// In the order of the legends; DSRPT is preemptive only.
+/// Schedulers in the order of the legends. DSRPT is preemptive only.
 pub(super) const SCHEDULERS: [Scheduler; 5] = [
     Scheduler { title: "ASRPT", policy: "asrpt" },
     Scheduler { title: "FIFO", policy: "fifo" },
@@ -76,26 +76,26 @@ impl Scheduler {
     }
 }
 
-/// What is kept of one run.
+/// Numbers kept of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    /// Total flow until all jobs ended, over the bound.
+    /// Total flow until all jobs ended, divided by the bound.
     pub(super) ratio: f64,
-    /// The same within the first `STEP`, `2 * STEP`, ... slots.
+    /// The same ratio within the first `STEP`, `2 * STEP`, ... slots.
     pub(super) within: Vec<f64>,
-    /// Jobs by flow time in slots, 0 to `FLOW_MAX`; longer ones in the last.
+    /// Number of jobs by flow time in slots, 0 to `FLOW_MAX`. Longer ones count in the last entry.
     pub(super) flows: Vec<u64>,
 }
 
 /// All runs of one setting: by scenario, by scheduler, by seed.
 pub(super) type OfSetting = Vec<Vec<Vec<Kept>>>;
 
-/// Everything that was run.
+/// All runs.
 pub(super) struct Runs {
     pub(super) seeds: u64,
-    /// The first seed.
+    /// First seed.
     pub(super) seed: u64,
-    /// In the order of [`SETTINGS`].
+    /// Runs by setting, in the order of [`SETTINGS`].
     settings: Vec<OfSetting>,
 }
 
@@ -116,7 +116,7 @@ impl Runs {
         Ok(Runs { seeds, seed: context.first_seed, settings })
     }
 
-    /// Runs of so many seeds made up by scenario, scheduler and seed.
+    /// Builds runs of this many seeds from made-up numbers by scenario, scheduler and seed.
     #[cfg(test)]
     pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> Kept) -> Self {
         let by_scheduler = |scenario: usize, scheduler: usize| {
@@ -128,12 +128,12 @@ impl Runs {
         Runs { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
     }
 
-    /// The runs of a scheduler by seed; none if it does not run in this scenario.
+    /// Returns the runs of a scheduler by seed; empty if it does not run in this scenario.
     pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[Kept] {
         &self.settings[setting][scenario][scheduler]
     }
 
-    /// A number of each of these runs.
+    /// Returns one number of each of these runs.
     pub(super) fn numbers(
         &self,
         [setting, scenario, scheduler]: [usize; 3],
@@ -142,18 +142,19 @@ impl Runs {
         self.of(setting, scenario, scheduler).iter().map(number).collect()
     }
 
-    /// The mean of a number over seeds.
+    /// Returns the mean of a number over seeds.
     pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&Kept) -> f64) -> Option<Interval> {
         Interval::of(&self.numbers(runs, number))
     }
 
-    /// The seeds in words.
+    /// Returns the seeds in words.
     pub(super) fn seeds_in_words(&self) -> String {
         format!("{} seeds, {} to {}", self.seeds, self.seed, self.seed.wrapping_add(self.seeds - 1))
     }
 }
 
-/// All scenarios and schedulers on the jobs of one seed: places in `Scenario::ALL` and `SCHEDULERS`, and the run.
+/// Runs all scenarios and schedulers on the jobs of one seed. Returns indices in `Scenario::ALL` and
+/// `SCHEDULERS`, and the run.
 fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept)>> {
     let mut kept = Vec::new();
     for (place, scenario) in Scenario::ALL.into_iter().enumerate() {
@@ -171,12 +172,12 @@ fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept
     Ok(kept)
 }
 
-/// When each job ends under this policy.
+/// Returns the completion time of each job under this policy.
 pub(super) fn completions(name: &str, preemptive: bool, jobs: &[Job]) -> anyhow::Result<Vec<f64>> {
     completions_on(name, MACHINES, preemptive, jobs, &mut |_, _| {})
 }
 
-/// As [`completions`], on so many machines, with an observer of every slot.
+/// Does the same as [`completions`] on this many machines, with an observer of every slot.
 pub(super) fn completions_on(
     name: &str,
     machines: u32,
@@ -194,7 +195,8 @@ pub(super) fn completions_on(
     Ok(completions)
 }
 
-/// Total flow within the first slots: every job counts the slots in which it is present up to then.
+/// Returns the total flow within the first slots: every job counts the slots in which it is present up to
+/// then.
 pub(super) fn flow_within(jobs: &[Job], completions: &[f64], slots: f64) -> f64 {
     let present =
         |(job, &completion): (&Job, &f64)| (completion.min(slots) - job.arrival.min(slots)).max(0.0);
@@ -204,7 +206,7 @@ pub(super) fn flow_within(jobs: &[Job], completions: &[f64], slots: f64) -> f64 
 fn keep(jobs: &[Job], completions: &[f64], bound: &[f64]) -> Kept {
     let over_bound = |slots: f64| {
         let bound = flow_within(jobs, bound, slots);
-        // Before the first arrival nobody waits under any schedule.
+        // Before the first arrival no job waits under any schedule.
         if bound == 0.0 { 1.0 } else { flow_within(jobs, completions, slots) / bound }
     };
     let mut flows = vec![0; FLOW_MAX + 2];

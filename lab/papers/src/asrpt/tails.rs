@@ -1,4 +1,4 @@
-//! Distributions of flow times: figures 10 to 13, and what is claimed of their tails.
+//! Distributions of flow times (figures 10 to 13), and the claims about their tails.
 
 use super::WORDS;
 use super::runs::{FLOW_MAX, Kept, Runs, SCHEDULERS, Scenario};
@@ -10,13 +10,13 @@ use gristmill_scheduler::workload::asrpt::SETTINGS;
 /// Flow times of the table of tails, in slots.
 const TAILS: [usize; 5] = [5, 10, 20, 50, 100];
 
-/// The flow time behind which the tails are compared, in slots.
+/// Flow time beyond which the tails are compared, in slots.
 const TAIL: usize = 20;
 
-/// The scenarios whose distributions are drawn, as places in [`Scenario::ALL`], and their names in files.
+/// Scenarios whose distributions are drawn: indices in [`Scenario::ALL`], and their names in files.
 const DRAWN: [(usize, &str); 2] = [(0, "preemptive"), (1, "non-preemptive")];
 
-/// The fraction of the jobs of all seeds whose flow time is at most this.
+/// Returns the fraction of the jobs of all seeds whose flow time is at most this.
 fn fraction(runs: &Runs, setting: usize, scenario: usize, scheduler: usize, flow: usize) -> f64 {
     let sum = |most: usize| {
         let flows = runs.of(setting, scenario, scheduler).iter().map(|kept| &kept.flows);
@@ -25,7 +25,7 @@ fn fraction(runs: &Runs, setting: usize, scenario: usize, scheduler: usize, flow
     sum(flow) / sum(FLOW_MAX + 1).max(1.0)
 }
 
-/// The distributions, one figure for each setting.
+/// Sections with the distributions, one figure for each setting.
 pub(super) fn figures_10_to_13(runs: &Runs) -> Vec<Section> {
     (0..SETTINGS.len()).map(|setting| distributions_in(runs, setting)).collect()
 }
@@ -57,12 +57,12 @@ fn tails(runs: &Runs, setting: usize, number: usize) -> Block {
     WORDS.table_with("figures-10-to-13", holes![number], columns, rows.collect())
 }
 
-/// The tails of a setting and scenario, by scheduler and seed.
+/// Tails of a setting and scenario, by scheduler and seed.
 pub(super) struct Tails {
     pub(super) name: String,
-    /// Part of the jobs with a longer flow time than [`TAIL`].
+    /// Fraction of the jobs with a longer flow time than [`TAIL`].
     pub(super) longer: [Vec<f64>; 4],
-    /// Part of the jobs that have ended after five slots.
+    /// Fraction of the jobs that end within five slots.
     pub(super) soon: [Vec<f64>; 4],
 }
 
@@ -97,13 +97,13 @@ impl Tails {
         Seen::all([0, 1, 2].map(|other| Seen::less(&self.longer[other], &self.longer[3])))
     }
 
-    /// True if more jobs have ended soon under ASRPT than under any other.
+    /// True if more jobs end soon under ASRPT than under any other policy.
     fn asrpt_is_ahead(&self) -> Seen {
         Seen::all([1, 2, 3].map(|other| Seen::less(&self.soon[other], &self.soon[0])))
     }
 }
 
-/// Section VII C in claims.
+/// Claims of section VII C.
 pub(super) fn section_7_c(runs: &Runs) -> Section {
     let cases = (0..SETTINGS.len()).flat_map(|setting| DRAWN.map(|(scenario, _)| (setting, scenario)));
     let cases: Vec<Tails> = cases.map(|(setting, scenario)| tails_of(runs, setting, scenario)).collect();

@@ -1,5 +1,5 @@
-//! Experiment one, figures 1 to 3: each application by itself, the lengths of its tasks, and how far the estimate of its
-//! completion time is off while it runs.
+//! Experiment one, figures 1 to 3: each application alone, the lengths of its tasks, and the error of the
+//! estimate of its completion time while it runs.
 //!
 //! Not here: several jobs at once (`goals`).
 
@@ -16,15 +16,15 @@ struct Application {
     figure: u32,
     name: &'static str,
     printed: f64,
-    /// The note that describes the lengths of its tasks.
+    /// Note that describes the lengths of its tasks.
     lengths: &'static str,
     claims: &'static [EstimateClaim],
 }
 
-/// A number of an application alone.
+/// Number of an application alone.
 type Part = fn(&Isolated) -> f64;
 
-/// The words of a claim, the parts that they show, and the condition on each run.
+/// Words of a claim, the parts that they show, and the condition on each run.
 type EstimateClaim = (&'static str, &'static [Part], fn(&Isolated) -> bool);
 
 const APPLICATIONS: [Application; 3] = [
@@ -74,7 +74,7 @@ pub(super) fn sections(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<V
     APPLICATIONS.iter().map(|application| figure(context, application, seeds)).collect()
 }
 
-/// The runs of an application alone, of each kind of lengths with each seed.
+/// Runs of an application alone, for each kind of lengths with each seed.
 struct Runs<'a> {
     application: &'a Application,
     kinds: &'a [Joins],
@@ -88,7 +88,7 @@ impl<'a> Runs<'a> {
         Ok(Self { application, kinds, all })
     }
 
-    /// The name of a kind in legends: the application's if there is only one.
+    /// Returns the name of a kind in legends: the application's name if there is only one kind.
     fn legend(&self, kind: usize) -> &str {
         if self.kinds.len() == 1 { self.application.name } else { self.kinds[kind].name() }
     }
@@ -107,7 +107,7 @@ impl<'a> Runs<'a> {
         ]
     }
 
-    /// How long the application takes, beside the printed time.
+    /// Compares the time the application takes with the printed time.
     fn times(&self) -> Vec<Compared> {
         let Application { name, printed, .. } = *self.application;
         let one = |(kind, runs): (usize, &Vec<Isolated>)| {
@@ -136,7 +136,7 @@ fn figure(context: &Context<'_>, application: &Application, seeds: &[u64]) -> an
     Ok(WORDS.section("figure-{figure}", holes, blocks))
 }
 
-/// The claims about an application, judged in every run.
+/// Returns the claims about an application, judged in every run.
 pub(super) fn claims(name: &str, runs: &[Isolated]) -> Vec<Claim> {
     let application = APPLICATIONS.iter().filter(|application| application.name == name);
     application.flat_map(|application| application.claims).map(|claim| judged(claim, runs)).collect()
@@ -151,7 +151,7 @@ fn judged(&(key, parts, holds): &EstimateClaim, runs: &[Isolated]) -> Claim {
     WORDS.claim(key, in_runs(&holds), &holes)
 }
 
-/// The mean of a part, in percent.
+/// Returns the mean of a part, in percent.
 fn percent(runs: &[Isolated], part: Part) -> String {
     let values: Vec<f64> = runs.iter().map(|run| 100.0 * part(run)).collect();
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;

@@ -1,6 +1,6 @@
-//! Experiments two to four, figures 4 to 7: who holds the slots over time, and who meets the goal.
+//! Experiments two to four, figures 4 to 7: slots held over time, and goals met.
 //!
-//! Not here: how that depends on the lengths of tasks (`sensitivity`).
+//! Not here: the dependence on the lengths of tasks (`sensitivity`).
 
 use super::trial::WIDTH;
 use super::{Scheduler, Trial, Trials, WORDS, goals_claims, reference};
@@ -10,7 +10,7 @@ use crate::{Block, Cell, Compared, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 
-/// The kind whose early estimates are as the paper's figure 2 shows them.
+/// Kind of Joins whose early estimates match the paper's figure 2.
 pub(super) const LIKE_THE_PAPER: Joins = Joins::SlowFirstHalf;
 
 const FIGURES: [(Scheduler, &str); 5] = [
@@ -69,7 +69,7 @@ pub(super) fn mean(runs: &[Trial], value: impl Fn(&Trial) -> f64) -> Interval {
     mean_of(&runs.iter().map(value).collect::<Vec<f64>>())
 }
 
-/// Part of the runs in which the job met its goal.
+/// Returns the fraction of the runs in which the job met its goal.
 pub(super) fn met(runs: &[Trial], job: usize) -> f64 {
     let met = runs.iter().filter(|trial| meets(trial, job)).count();
     met as f64 / runs.len().max(1) as f64

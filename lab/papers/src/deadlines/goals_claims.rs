@@ -8,10 +8,10 @@ use crate::judge::{Seen, by_case, every, in_runs, log_ratio, percent};
 use crate::words::{Filled, holes};
 use gristmill_scheduler::workload::deadlines::{ARRIVALS, DEADLINES, SLOTS, WEIGHTS};
 
-/// A number of a run.
+/// Number of a run.
 type Number = fn(&Trial) -> f64;
 
-/// The words of a claim, the numbers whose means they show, and the condition on each run.
+/// Words of a claim, the numbers whose means they show, and the condition on each run.
 type GoalClaim = (&'static str, &'static [Number], fn(&Trial) -> bool);
 
 const ALL: f64 = SLOTS as f64;
@@ -39,12 +39,12 @@ const FAIR: &[GoalClaim] = &[("fair", &[|trial| trial.responses[2], |trial| tria
     !meets(trial, 2) && !meets(trial, 3)
 })];
 
-/// Slots of J1 in its first interval.
+/// Returns the slots of J1 in its first interval.
 fn burst(trial: &Trial) -> f64 {
     trial.peak(0, 0.0, WIDTH)
 }
 
-/// Slots of J1 until J2 arrives, after the burst.
+/// Returns the slots of J1 after the burst, until J2 arrives.
 fn early(trial: &Trial) -> f64 {
     trial.mean_held(0, 200.0, 1000.0)
 }
@@ -53,7 +53,7 @@ fn second_burst(trial: &Trial) -> f64 {
     trial.peak(1, 1000.0, 1200.0)
 }
 
-/// Slots of J1 near its goal.
+/// Returns the slots of J1 near its goal.
 fn late(trial: &Trial) -> f64 {
     trial.peak(0, 5000.0, f64::INFINITY)
 }
@@ -66,7 +66,7 @@ fn together(trial: &Trial) -> f64 {
     trial.mean_held(0, 1000.0, 2000.0) + trial.mean_held(1, 1000.0, 2000.0)
 }
 
-/// Mean part of all slots that a Join holds while it is there, in percent.
+/// Returns the mean share of all slots that a Join holds while it runs, in percent.
 fn join_part(trial: &Trial, job: usize) -> f64 {
     let from = ARRIVALS[job];
     100.0 * (trial.mean_held(job, from, from + trial.responses[job]) / ALL)
@@ -84,7 +84,7 @@ fn joins_get_most(trial: &Trial) -> bool {
     50.0 < first_join(trial) && 50.0 < second_join(trial)
 }
 
-/// Response of J2 over its goal.
+/// Returns the response of J2 divided by its goal.
 fn of_goal(trial: &Trial) -> f64 {
     trial.responses[1] / DEADLINES[1]
 }
@@ -93,7 +93,7 @@ fn close_to_goal(trial: &Trial) -> bool {
     (of_goal(trial) - 1.0).abs() <= 0.1
 }
 
-/// By the runs of a scheduler and those of the max-scheduler.
+/// Returns the claims about a scheduler, from its runs and those of the max-scheduler.
 pub(super) fn of(scheduler: Scheduler, runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
     let all = |claims: &[GoalClaim]| claims.iter().map(|claim| judged(claim, runs)).collect();
     match scheduler {
@@ -118,7 +118,7 @@ fn in_seeds(key: &str, holds: &[bool], numbers: impl IntoIterator<Item = Filled>
     WORDS.claim(key, in_runs(holds), &holes)
 }
 
-/// Mean responses that differ by less than this part mimic each other.
+/// Relative difference below which two mean responses count as alike.
 const ALIKE: f64 = 0.15;
 
 fn weighted_claims(runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
@@ -138,7 +138,7 @@ fn weighted_claims(runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
     ]
 }
 
-/// The claim that each printed weight, to its last digit, is the slack of J1 over that of the job.
+/// Claim that each printed weight, to its last digit, is the slack of J1 divided by that of the job.
 pub(super) fn weights_follow(slack: [f64; 3]) -> Claim {
     let [second, joins] = [1, 2].map(|place| slack[0] / slack[place]);
     let follows = [(second, WEIGHTS[1], 1), (joins, WEIGHTS[2], 0)].map(|(weight, printed, decimals)| {

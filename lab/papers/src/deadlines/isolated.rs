@@ -1,4 +1,4 @@
-//! One application by itself, and how far the estimate of its completion time is off while it runs.
+//! One application alone, and the error of the estimate of its completion time while it runs.
 
 use super::trial;
 use gristmill_scheduler::estimate::completion::{Remaining, RunningLeft, mean_task_length};
@@ -8,12 +8,12 @@ use gristmill_scheduler::sim::cluster::{Observer, TaskRun};
 use gristmill_scheduler::units::Time;
 use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, alone};
 
-/// One application by itself.
+/// Run of one application alone.
 pub(super) struct Isolated {
     pub(super) maps: Vec<TaskRun>,
-    /// When the job ended, in seconds.
+    /// End of the job, in seconds.
     pub(super) end: f64,
-    /// At the end of each map: the time, and by how much the estimate is off, relative to what came.
+    /// Time and relative error of the estimate, at the end of each map.
     pub(super) errors: Vec<(f64, f64)>,
 }
 
@@ -38,8 +38,8 @@ pub(super) fn isolated(job: usize, joins: Joins, seed: u64) -> anyhow::Result<Is
     Ok(Isolated { maps: tasks.0, end, errors })
 }
 
-/// The estimate at the end of each map, on all slots of the cluster, relative to the end that came: equation 1 for the
-/// mean, and the work left as in equation 3.
+/// Returns the error of the estimate at the end of each map, on all slots of the cluster, relative to the
+/// actual end. It uses equation 1 for the mean, and the remaining work as in equation 3.
 fn errors(maps: &[TaskRun], reduces: usize, end: f64) -> Vec<(f64, f64)> {
     let mut starts: Vec<TaskRun> = maps.to_vec();
     starts.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -71,7 +71,7 @@ fn errors(maps: &[TaskRun], reduces: usize, end: f64) -> Vec<(f64, f64)> {
 }
 
 impl Isolated {
-    /// Part of the job's time in which the estimate is off by less than this.
+    /// Returns the fraction of the job's time in which the error of the estimate is below this.
     pub(super) fn part_within(&self, limit: f64) -> f64 {
         let mut within = 0.0;
         for pair in self.errors.windows(2) {
@@ -82,7 +82,7 @@ impl Isolated {
         within / self.end
     }
 
-    /// Mean absolute error between two parts of the job's time.
+    /// Returns the mean absolute error between two fractions of the job's time.
     pub(super) fn mean_error(&self, from: f64, to: f64) -> f64 {
         let range = from * self.end..to * self.end;
         let within: Vec<f64> =
@@ -90,7 +90,7 @@ impl Isolated {
         within.iter().sum::<f64>() / within.len().max(1) as f64
     }
 
-    /// Mean error, with its sign, of the first tenth of the job's time from the first estimate on.
+    /// Returns the signed mean error over a tenth of the job's time, from the first estimate on.
     pub(super) fn early(&self) -> f64 {
         let first = self.errors.first().map_or(0.0, |(at, _)| *at);
         let early: Vec<f64> =
@@ -98,7 +98,7 @@ impl Isolated {
         early.iter().sum::<f64>() / early.len().max(1) as f64
     }
 
-    /// The part of the job's time after which the estimate stays within this.
+    /// Returns the fraction of the job's time after which the error stays within this.
     pub(super) fn settled(&self, limit: f64) -> f64 {
         let last = self.errors.iter().rposition(|(_, error)| limit <= error.abs());
         last.map_or(0.0, |last| self.errors[last].0 / self.end)

@@ -1,7 +1,8 @@
-//! The deadlines paper: completion times estimated from the tasks already done, and slots given by goals.
+//! The deadlines paper: completion times estimated from completed tasks, and slots assigned by goals.
 //!
-//! Not here: the policies (`gristmill_scheduler::policy::deadlines`), the estimate (`gristmill_scheduler::estimate::completion`) and the
-//! stand-in for the paper's jobs (`gristmill_scheduler::workload::deadlines`).
+//! Not here: the policies (`gristmill_scheduler::policy::deadlines`), the estimate
+//! (`gristmill_scheduler::estimate::completion`) and the stand-in for the paper's jobs
+//! (`gristmill_scheduler::workload::deadlines`).
 
 mod estimates;
 mod goals;
@@ -20,7 +21,7 @@ use trial::{Scheduler, Trial, simulate};
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
-/// Runs everything.
+/// Runs all experiments.
 ///
 /// # Errors
 /// A simulation that fails, which is a bug.
@@ -37,10 +38,10 @@ fn page(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Paper> {
     Ok(WORDS.paper("deadlines", holes![], sections))
 }
 
-/// All schedulers on all kinds of Joins with all seeds.
+/// Runs of all schedulers on all kinds of Joins with all seeds.
 struct Trials {
     seeds: Vec<u64>,
-    /// In the order of [`Joins::ALL`] and [`Scheduler::ALL`], by seed.
+    /// Runs by seed, in the order of [`Joins::ALL`] and [`Scheduler::ALL`].
     all: Vec<Vec<Trial>>,
 }
 

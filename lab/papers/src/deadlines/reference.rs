@@ -1,6 +1,6 @@
-//! Means over ten seeds that an independent program found on a stand-in of the same kind.
+//! Means over ten seeds from an independent program on a stand-in of the same kind.
 //!
-//! Not here: ours.
+//! Not here: our means.
 
 use super::goals::mean;
 use super::{Scheduler, Trials, WORDS};
@@ -12,7 +12,7 @@ use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::{Joins, NAMES, SLOTS, alone};
 use std::sync::LazyLock;
 
-/// Its draws, of which it tells only the mean.
+/// Number of draws of the reference, which reports only their mean.
 const DRAWS: u64 = 10;
 
 /// Mean response in seconds and fraction of seeds that meet the goal, by job.
@@ -25,7 +25,7 @@ const fn known(responses: [f64; 4], met: [f64; 4]) -> Known {
     Known { responses, met }
 }
 
-/// In the order of [`Joins::ALL`] and [`Scheduler::ALL`].
+/// Numbers of the reference, in the order of [`Joins::ALL`] and [`Scheduler::ALL`].
 const KNOWN: [[Known; 5]; 3] = [
     [
         known([3544.4, 3732.3, 2709.6, 1801.5], [1.0, 0.0, 0.0, 0.0]),
@@ -54,11 +54,11 @@ pub(super) fn of(joins: Joins, scheduler: Scheduler) -> &'static Known {
     &KNOWN[joins as usize][scheduler as usize]
 }
 
-/// How long each job takes alone in the reference's stand-in, in seconds, as it tells; of Joins those whose slow half is
-/// first.
+/// Time each job takes alone in the reference's stand-in, in seconds, as reported there. For the Joins it
+/// is the kind whose slow half comes first.
 const ALONE: [f64; 4] = [3550.0, 1258.0, 98.0, 98.0];
 
-/// A mean response of ours beside the reference's.
+/// Compares one of our mean responses with the reference's.
 pub(super) fn beside(
     trials: &Trials,
     (joins, scheduler): (Joins, Scheduler),
@@ -68,16 +68,16 @@ pub(super) fn beside(
     judged(mean(trials.of(joins, scheduler), |trial| trial.responses[job]), (joins, scheduler), what, job)
 }
 
-/// The reference's draws are taken to vary as ours do.
+/// Judges a mean response. The reference's draws are assumed to vary as ours do.
 fn judged(ours: Interval, (joins, scheduler): (Joins, Scheduler), what: String, job: usize) -> Compared {
     let model = stand_ins_differ(joins, scheduler, job);
     let known = KnownNumber::drawn_alike(of(joins, scheduler).responses[job], DRAWS).rounded_to(1);
     Beside::mean(what, ours, known).model(model.as_ref()).note(WORDS.note("no-spread", holes![])).judged()
 }
 
-/// How far the two stand-ins are apart, by what is put into them: how long the job takes alone, here by the lengths of its
-/// tasks and there as the reference tells. No run that is judged has a part in it, so a simulator that is slow everywhere
-/// is not excused. `None` where the reference does not tell.
+/// Returns the ratio of the two stand-ins, from their inputs: the time the job takes alone. Ours follows
+/// from the lengths of its tasks, the reference's is the reported time. No run that is judged enters it,
+/// so a simulator that is slow everywhere is not excused. `None` where the reference reports no time.
 fn stand_ins_differ(joins: Joins, scheduler: Scheduler, job: usize) -> Option<Model> {
     if NAMES[job] == "Join" && joins != Joins::SlowFirstHalf {
         return None;
@@ -90,11 +90,12 @@ fn stand_ins_differ(joins: Joins, scheduler: Scheduler, job: usize) -> Option<Mo
     Some(Model { gap: [gap.min(0.0), gap.max(0.0)], why })
 }
 
-/// Draws of our stand-in that are looked at, and the first of their seeds.
+/// Number of draws of our stand-in that are examined, and the first of their seeds.
 const LOOKED_AT: u64 = 20;
 const LOOKED_AT_FROM: u64 = 1 << 63;
 
-/// How long each job takes alone in our stand-in, in seconds, by the lengths of its tasks: no policy and no simulator.
+/// Time each job takes alone in our stand-in, in seconds, by the lengths of its tasks. It involves no
+/// policy and no simulator.
 static OURS_ALONE: LazyLock<[f64; 4]> = LazyLock::new(|| {
     std::array::from_fn(|job| {
         let draw = |seed| takes_alone(&alone(job, Joins::SlowFirstHalf, LOOKED_AT_FROM + seed));
@@ -102,7 +103,8 @@ static OURS_ALONE: LazyLock<[f64; 4]> = LazyLock::new(|| {
     })
 });
 
-/// Each map begins on the slot that is free first, and all reduces when the last map has ended.
+/// Returns the time a job takes alone. Each map starts on the first free slot, and all reduces start when
+/// the last map has ended.
 fn takes_alone(job: &Job) -> f64 {
     let mut slots = [0.0_f64; SLOTS as usize];
     for map in &job.maps {
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
     use crate::Verdict;
 
-    /// What is said of each mean response if it is the reference's times this factor, ± 0.1 %.
+    /// Returns the verdict on each mean response if it is the reference's times this factor, ± 0.1 %.
     fn verdicts(joins: Joins, factor: impl Fn(usize) -> f64) -> Vec<Verdict> {
         let all = Scheduler::ALL.into_iter().flat_map(|scheduler| (0..4).map(move |job| (scheduler, job)));
         let one = |(scheduler, job): (Scheduler, usize)| {

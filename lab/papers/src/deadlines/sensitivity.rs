@@ -1,4 +1,4 @@
-//! How the goals of the Joins depend on the order of their tasks' lengths.
+//! Dependence of the goals of the Joins on the order of their tasks' lengths.
 //!
 //! Not here: the figures of the paper (`goals`).
 
@@ -17,7 +17,7 @@ pub(super) fn whole(trials: &Trials) -> Section {
     WORDS.section("sensitivity", holes![], blocks)
 }
 
-/// J3's response over its goal.
+/// Returns J3's response divided by its goal.
 fn late(runs: &[Trial]) -> gristmill_scheduler::metrics::Interval {
     mean(runs, |trial| trial.responses[2] / DEADLINES[2])
 }
@@ -45,7 +45,7 @@ fn table(trials: &Trials, joins: Joins) -> Block {
     WORDS.table_with("sensitivity-{joins}", holes, responses.chain(fractions), rows)
 }
 
-/// The Joins under the schedulers that look at goals, for the kinds that the figures do not show.
+/// Compares the Joins under the schedulers that use goals, for the kinds that the figures do not show.
 fn comparisons(trials: &Trials) -> Vec<Compared> {
     let mut comparisons = Vec::new();
     for joins in [Joins::SlowFirst120, Joins::Stationary] {
@@ -60,7 +60,7 @@ fn comparisons(trials: &Trials) -> Vec<Compared> {
     comparisons
 }
 
-/// By the max-scheduler's runs on each kind of Joins.
+/// Returns the claims about the max-scheduler's runs on each kind of Joins.
 pub(super) fn of_kinds(max: [&[Trial]; 3]) -> Vec<Claim> {
     let all_met = |runs: &[Trial]| {
         let met = runs.iter().filter(|trial| (0..4).all(|job| meets(trial, job))).count();

@@ -1,6 +1,6 @@
-//! One run of the four jobs: when each ends, and how many map slots it holds over time.
+//! One run of the four jobs: their end times, and the map slots they hold over time.
 //!
-//! Not here: what is made of it.
+//! Not here: the claims about it.
 
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::JobRecord;
@@ -9,7 +9,7 @@ use gristmill_scheduler::sim::cluster::{self, Config, Observer};
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
 
-/// Who schedules, in the order of the tables.
+/// Schedulers, in the order of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scheduler {
     Fifo,
@@ -46,7 +46,7 @@ impl Scheduler {
 /// Width of the intervals over which held slots are averaged, in seconds.
 pub(super) const WIDTH: f64 = 10.0;
 
-/// What came out.
+/// Result of one run.
 pub(super) struct Trial {
     /// Seconds from arrival to end, by job.
     pub(super) responses: [f64; 4],
@@ -55,14 +55,14 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Mean map slots that the job held between two times.
+    /// Returns the mean map slots that the job held between two times.
     pub(super) fn mean_held(&self, job: usize, from: f64, to: f64) -> f64 {
         let (from, to) = ((from / WIDTH) as usize, ((to / WIDTH).ceil() as usize).min(self.held.len()));
         let held = &self.held[from.min(to)..to];
         held.iter().map(|held| held[job]).sum::<f64>() / held.len().max(1) as f64
     }
 
-    /// Most map slots that the job held on average in any interval between two times.
+    /// Returns the largest mean number of map slots that the job held in any interval between two times.
     pub(super) fn peak(&self, job: usize, from: f64, to: f64) -> f64 {
         let to = ((to / WIDTH).ceil() as usize).min(self.held.len());
         let held = &self.held[((from / WIDTH) as usize).min(to)..to];
@@ -100,7 +100,7 @@ pub(super) fn simulate(joins: Joins, scheduler: Scheduler, seed: u64) -> anyhow:
 /// Adds up map slots over time.
 #[derive(Default)]
 struct Held {
-    /// Since when each job holds so many.
+    /// Start time and number of the slots each job holds now.
     now: [(f64, f64); 4],
     /// Slot-seconds in each interval.
     intervals: Vec<[f64; 4]>,

@@ -1,19 +1,20 @@
-//! A number of one contender claimed to be smaller or larger than those of others, judged by the interval of their ratios.
+//! Claims that a number of one contender is smaller or larger than those of others, judged by the
+//! interval of their ratios.
 //!
-//! Not here: where the numbers come from.
+//! Not here: the origin of the numbers.
 
 use super::Seen;
 use gristmill_scheduler::metrics::Interval;
 use serde::Deserialize;
 
-/// A difference of less than this part is called none: a statement that one is smaller fails once it is shown that it is
-/// not smaller by as much.
+/// Relative difference below which two numbers count as equal. A statement that one is smaller fails once
+/// it is shown not to be smaller by this much.
 const NONE: f64 = 0.03;
 
-/// What is "much smaller" is smaller by this part at least.
+/// Smallest relative difference that counts as "much smaller".
 const MUCH: f64 = 0.1;
 
-/// A claim about one contender beside others.
+/// Claim about one contender compared with others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rivals {
@@ -22,23 +23,23 @@ pub(crate) struct Rivals {
     pub(crate) others: Vec<String>,
 }
 
-/// The claim about one contender beside others.
+/// Comparison that is claimed of one contender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Claimed {
-    /// Its number is smaller.
+    /// The number is smaller.
     Smaller,
-    /// It is smaller by a tenth at least.
+    /// The number is smaller by at least a tenth.
     MuchSmaller,
-    /// It is not larger.
+    /// The number is not larger.
     NotLarger,
-    /// It is larger.
+    /// The number is larger.
     Larger,
 }
 
 impl Claimed {
-    /// Above which logarithm of the ratio it is refuted, and below which it is borne out. Between the two both can be
-    /// said, and then it is borne out.
+    /// Returns the logarithm of the ratio above which the claim is refuted, and the one below which it is
+    /// supported. Between the two both hold, and the claim counts as supported.
     fn limits(self) -> [f64; 2] {
         let less = |part: f64| (1.0 - part).ln();
         match self {
@@ -48,7 +49,7 @@ impl Claimed {
         }
     }
 
-    /// The logarithm as the limits have it: larger is smaller the other way round.
+    /// Returns the logarithm in the orientation of the limits: the sign is reversed for "larger".
     fn oriented(self, ratio: &Interval) -> Interval {
         let mean = if self == Self::Larger { -ratio.mean } else { ratio.mean };
         Interval { mean, ..*ratio }
@@ -64,8 +65,8 @@ impl Claimed {
         }
     }
 
-    /// Repetitions after which the half width would be so small that one limit is passed, if mean and spread stay as
-    /// they are; `None` without an interval.
+    /// Returns the number of repetitions after which the half width would be small enough to pass one
+    /// limit, if mean and spread stay the same. `None` without an interval.
     pub(crate) fn repetitions(self, ratio: &Interval) -> Option<f64> {
         let [refuted, borne_out] = self.limits();
         let ratio = self.oriented(ratio);
@@ -73,7 +74,7 @@ impl Claimed {
         Some(ratio.samples as f64 * (ratio.half_width? / room).powi(2))
     }
 
-    /// What bears it out and what refutes it, as [`Claimed::limits`] have it.
+    /// Describes the conditions that support and that refute the claim, from [`Claimed::limits`].
     pub(crate) fn definition(self) -> String {
         let none = format!("{:.0} %", 100.0 * NONE);
         match self {

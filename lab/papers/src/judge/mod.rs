@@ -1,7 +1,7 @@
-//! How everything on the papers' pages is judged: numbers by the interval of a difference (`number`), statements by
-//! conditions that data answer with yes, no or nothing (`seen`).
+//! Rules that judge everything on the papers' pages. Numbers are judged by the interval of a difference
+//! (`number`), statements by conditions that data answer with yes, no or unclear (`seen`).
 //!
-//! Every rule can come out as "fails", which `crate::tests` checks of all of them. Not here: what is measured.
+//! Every rule can result in "fails"; `crate::tests` checks this for all of them. Not here: the measurements.
 
 mod claimed;
 mod number;

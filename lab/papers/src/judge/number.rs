@@ -1,22 +1,23 @@
-//! A number of ours beside one that is known: judged by the interval of their difference.
+//! Comparison of one of our numbers with a known one, judged by the interval of their difference.
 //!
-//! A comparison that could not have seen a large difference shows nothing, so that fewer samples never agree more easily.
-//! What may lie between them is sampling error, of both where both are samples; the rounding of a printed number; and the
-//! error of a model, where a known cause makes the two differ, by an amount that is stated beforehand. There is no
-//! other tolerance. Not here: statements (`seen`).
+//! A comparison that could not have seen a large difference shows nothing, so fewer samples never agree
+//! more easily. Three differences are allowed. The first is the sampling error, of both numbers if both
+//! are samples. The second is the rounding of a printed number. The third is the error of a model, where
+//! a known cause makes the two differ by an amount that is stated beforehand. There is no other
+//! tolerance. Not here: statements (`seen`).
 
 use crate::{Compared, Verdict};
 use gristmill_lab::report::number::number;
 use gristmill_scheduler::metrics::Interval;
 
-/// Differences below this part of a number are those of the order of additions.
+/// Relative difference below which only the order of additions differs.
 const ARITHMETIC: f64 = 1e-9;
 
-/// Sampling errors of both together that reach further than this part of the larger number leave it open: a difference as
-/// large as that would not have been seen.
+/// Sampling error of both numbers together, relative to the larger one, above which the comparison is
+/// open: a difference of this size would not have been seen.
 pub(crate) const RESOLUTION: f64 = 0.1;
 
-/// A number that ours is compared with, and how far it may be off.
+/// Known number that ours is compared with, and its error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     value: f64,
@@ -29,51 +30,51 @@ pub(crate) struct Known {
 #[derive(Clone, Copy, Debug)]
 enum Sampling {
     None,
-    /// Its own half width, from so many samples.
+    /// Its own half width, from this many samples.
     Own(f64, u64),
-    /// Its spread is not told: the mean of so many samples that vary as ours do.
+    /// Spread unknown: the mean of this many samples that vary as ours do.
     Alike(u64),
 }
 
 impl Known {
-    /// A number without any error.
+    /// Returns a number without any error.
     pub(crate) fn exact(value: f64) -> Self {
         Self { value, rounding: 0.0, sampling: Sampling::None, printed: false }
     }
 
-    /// A number as text, right to its last digit.
+    /// Parses a number that is correct to its last digit.
     pub(crate) fn text(text: &str) -> Self {
         let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         let value = text.parse().unwrap_or(f64::NAN);
         Self { rounding: 0.5 * 0.1_f64.powi(decimals as i32), ..Self::exact(value) }
     }
 
-    /// A mean with the half width of its 95 % interval, from so many samples.
+    /// Returns a mean with the half width of its 95 % interval, from this many samples.
     pub(crate) fn mean((value, half_width): (f64, f64), samples: u64) -> Self {
         Self { sampling: Sampling::Own(half_width, samples), ..Self::exact(value) }
     }
 
-    /// The mean of so many samples that vary as ours do, as no spread is told.
+    /// Returns the mean of this many samples that vary as ours do, for a reference that reports no spread.
     pub(crate) fn drawn_alike(value: f64, samples: u64) -> Self {
         Self { sampling: Sampling::Alike(samples), ..Self::exact(value) }
     }
 
-    /// Rounded to so many decimals.
+    /// Rounds the number to this many decimals.
     pub(crate) fn rounded_to(self, decimals: i32) -> Self {
         Self { rounding: 0.5 * 0.1_f64.powi(decimals), ..self }
     }
 
-    /// The same, off by as much again as the rounding of what it was computed from makes.
+    /// Adds the error caused by the rounding of the inputs of the number.
     pub(crate) fn with_rounding_before(self, error: f64) -> Self {
         Self { rounding: self.rounding + error, ..self }
     }
 
-    /// The paper's own number, and not a reference's.
+    /// Marks the number as the paper's own, not a reference's.
     pub(crate) fn printed(self) -> Self {
         Self { printed: true, ..self }
     }
 
-    /// How far ours is above it, with the sampling error of both.
+    /// Returns the difference of ours to it, with the sampling error of both.
     fn gap(&self, ours: &Interval) -> Interval {
         match self.sampling {
             Sampling::None => ours.minus(&Interval::exactly(self.value)),
@@ -92,16 +93,16 @@ impl Known {
     }
 }
 
-/// A known cause for which ours may be above or below the other number.
+/// Known cause for a difference between ours and the other number.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
-    /// How far above, at least and at most, in the unit of the number.
+    /// Smallest and largest difference of ours to the other, in the unit of the number.
     pub(crate) gap: [f64; 2],
-    /// The cause.
+    /// Cause of the difference.
     pub(crate) why: String,
 }
 
-/// A number of ours and what stands beside it.
+/// One of our numbers and the known number it is compared with.
 pub(crate) struct Beside<'a> {
     what: String,
     ours: Interval,
@@ -111,29 +112,29 @@ pub(crate) struct Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    /// A mean of ours beside a known number.
+    /// Compares one of our means with a known number.
     pub(crate) fn mean(what: impl Into<String>, ours: Interval, known: Known) -> Self {
         Self { what: what.into(), ours, known, model: None, note: String::new() }
     }
 
-    /// A number of ours that has no sampling error.
+    /// Compares one of our numbers that has no sampling error.
     pub(crate) fn exact(what: impl Into<String>, ours: f64, known: Known) -> Self {
         Self::mean(what, Interval::exactly(ours), known)
     }
 
-    /// States how far the models are apart.
+    /// States the expected difference of the models.
     pub(crate) fn model(self, model: Option<&'a Model>) -> Self {
         Self { model, ..self }
     }
 
-    /// Says something more.
+    /// Adds a note.
     pub(crate) fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 
-    /// Holds if the interval of the difference, widened by the rounding, holds 0; partly if only the stated error of
-    /// the model explains the difference; open without an interval, and where one that is wider than [`RESOLUTION`]
-    /// holds 0.
+    /// Judges the comparison. It holds if the interval of the difference, widened by the rounding,
+    /// contains 0. It holds partly if only the stated error of the model explains the difference. It is
+    /// open without an interval, and if an interval that contains 0 is wider than [`RESOLUTION`].
     pub(crate) fn judged(self) -> Compared {
         let gap = self.known.gap(&self.ours);
         let known = self.known.value;
@@ -197,7 +198,7 @@ fn difference(mean: f64, half_width: f64) -> String {
 mod tests {
     use super::*;
 
-    /// 30 samples about this mean, whose half width is about 0.1.
+    /// Returns 30 samples about this mean, with a half width of about 0.1.
     fn sampled(mean: f64) -> Interval {
         Interval { mean, half_width: Some(0.1), samples: 30 }
     }
@@ -208,7 +209,8 @@ mod tests {
 
     #[test]
     fn intervals_that_overlap_are_not_enough_where_the_difference_excludes_zero() {
-        // Each reaches 0.1 far, so they overlap up to 0.2; their difference reaches 0.138.
+        // Each has a half width of 0.1, so they overlap up to 0.2. Their difference has a half width of
+        // 0.138.
         let at = |mean| verdict(Beside::mean("", sampled(mean), Known::mean((10.0, 0.1), 30)));
         assert_eq!(at(10.13), Verdict::Holds);
         assert_eq!(at(10.15), Verdict::Fails);
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn number_of_a_single_set_may_be_as_far_off_as_single_sets_are() {
-        // Of 30 samples with half width 0.1 a further one is within 0.1 · sqrt(31) = 0.557.
+        // With 30 samples of half width 0.1, a further sample is within 0.1 · sqrt(31) = 0.557.
         let at = |mean, samples| verdict(Beside::mean("", sampled(mean), Known::drawn_alike(10.0, samples)));
         assert_eq!(at(10.55, 1), Verdict::Holds);
         assert_eq!(at(10.57, 1), Verdict::Fails);

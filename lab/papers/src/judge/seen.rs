@@ -1,42 +1,42 @@
-//! What data say of a condition, and what many conditions make of a statement.
+//! Evaluation of conditions on data, and of statements that consist of many conditions.
 //!
-//! A condition on samples is answered by an interval: yes if all of it meets the condition, no if none of it does,
-//! nothing otherwise. Limits that stand in conditions define a word of the statement ("much", "close"), and are said
-//! on the page. Not here: numbers beside known ones (`number`).
+//! A condition on samples is evaluated by an interval: yes if all of it meets the condition, no if none
+//! of it does, unclear otherwise. Limits in conditions define a word of the statement ("much", "close"),
+//! and are printed on the page. Not here: numbers compared with known ones (`number`).
 
 use crate::Verdict;
 use gristmill_scheduler::metrics::Interval;
 
-/// The answer to a condition.
+/// Result of a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// It is met.
+    /// The condition is met.
     Yes,
-    /// It is not met.
+    /// The condition is not met.
     No,
-    /// The interval is too wide to tell.
+    /// The interval is too wide to decide.
     Unclear,
 }
 
 impl From<bool> for Seen {
-    /// Of what has no sampling error.
+    /// Converts a condition without sampling error.
     fn from(met: bool) -> Self {
         if met { Self::Yes } else { Self::No }
     }
 }
 
 impl Seen {
-    /// Whether a mean is above a limit.
+    /// Compares a mean with a lower limit.
     pub(crate) fn above(mean: &Interval, limit: f64) -> Self {
         Self::between(mean, [limit, f64::INFINITY])
     }
 
-    /// Whether a mean is below a limit.
+    /// Compares a mean with an upper limit.
     pub(crate) fn below(mean: &Interval, limit: f64) -> Self {
         Self::between(mean, [f64::NEG_INFINITY, limit])
     }
 
-    /// Whether a mean is between two limits.
+    /// Compares a mean with two limits.
     pub(crate) fn between(mean: &Interval, [low, high]: [f64; 2]) -> Self {
         let Some(half_width) = mean.half_width else { return Self::Unclear };
         let (least, most) = (mean.mean - half_width, mean.mean + half_width);
@@ -54,12 +54,13 @@ impl Seen {
         Self::between(log, [(1.0 - part).ln(), part.ln_1p()])
     }
 
-    /// True if one has less than another on average, sample by sample.
+    /// True if the mean of the first is smaller, compared sample by sample.
     pub(crate) fn less(one: &[f64], other: &[f64]) -> Self {
         Self::above(&paired(other, one), 0.0)
     }
 
-    /// True if what lies between two means is at most this: yes if the upper one is below, no if the lower one is above.
+    /// True if a value between two means is at most this: yes if the upper mean is below, no if the lower
+    /// mean is above.
     pub(crate) fn at_most(lower: &Interval, upper: &Interval, limit: f64) -> Self {
         match (Self::below(upper, limit), Self::above(lower, limit)) {
             (Self::Yes, _) => Self::Yes,
@@ -68,12 +69,12 @@ impl Seen {
         }
     }
 
-    /// Number of answers like this one.
+    /// Returns the number of results equal to this one.
     pub(crate) fn count(self, seen: &[Self]) -> usize {
         seen.iter().filter(|&&one| one == self).count()
     }
 
-    /// Whether all of these are met: one that is not is enough for no.
+    /// True if all of these are met. A single No is enough for No.
     pub(crate) fn all(seen: impl IntoIterator<Item = Self>) -> Self {
         let seen: Vec<Self> = seen.into_iter().collect();
         if seen.contains(&Self::No) {
@@ -85,7 +86,7 @@ impl Seen {
         }
     }
 
-    /// In a word.
+    /// Returns the result as a word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -95,15 +96,15 @@ impl Seen {
     }
 }
 
-/// A statement that says all of something: one clear exception makes it fail. It holds if everything is clear, and is
-/// partly shown if some of it is.
+/// Judges a universal statement: one clear exception makes it fail. It holds if everything is clear, and
+/// holds partly if some of it is.
 pub(crate) fn every(seen: impl IntoIterator<Item = Seen>) -> Verdict {
     let seen: Vec<Seen> = seen.into_iter().collect();
     if seen.contains(&Seen::No) { Verdict::Fails } else { by_case(seen) }
 }
 
-/// A statement that is tried on cases which the page names: it holds or fails if it does in all that are clear, else it
-/// holds in part.
+/// Judges a statement that is tested on cases named on the page. It holds or fails if it does so in all
+/// clear cases, otherwise it holds partly.
 pub(crate) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
     let seen: Vec<Seen> = seen.into_iter().collect();
     match (Seen::Yes.count(&seen), Seen::No.count(&seen), Seen::Unclear.count(&seen)) {
@@ -114,11 +115,12 @@ pub(crate) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
     }
 }
 
-/// Some have less of something than others on average, sample by sample: the name of the number, those who have less,
-/// those who have more. `others` alone stands for all that the other side does not name.
+/// Rule that some have less of something than others on average, sample by sample: the name of the
+/// number, those who have less, those who have more. `others` alone stands for all that the other side
+/// does not name.
 pub(crate) type Less = (String, Vec<String>, Vec<String>);
 
-/// True if all of these rules are kept by the samples of each number and name.
+/// True if the samples of each number and name satisfy all of these rules.
 pub(crate) fn keeps(rules: &[Less], all: &[&str], samples: impl Fn(&str, &str) -> Vec<f64>) -> Seen {
     let names = |side: &[String], other: &[String]| -> Vec<String> {
         let others =
@@ -133,12 +135,13 @@ pub(crate) fn keeps(rules: &[Less], all: &[&str], samples: impl Fn(&str, &str) -
     }))
 }
 
-/// The fewest runs that say more than a coin, which comes out alike in all of them once in twenty times at most.
+/// Smallest number of runs that shows more than a coin, which comes out alike in all of them at most once
+/// in twenty times.
 pub(crate) const RUNS_MIN: usize = 5;
 
-/// A statement that is tried on runs which chance makes differ, and that is true or not in each: it holds if it is true
-/// in all, fails if it is not in more than half, and holds in part otherwise. Of fewer than [`RUNS_MIN`] runs it stays
-/// open.
+/// Judges a statement on random runs, in each of which it is true or false. It holds if it is true in
+/// all, fails if it is false in more than half, and holds partly otherwise. With fewer than [`RUNS_MIN`]
+/// runs it stays open.
 pub(crate) fn in_runs(holds: &[bool]) -> Verdict {
     match holds.iter().filter(|&&one| one).count() {
         _ if holds.len() < RUNS_MIN => Verdict::Open,
@@ -148,25 +151,25 @@ pub(crate) fn in_runs(holds: &[bool]) -> Verdict {
     }
 }
 
-/// The mean of samples, without an interval where there are no two.
+/// Returns the mean of samples, without an interval for fewer than two.
 pub(crate) fn mean_of(samples: &[f64]) -> Interval {
     Interval::of(samples).unwrap_or(Interval { mean: f64::NAN, half_width: None, samples: 0 })
 }
 
-/// The mean of paired differences, sample by sample; without an interval where there are no two.
+/// Returns the mean of paired differences, sample by sample, without an interval for fewer than two.
 pub(crate) fn paired(one: &[f64], other: &[f64]) -> Interval {
     mean_of(&one.iter().zip(other).map(|(one, other)| one - other).collect::<Vec<_>>())
 }
 
-/// The mean logarithm of paired ratios: twice and half cancel.
+/// Returns the mean logarithm of paired ratios, in which twice and half cancel.
 pub(crate) fn log_ratio(one: &[f64], other: &[f64]) -> Interval {
     let [one, other] =
         [one, other].map(|samples| samples.iter().map(|sample| sample.ln()).collect::<Vec<_>>());
     paired(&one, &other)
 }
 
-/// A mean logarithm of ratios as a change in percent, with the ends of its interval; so many decimals that none of them
-/// is printed as 0 that is not.
+/// Formats a mean logarithm of ratios as a change in percent, with the ends of its interval. It prints
+/// enough decimals that no nonzero value appears as 0.
 pub(crate) fn percent(log: &Interval) -> String {
     const MOST: usize = 4;
     let ends = log.half_width.filter(|half| *half != 0.0).map(|half| [log.mean - half, log.mean + half]);

@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what this paper claims.
+//! Made-up results that refute and that support the claims of this paper.
 
 use super::super::claims;
 use super::super::examples::{Ratios, in_order, no_constant_ratio};
@@ -7,8 +7,8 @@ use super::super::tails::{Tails, of_tails};
 use crate::Claim;
 use crate::tests::refuted::Rules;
 
-/// Runs of three seeds whose ratios are of these sizes by scheduler (ASRPT, FIFO, Fair, LRPT, DSRPT) and grow with the
-/// slots by this power.
+/// Runs of three seeds with these ratios by scheduler (ASRPT, FIFO, Fair, LRPT, DSRPT), which grow with
+/// this power of the slots.
 fn runs(ratios: [f64; 5], power: f64) -> Runs {
     Runs::made_up(3, |_, scheduler, seed| {
         let ratio = ratios[scheduler] * (1.0 + 0.001 * seed as f64);
@@ -45,7 +45,7 @@ pub(crate) fn rules() -> Vec<Rules> {
             borne_out: one(claims::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.01))),
         },
         Rules {
-            // ASRPT is the worst, also beside DSRPT and beside twice the best; LRPT is the best.
+            // ASRPT is the worst, also compared with DSRPT and with twice the best. LRPT is the best.
             refuted: of_ratios(&runs([5.0, 3.0, 3.0, 1.5, 2.0], 0.0)),
             borne_out: of_ratios(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.0)),
         },

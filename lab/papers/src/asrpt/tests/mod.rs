@@ -1,4 +1,4 @@
-//! The page's data from few seeds: complete, finite, and the same twice.
+//! The page's data from few seeds: complete, finite, and equal in two runs.
 
 pub(crate) mod made_up;
 
@@ -7,7 +7,7 @@ use crate::Scale;
 use crate::tests::refuted::{check, check_listed};
 use crate::tests::whole::check_whole;
 
-/// From one seed, which is enough for everything but intervals.
+/// Page from one seed, which is enough for everything but intervals.
 fn small() -> Paper {
     page(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }, 1).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what this paper claims.
+//! Made-up results that refute and that support the claims of this paper.
 
 use super::super::estimates;
 use super::super::goals_claims::{of as of_runs, weights_follow};
@@ -8,7 +8,7 @@ use super::super::trial::{Scheduler, Trial, WIDTH};
 use crate::judge::RUNS_MIN;
 use crate::tests::refuted::{Rules, only};
 
-/// As many runs as tell anything, alike, in which each job takes so long and holds so many slots at a time.
+/// Builds the fewest identical runs that are conclusive, with these responses and held slots of each job.
 fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
     let one = |seed: f64| Trial {
         responses: responses.map(|response| response + 0.01 * seed),
@@ -17,10 +17,10 @@ fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
     (0_u32..).take(RUNS_MIN).map(|seed| one(f64::from(seed))).collect()
 }
 
-/// The error of an estimate at a part of the time.
+/// Error of an estimate at a fraction of the time.
 type ErrorAt = fn(f64) -> f64;
 
-/// Runs of an application alone whose estimate is off by so much at each part of its time.
+/// Runs of an application alone with this error of the estimate at each fraction of its time.
 fn alone(error: ErrorAt) -> Vec<Isolated> {
     let errors = (1..=100).map(f64::from).map(|at| (at, error(at / 100.0))).collect::<Vec<_>>();
     let one = || Isolated { maps: Vec::new(), end: 100.0, errors: errors.clone() };
@@ -30,7 +30,8 @@ fn alone(error: ErrorAt) -> Vec<Isolated> {
 fn of_estimates() -> Rules {
     let mut rules = Rules { refuted: Vec::new(), borne_out: Vec::new() };
     let cases: [(&str, ErrorAt, ErrorAt); 3] = [
-        // Optimistic and off by a tenth for more than half of the time; the mean over the second half would be small.
+        // Optimistic and off by a tenth for more than half of the time. The mean over the second half
+        // would be small.
         ("WordCount", |at| if at < 0.6 { -0.1 } else { -0.01 }, |at| if at < 0.3 { 0.1 } else { 0.01 }),
         ("Join", |at| if at < 0.5 { 0.1 } else { 0.2 }, |at| if at < 0.5 { 0.6 } else { 0.1 }),
         ("Simulator", |at| if at < 0.2 { 0.3 } else { 0.05 }, |at| if at < 0.9 { -0.3 } else { 0.0 }),
@@ -39,7 +40,8 @@ fn of_estimates() -> Rules {
         rules.refuted.extend(estimates::claims(name, &alone(contrary)));
         rules.borne_out.extend(estimates::claims(name, &alone(as_claimed)));
     }
-    // It becomes more accurate, but was never extremely inaccurate; it was, and becomes no better.
+    // First: it becomes more accurate, but was never extremely inaccurate. Second: it was, and becomes no
+    // better.
     for contrary in
         [|at| if at < 0.5 { 0.1 } else { 0.05 }, |at| if at < 0.5 { 0.6 } else { 0.7 }] as [ErrorAt; 2]
     {
@@ -50,7 +52,7 @@ fn of_estimates() -> Rules {
 
 fn of_goals() -> Rules {
     let mut rules = Rules { refuted: Vec::new(), borne_out: Vec::new() };
-    // J1 gets too little at first, too much then and nothing at the end; the Joins get next to nothing.
+    // J1 gets too little at first, too much then and nothing at the end. The Joins get next to nothing.
     let contrary = |at: f64| {
         if at < 200.0 {
             [30.0, 0.0, 1.0, 1.0]
@@ -74,7 +76,7 @@ fn of_goals() -> Rules {
     };
     let met = [5000.0, 2900.0, 140.0, 140.0];
     let missed = [6500.0, 2900.0, 290.0, 290.0];
-    // All that max meets is missed, and the other way round.
+    // All goals that max meets are missed, and vice versa.
     let reference = trials(met, max);
     let cases = [
         (
@@ -90,12 +92,12 @@ fn of_goals() -> Rules {
         rules.refuted.extend(of_runs(scheduler, &refuting, &reference));
         rules.borne_out.extend(of_runs(scheduler, &bearing_out, &reference));
     }
-    // One of both Joins is given most, the other is not.
+    // Only one of the two Joins is given most.
     let joins = "The Joins are given most";
     for one in [|_| [0.0, 0.0, 50.0, 10.0], |_| [0.0, 0.0, 10.0, 50.0]] as [fn(f64) -> [f64; 4]; 2] {
         rules.refuted.extend(only(of_runs(Scheduler::Min, &trials(met, one), &reference), joins));
     }
-    // Each job by itself misses its goal; of both Joins one meets it without weights.
+    // Each job alone misses its goal. One of the two Joins meets it without weights.
     for job in 0..4 {
         let mut late = met;
         late[job] = 7000.0;
@@ -108,7 +110,7 @@ fn of_goals() -> Rules {
     for one in [[6500.0, 2900.0, 140.0, 290.0], [6500.0, 2900.0, 290.0, 140.0]] {
         rules.refuted.extend(of_runs(Scheduler::Fair, &trials(one, max), &reference));
     }
-    // The weights follow from numbers that are printed, whatever is run.
+    // The weights follow from printed numbers, independent of the runs.
     for claims in [&mut rules.refuted, &mut rules.borne_out] {
         claims.retain(|claim| !claim.statement.starts_with("The weights follow"));
     }

@@ -19,7 +19,7 @@ fn every_figure_of_the_paper_is_a_section() {
     assert_eq!(ids[7..], ["section-5-fifo", "sensitivity"]);
 }
 
-/// A single seed has no interval, so what is compared with the reference stays open; isolated times are put in.
+/// A single seed has no interval, so comparisons with the reference stay open. Isolated times are inputs.
 #[test]
 fn isolated_times_are_input_and_single_seeds_leave_all_else_open() {
     for section in &PAGE.sections {
