@@ -1,7 +1,7 @@
-//! The words of a paper's page: titles, texts, captions and claims, which a file of each paper holds as data.
+//! Words of a paper's page (titles, texts, captions and claims), stored as data in a file of each paper.
 //!
-//! Words have holes, `{name}` or `{name:.2}`, for what was found. The key of words is the id of what it names, and may have holes itself. Not here:
-//! what fills the holes, and what judges a claim.
+//! Words have holes, `{name}` or `{name:.2}`, for results. The key of words is the id of the block they
+//! describe, and may have holes itself. Not here: the values for the holes, and the judging of claims.
 
 use crate::judge::{Less, Rivals};
 use crate::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Paper, Section, Series, Table, Verdict};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The words of one page.
+/// Words of one page.
 pub(crate) struct Words {
     source: &'static str,
     page: OnceLock<Page>,
@@ -35,7 +35,7 @@ type Named<T> = BTreeMap<String, T>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SectionWords {
-    /// The key, unless several words have the same id.
+    /// Id of the block. It defaults to the key, and differs if several words have the same id.
     id: Option<String>,
     title: String,
     #[serde(default)]
@@ -45,12 +45,12 @@ struct SectionWords {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChartWords {
-    /// The key, unless several words have the same id.
+    /// Id of the block. It defaults to the key, and differs if several words have the same id.
     id: Option<String>,
     caption: String,
     #[serde(default)]
     kind: ChartKind,
-    /// Labels of the axes; a logarithmic one begins with `log: `.
+    /// Labels of the axes. That of a logarithmic axis starts with `log: `.
     x: String,
     y: String,
 }
@@ -58,7 +58,7 @@ struct ChartWords {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableWords {
-    /// The key, unless several words have the same id.
+    /// Id of the block. It defaults to the key, and differs if several words have the same id.
     id: Option<String>,
     caption: String,
     /// Names, with the unit in brackets at the end if there is one.
@@ -66,21 +66,21 @@ struct TableWords {
     columns: Vec<String>,
 }
 
-/// A statement of a paper, and the sentence that says what was seen of it.
+/// Statement of a paper, and the sentence that describes the result for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimWords {
     place: String,
     statement: String,
-    /// Which policies have less of something than which others.
+    /// Rules that some policies have less of something than others.
     #[serde(default)]
     less: Vec<Less>,
-    /// Which contender's number is smaller, or so, than those of which others.
+    /// Rule that compares one contender's number with those of others.
     rule: Option<Rivals>,
     sentence: String,
 }
 
-/// What fills a hole.
+/// Value of a hole.
 #[derive(Clone)]
 pub(crate) enum Hole {
     Number(f64),
@@ -105,7 +105,7 @@ macro_rules! holes_of_text {
 
 holes_of_text!(&str, String, u32, u64, usize);
 
-/// What fills the holes of words: `holes![seeds, least = 0.5]`.
+/// Values for the holes of words: `holes![seeds, least = 0.5]`.
 macro_rules! holes {
     ($($name:ident $(= $value:expr)?),* $(,)?) => {
         &[$((stringify!($name), $crate::words::Hole::from($crate::words::holes!(@ $name $($value)?)))),*]
@@ -115,7 +115,7 @@ macro_rules! holes {
 }
 pub(crate) use holes;
 
-/// The name of a hole, and what fills it.
+/// Name of a hole, and its value.
 pub(crate) type Filled = (&'static str, Hole);
 
 /// All holes of some words.
@@ -131,7 +131,7 @@ impl Words {
             .get_or_init(|| toml::from_str(self.source).expect("part of the program, and read by its tests"))
     }
 
-    /// The page of these sections.
+    /// Returns the page of these sections.
     pub(crate) fn paper(
         &'static self,
         name: &'static str,
@@ -159,7 +159,7 @@ impl Words {
         Block::Chart(Chart { id: id(key, &words.id, holes), caption, x, y, kind: words.kind, series })
     }
 
-    /// A chart whose horizontal axis shows names.
+    /// Returns a chart whose horizontal axis shows names.
     pub(crate) fn chart_by_name<T: ToString>(
         &self,
         key: &str,
@@ -187,7 +187,7 @@ impl Words {
         Block::Table(Table::new(id(key, &words.id, holes), filled(&words.caption, holes), columns, rows))
     }
 
-    /// A table with columns that depend on what was run, after those of the words.
+    /// Returns a table with columns that depend on the runs, after those of the words.
     pub(crate) fn table_with(
         &self,
         key: &str,
@@ -209,7 +209,7 @@ impl Words {
         Claim::new(place, statement, verdict, sentence)
     }
 
-    /// A claim whose sentence is said of several cases, each with what fills its holes.
+    /// Returns a claim whose sentence is filled for several cases, each with its own holes.
     pub(crate) fn claim_of_cases(
         &self,
         key: &str,
@@ -221,17 +221,17 @@ impl Words {
         Claim::new(&*words.place, &*words.statement, verdict, sentences.join(" "))
     }
 
-    /// The rules of a claim that some policies have less of something than others.
+    /// Returns the rules of a claim that some policies have less of something than others.
     pub(crate) fn rules(&self, key: &str) -> &[Less] {
         &find(&self.page().claims, key).less
     }
 
-    /// The rule of a claim about one contender beside others.
+    /// Returns the rule of a claim that compares one contender with others.
     pub(crate) fn rivals(&self, key: &str) -> &Rivals {
         find(&self.page().claims, key).rule.as_ref().unwrap_or_else(|| panic!("`{key}` has no rule"))
     }
 
-    /// Places and statements of all claims, with their holes.
+    /// Returns keys and statements of all claims, with their holes.
     #[cfg(test)]
     pub(crate) fn statements(&self) -> Vec<(&str, &str)> {
         self.page().claims.values().map(|claim| (&*claim.place, &*claim.statement)).collect()
@@ -251,7 +251,7 @@ fn id(key: &str, id: &Option<String>, holes: Holes<'_>) -> String {
     filled(id.as_deref().unwrap_or(key), holes)
 }
 
-/// Words with their holes filled.
+/// Returns words with their holes filled.
 #[track_caller]
 fn filled(words: &str, holes: Holes<'_>) -> String {
     let mut parts = words.split('{');
@@ -270,7 +270,7 @@ fn filled(words: &str, holes: Holes<'_>) -> String {
     text
 }
 
-/// A number in the forms that words use: ``, `.2`, `+.2`, `.0e`.
+/// Formats a number in the forms that words use: ``, `.2`, `+.2`, `.0e`.
 fn written(number: f64, form: &str) -> String {
     let digits =
         |form: &str| form.strip_prefix('.').and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(0);

@@ -1,9 +1,10 @@
-//! A run of papers as a folder: a page, its drawings and tables, and the results for programs.
+//! Results of a run of papers as a directory: a page, its charts and tables, and a file for programs.
 //!
-//! `index.html` stands alone; `PAPER/ID.svg` and `PAPER/ID.csv` hold each chart and table; `results.json` holds
-//! everything that was found, and `run.json` when, where and how fast. Of simulations the same seed and scale give the
-//! same bytes, but for `run.json` and the last line of the page. The folder appears whole or not at all. Not here: experiments,
-//! and how charts look ([`gristmill_lab::report`]).
+//! `index.html` is self-contained. `PAPER/ID.svg` and `PAPER/ID.csv` hold each chart and table.
+//! `results.json` holds all results, and `run.json` the time, machine and duration. For simulations the
+//! same seed and scale produce the same bytes, except for `run.json` and the last line of the page. The
+//! directory is put in place atomically. Not here: experiments, and the drawing of charts
+//! ([`gristmill_lab::report`]).
 
 use super::model::{Paper, Scale};
 use gristmill_lab::IoError;
@@ -18,36 +19,36 @@ use std::path::{Path, PathBuf};
 /// Version of the fields of `results.json` and `run.json`.
 pub const SCHEMA: u32 = 1;
 
-/// The file by which a folder is known as one of these.
+/// File that identifies a directory written by this module.
 pub const MARK: &str = "run.json";
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
-    /// As asked for: a paper's name or `all`.
+    /// Requested name: a paper's name or `all`.
     pub asked: String,
-    /// On real processes; otherwise in the papers' models.
+    /// True for runs on real processes, false for the papers' models.
     pub real: bool,
-    /// How much was simulated.
+    /// Amount of simulation.
     pub scale: Scale,
-    /// As asked for; what is drawn from it begins at [`super::first_seed`].
+    /// Requested seed. Random draws start at [`super::first_seed`] of it.
     pub seed: u64,
-    /// In the order in which they ran.
+    /// Papers in the order in which they ran.
     pub papers: Vec<Paper>,
     /// Papers whose experiments failed.
     pub failures: Vec<Failure>,
 }
 
-/// A paper whose experiments failed.
+/// Paper whose experiments failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Failure {
-    /// The paper.
+    /// Name of the paper.
     pub name: String,
-    /// Why, in words.
+    /// Description of the error.
     pub error: String,
 }
 
-/// `results.json`.
+/// Content of `results.json`.
 #[derive(Serialize)]
 struct Results<'a> {
     schema: u32,
@@ -61,7 +62,7 @@ struct Results<'a> {
     failures: &'a [Failure],
 }
 
-/// `run.json`.
+/// Content of `run.json`.
 #[derive(Serialize)]
 struct Where<'a> {
     schema: u32,
@@ -70,7 +71,7 @@ struct Where<'a> {
 }
 
 impl Run {
-    /// The command that gives the same results.
+    /// Returns the command that produces the same results.
     #[must_use]
     pub fn command(&self) -> String {
         let scale = match self.scale {
@@ -82,7 +83,7 @@ impl Run {
         format!("gristmill paper {}{real}{scale} --seed {}", self.asked, self.seed)
     }
 
-    /// All files of the folder, with their paths in it.
+    /// Returns all files of the directory, with their paths in it.
     ///
     /// # Errors
     /// Results that cannot be written as JSON.
@@ -191,31 +192,31 @@ fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
     Ok(text)
 }
 
-/// Why a folder cannot be written. Exit code 3.
+/// Reason why a directory cannot be written. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// There is something already.
+    /// The path exists and is not empty.
     #[error("the output folder {path} exists and is not empty")]
     NotEmpty {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// There is something that this program did not write, so it is not its to remove.
+    /// The path contains files of another program, which must not be removed.
     #[error(
         "the output folder {path} has no {MARK}, so it was not written by this command and is not replaced"
     )]
     NotOurs {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// It is no folder.
+    /// The path is not a directory.
     #[error("the output {path} exists and is not a folder")]
     NotADirectory {
-        /// The path.
+        /// Path that is not a directory.
         path: PathBuf,
     },
-    /// The file system says no.
+    /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
 }
@@ -231,7 +232,7 @@ impl ExitsWith for WriteError {
     }
 }
 
-/// A folder that will be written, beside which everything is built first.
+/// Directory to be written. Its files are first built in a hidden directory next to it.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -240,11 +241,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Looks whether a folder can be written, before hours are spent on what shall stand in it. With `overwrite`, what
-    /// an earlier run has written there is replaced, at the end.
+    /// Checks that a directory can be written, before hours are spent on its content. With `overwrite`,
+    /// files that an earlier run wrote there are replaced at the end.
     ///
     /// # Errors
-    /// Whatever stands in the way.
+    /// The reason why it cannot be written.
     pub fn claim(path: &Path, overwrite: bool) -> Result<Self, WriteError> {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
@@ -261,16 +262,17 @@ impl Folder {
         Ok(Self { path, building, overwrite })
     }
 
-    /// Where it will be.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes these files and puts the folder into its place.
+    /// Writes these files and moves the directory into place.
     ///
     /// # Errors
-    /// What the file system says, or that something has come to stand there meanwhile; then nothing is written.
+    /// A file operation failed, or the path was created by another process meanwhile. Then nothing is
+    /// written.
     pub fn write(self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), WriteError> {
         for (name, content) in files {
             let path = self.building.join(name);
@@ -299,14 +301,15 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Takes away what was not put into its place.
+    /// Removes files that were not moved into place.
     fn drop(&mut self) {
-        // It is gone if all went well, and if it cannot be removed there is nobody to tell.
+        // The directory does not exist if all went well. If it cannot be removed, the error cannot be
+        // reported.
         let _ = fs::remove_dir_all(&self.building);
     }
 }
 
-/// A hidden folder beside this one, of this process.
+/// Returns a hidden directory of this process next to this path.
 fn beside(path: &Path, what: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -341,7 +344,7 @@ mod tests {
     use gristmill_lab::report::{Block, Chart, Claim, Compared, Section, Series, Table};
     use std::collections::BTreeSet;
 
-    /// A paper with a block of each kind.
+    /// Returns a paper with a block of each kind.
     fn paper() -> Paper {
         let axes = ["load", "response, s"].map(gristmill_lab::report::Axis::linear);
         let chart = Chart::lines("figure-5", "Response", axes, vec![Series::new("fifo", vec![(0.5, 2.0)])]);

@@ -1,4 +1,4 @@
-//! The runs of each policy at each load, and what is kept of them.
+//! Runs of each policy at each load, and the numbers kept of them.
 
 use super::{POLICIES, simulate, work};
 use crate::{Context, each_cell};
@@ -9,20 +9,20 @@ use gristmill_scheduler::workload::overlap::Poisson;
 
 pub(super) const LOADS: [f64; 2] = [0.75, 0.9];
 
-/// Runs of each cell, with seeds of their own.
+/// Number of runs of each cell, each with its own seed.
 pub(super) const RUNS: u64 = 10;
 
-/// Stands for a policy where the lower bound is meant.
+/// Name of the lower bound, used in place of a policy.
 pub(super) const BOUND: &str = "lower bound";
 
-/// Upper ends of the classes of max(x, y), the last without.
+/// Upper ends of the classes of max(x, y). The last class has none.
 pub(super) const CLASSES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
 
-/// The paper's buckets: 400 up to 100.
+/// Number of the paper's buckets: 400 up to 100.
 pub(super) const BUCKETS: usize = 400;
 pub(super) const BUCKET_WIDTH: f64 = 0.25;
 
-/// Sum of slowdowns, and of jobs.
+/// Sum of slowdowns, and number of jobs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Share {
     pub(super) slowdowns: f64,
@@ -59,12 +59,12 @@ impl PolicyAtLoad {
         Interval::of(&self.means())
     }
 
-    /// The mean of each run; the same place is the same jobs under every policy.
+    /// Returns the mean of each run. The same index has the same jobs under every policy.
     pub(super) fn means(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.mean).collect()
     }
 
-    /// The mean slowdown of a class in each run, `None` where that has no job of it.
+    /// Returns the mean slowdown of a class in each run, `None` where the run has no job of the class.
     pub(super) fn class_means(&self, class: usize) -> Vec<Option<f64>> {
         self.runs.iter().map(|run| run.classes[class].mean()).collect()
     }
@@ -75,7 +75,7 @@ impl PolicyAtLoad {
 }
 
 pub(super) fn run_all(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<PolicyAtLoad>> {
-    // The slowest first, so that no thread is left with one of them at the end.
+    // The slowest first, so that no thread runs one of them alone at the end.
     let policies = POLICIES.iter().map(|&(call, name)| (Some(call), name)).chain([(None, BOUND)]);
     let cells: Vec<_> =
         policies.flat_map(|policy| LOADS.into_iter().rev().map(move |load| (policy, load))).collect();
@@ -90,7 +90,7 @@ pub(super) fn run_all(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<
         .collect())
 }
 
-/// A policy, or without one the bound.
+/// Runs a policy, or the bound for `None`.
 fn one_run(call: Option<&str>, load: f64, seed: u64, jobs: usize) -> anyhow::Result<CellRun> {
     let generated = Poisson::new(load, seed)?.take(jobs);
     let mut run = CellRun { mean: 0.0, buckets: Vec::new(), classes: Default::default() };

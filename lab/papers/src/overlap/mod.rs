@@ -1,7 +1,7 @@
 //! The overlap paper: the overlapping tandem queue, MaxSRPT and SplitSRPT.
 //!
-//! Not here: the model and the policies (`gristmill_scheduler::sim::fluid`, `gristmill_scheduler::policy`); what is computed beside them
-//! is only what the paper compares them with.
+//! Not here: the model and the policies (`gristmill_scheduler::sim::fluid`,
+//! `gristmill_scheduler::policy`). This module computes only what the paper compares them with.
 
 mod cells;
 mod progress;
@@ -30,11 +30,11 @@ pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 /// Largest relative excess that is rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// The policies of the experiments as they are called here, and as the paper calls them.
+/// Policies of the experiments by their names here, and in the paper.
 const POLICIES: [(&str, &str); 3] =
     [("k-lps:k=100", "k-LPS"), ("max-srpt", "MaxSRPT"), ("split-srpt", "SplitSRPT")];
 
-/// Runs everything.
+/// Runs all experiments.
 ///
 /// # Errors
 /// A simulation that fails, which is a bug.
@@ -51,16 +51,16 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     page(context, &amounts)
 }
 
-/// How much of what takes long is simulated.
+/// Size of the long simulations.
 struct Amounts {
     /// Loads of the trace.
     trace_loads: &'static [f64],
     traces: u64,
-    /// Of each trace no more jobs than these, the first.
+    /// Number of jobs of each trace, at most. The first ones are used.
     trace_jobs_max: usize,
-    /// Jobs of each run of the log-normal workload.
+    /// Number of jobs of each run of the log-normal workload.
     table_jobs: usize,
-    /// Jobs of the longest runs of each literal reading.
+    /// Number of jobs of the longest runs of each literal reading.
     reading_jobs: usize,
     reading_seeds: u64,
 }
@@ -85,7 +85,7 @@ fn simulate(
     Ok(fluid::run(&mut *policy, jobs, &mut sink)?)
 }
 
-/// Total response time of a batch or stream, `[arrival, map, shuffle]`.
+/// Returns the total response time of a batch or stream, `[arrival, map, shuffle]`.
 fn total(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<f64> {
     let mut total = 0.0;
     simulate(policy, jobs_of(sizes), |record| total += record.flow())?;
@@ -101,24 +101,24 @@ fn jobs_of(sizes: &[[f64; 3]]) -> impl Iterator<Item = Job> {
     sizes.iter().map(job)
 }
 
-/// A batch: all jobs arrive at 0.
+/// Returns a batch: all jobs arrive at 0.
 fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
     sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
 }
 
-/// The arrival, the map and the shuffle work of a job.
+/// Returns the arrival, the map and the shuffle work of a job.
 fn work(job: &Job) -> [f64; 3] {
     [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]
 }
 
-/// These values in rising order.
+/// Returns these values in ascending order.
 fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     values
 }
 
-/// The distribution of values in rising order.
+/// Returns the distribution of values in ascending order.
 fn distribution(name: &str, sorted: &[f64]) -> Series {
     let places = (0..=200).map(|step| (step * (sorted.len() - 1)) / 200);
     let points = places.map(|place| (sorted[place], (place + 1) as f64 / sorted.len() as f64)).collect();

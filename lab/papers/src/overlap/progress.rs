@@ -1,4 +1,4 @@
-//! Figures 2, 3 and 4: how three jobs go through the overlapping and the traditional tandem queue.
+//! Figures 2, 3 and 4: progress of three jobs through the overlapping and the traditional tandem queue.
 //!
 //! Not here: the Hadoop measurements of figure 4, which belong to the authors' cluster.
 
@@ -9,10 +9,10 @@ use crate::{Block, Compared, Section, Series};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 
-/// Piecewise linear progress: between two times all rates are the same.
+/// Piecewise linear progress: all rates are constant between two times.
 pub(crate) struct Progress {
     times: Vec<f64>,
-    /// At each time and job, work done at map and shuffle.
+    /// Work done at map and shuffle, by time and job.
     done: Vec<Vec<[f64; 2]>>,
     completions: Vec<f64>,
 }
@@ -54,12 +54,12 @@ fn figure_4() -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-4", holes![], blocks))
 }
 
-/// The overlapping tandem queue under this policy.
+/// Runs the overlapping tandem queue under this policy.
 pub(crate) fn overlapping(policy: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
     follow(policy, &batch(sizes))
 }
 
-/// Maps first in, first out, alone; then the shuffle alone, of jobs that come when their maps end.
+/// Runs maps first in, first out, alone, then the shuffle alone, of jobs that arrive when their maps end.
 pub(crate) fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
     let maps: Vec<[f64; 3]> = sizes.iter().map(|&[map, _]| [0.0, map, 0.0]).collect();
     let maps = follow("fcfs", &maps)?;
@@ -103,7 +103,7 @@ fn follow(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<Progress> {
 }
 
 impl Progress {
-    /// What a job has had at a time, between the known times linearly.
+    /// Returns the work done of a job at a time, interpolated linearly between the known times.
     pub(crate) fn at(&self, time: f64, job: usize) -> [f64; 2] {
         let after = self.times.partition_point(|&known| known < time);
         let Some(&upper) = self.times.get(after) else { return self.done[self.times.len() - 1][job] };
@@ -118,19 +118,19 @@ impl Progress {
         })
     }
 
-    /// When the last job ends.
+    /// Returns the end of the last job.
     pub(crate) fn end(&self) -> f64 {
         self.completions.iter().copied().fold(0.0, f64::max)
     }
 
-    /// One value of each known time.
+    /// Returns one value for each known time.
     fn series(&self, name: &str, value: impl Fn(&[[f64; 2]]) -> f64) -> Series {
         let points = self.times.iter().zip(&self.done).map(|(&time, done)| (time, value(done))).collect();
         Series::new(name, points)
     }
 }
 
-/// What of a job's shuffle work is mapped.
+/// Returns the amount of a job's shuffle work that is mapped.
 fn ready([map, shuffle]: [f64; 2], done: [f64; 2]) -> f64 {
     done[0] / map * shuffle
 }
@@ -162,7 +162,7 @@ fn exact(what: String, known: Known, ours: f64) -> Compared {
     Beside::exact(what, ours, known).judged()
 }
 
-/// The numbers that the text gives for figure 2.
+/// Compares the numbers that the text gives for figure 2.
 fn kinks(sizes: &[[f64; 2]], progress: &Progress) -> Vec<Compared> {
     let shuffled = |time: f64| (0..sizes.len()).map(|job| progress.at(time, job)[1]).sum::<f64>();
     let rate = |from: f64, to: f64| (shuffled(to) - shuffled(from)) / (to - from);

@@ -8,7 +8,7 @@ use gristmill_scheduler::bound::overlap::{best_in_order, completions_in_order, l
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Everything that serves jobs in this model: the best of them stands for the optimum, which is not known.
+/// All policies of this model. The best of them stands for the optimum, which is not known.
 const ALL: [&str; 9] = [
     "fcfs",
     "ps",
@@ -21,25 +21,27 @@ const ALL: [&str; 9] = [
     "makespan",
 ];
 
-/// The same jobs as a batch and as a stream.
+/// Jobs of an instance as a batch and as a stream.
 struct Instance {
     sizes: Vec<[f64; 2]>,
     batch: Vec<[f64; 3]>,
     online: Vec<[f64; 3]>,
 }
 
-/// The outcome of one random instance.
+/// Result of one random instance.
 #[derive(Clone, Copy, Default)]
 pub(super) struct InstanceResult {
-    /// Ratio to the best known over what the corollary or theorem allows: Corollaries 4, 6, Theorems 3, 5.
+    /// Ratio to the best known schedule, relative to the limit of the corollary or theorem: Corollaries
+    /// 4, 6, Theorems 3, 5.
     pub(super) parts: [f64; 4],
-    /// The same with the ratio to a bound that no schedule can beat: what is within is so whatever the optimum.
+    /// Same with the ratio to a bound that no schedule can beat: what is within it is within, whatever
+    /// the optimum.
     pub(super) at_most: [f64; 4],
-    /// Makespan of `makespan` over `max(sum x, sum y)`.
+    /// Makespan of `makespan` divided by `max(sum x, sum y)`.
     pub(super) makespan: f64,
-    /// The total of the fixed order by max(x, y), less that of MaxSRPT.
+    /// Total of the fixed order by max(x, y), minus that of MaxSRPT.
     pub(super) fixed_order_excess: f64,
-    /// Some policy beats the best common order.
+    /// True if a policy beats the best common order.
     pub(super) beats_orders: bool,
 }
 
@@ -64,7 +66,7 @@ impl Instance {
         Self { batch: batch(&sizes), sizes, online }
     }
 
-    /// What Corollary 4 and Theorem 3 allow, then Corollary 6 and Theorem 5.
+    /// Returns the limits of Corollary 4 and Theorem 3, then of Corollary 6 and Theorem 5.
     fn bounds(&self) -> [f64; 2] {
         let imbalance = |&[map, shuffle]: &[f64; 2]| (map / shuffle).max(shuffle / map);
         let largest = self.sizes.iter().map(imbalance).fold(1.0, f64::max);
@@ -72,7 +74,7 @@ impl Instance {
         [2.0 * largest / (1.0 + largest), 1.0 + 1.0 / smallest]
     }
 
-    /// The least totals of all policies, of the batch and of the stream.
+    /// Returns the smallest totals of all policies, of the batch and of the stream.
     fn best(&self) -> anyhow::Result<[f64; 2]> {
         let mut best = [f64::INFINITY; 2];
         for policy in ALL {
@@ -82,7 +84,7 @@ impl Instance {
         Ok(best)
     }
 
-    /// When the last job of the batch ends under `makespan`, over the larger sum of a station's work.
+    /// Returns the end of the batch under `makespan`, divided by the larger sum of a station's work.
     fn makespan(&self) -> anyhow::Result<f64> {
         let mut makespan = 0.0;
         simulate("makespan", jobs_of(&self.batch), |record| makespan = record.completion.max(makespan))?;
@@ -90,7 +92,7 @@ impl Instance {
         Ok(makespan / sum(0).max(sum(1)))
     }
 
-    /// The total of the batch in the fixed order by max(x, y).
+    /// Returns the total of the batch in the fixed order by max(x, y).
     fn in_fixed_order(&self) -> f64 {
         let mut fixed = self.sizes.clone();
         fixed.sort_by(|a, b| a[0].max(a[1]).total_cmp(&b[0].max(b[1])));
@@ -111,7 +113,7 @@ fn result(seed: u64) -> anyhow::Result<InstanceResult> {
     let best_batch = of_policies.min(in_order);
     let max_srpt = total("max-srpt", batch)?;
     let split_srpt = total("split-srpt", batch)?.max(total("split-srpt:idle=lost", batch)?);
-    // What is allowed of each: a larger ratio in a batch, and a higher speed in a stream.
+    // Limits: a larger ratio in a batch, and a higher speed in a stream.
     let over = |[batch, online]: [f64; 2], faster: [f64; 2]| {
         [max_srpt / batch / ratio_4, split_srpt / batch / ratio_6, faster[0] / online, faster[1] / online]
     };
@@ -136,7 +138,7 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     Ok(WORDS.section("sections-3-and-4", holes![], vec![claims]))
 }
 
-/// The claims about bounds, with their places in [`InstanceResult::parts`].
+/// Claims about bounds, with their indices in [`InstanceResult::parts`].
 const BOUNDS: [(&str, usize); 4] =
     [("theorem-3", 2), ("corollary-4", 0), ("theorem-5", 3), ("corollary-6", 1)];
 

@@ -1,4 +1,4 @@
-//! Figure 8 and the percentiles of the text: the sizes that are drawn.
+//! Figure 8 and the percentiles of the text: the distribution of drawn sizes.
 
 use super::cells::LOADS;
 use super::{WORDS, distribution, in_order, work};
@@ -30,10 +30,10 @@ pub(super) fn figure_8(context: &Context<'_>) -> Section {
     WORDS.section("figure-8", holes![], vec![chart, Block::Comparison(printed_numbers(&drawn))])
 }
 
-/// Parts of the draws that are taken as samples of a quantile.
+/// Number of parts of the draws, each a sample of a quantile.
 const BATCHES: usize = 20;
 
-/// A quantile of max(x, y), with the interval of those of the batches.
+/// Returns a quantile of max(x, y), with the interval over the batches.
 fn quantile(drawn: &[Sizes], part: f64) -> Interval {
     let of_batch = |batch: &[Sizes]| {
         let largest = in_order(batch.iter().map(largest));
@@ -43,7 +43,8 @@ fn quantile(drawn: &[Sizes], part: f64) -> Interval {
     mean_of(&drawn.chunks_exact(length).map(of_batch).collect::<Vec<f64>>())
 }
 
-/// The deviation of the product of two independent factors of mean 1: by the moments, (1 + sd²) multiplies.
+/// Returns the deviation of the product of two independent factors of mean 1. By the moments, (1 + sd²)
+/// multiplies.
 fn deviation([map, ratio]: [f64; 2]) -> f64 {
     ((1.0 + map.powi(2)) * (1.0 + ratio.powi(2)) - 1.0).sqrt()
 }
@@ -51,7 +52,7 @@ fn deviation([map, ratio]: [f64; 2]) -> f64 {
 fn printed_numbers(drawn: &[Sizes]) -> Vec<Compared> {
     let drawn_with = [3.65, 3.28];
     let ours = deviation(drawn_with);
-    // Both of the deviations that are drawn with are printed with two decimals.
+    // Both deviations used for the draws are printed with two decimals.
     let rounding = deviation(drawn_with.map(|printed| printed + 0.005)) - ours;
     let printed = Known::text("12.95").printed().with_rounding_before(rounding);
     let shuffle = Beside::exact("standard deviation of the shuffle size", ours, printed);

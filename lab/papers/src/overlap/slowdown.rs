@@ -7,7 +7,8 @@ use crate::words::holes;
 use crate::{Block, Cell, Claim, Column, Context, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 
-/// The reference's slowdown of each class (6 million jobs for each load), in the order of `LOADS` and `POLICIES`.
+/// Slowdown of each class in the reference (6 million jobs for each load), in the order of `LOADS` and
+/// `POLICIES`.
 const CLASS_REFERENCE: [[[f64; 8]; 3]; 2] = [
     [
         [4.252, 4.246, 4.241, 4.205, 4.188, 4.160, 4.090, 4.047],
@@ -31,7 +32,7 @@ pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad
     WORDS.section("figure-9", holes![runs = RUNS, jobs, jobs_min], blocks)
 }
 
-/// A load as ids have it.
+/// Formats a load for ids.
 fn in_percent(load: f64) -> String {
     format!("{:03}", (load * 100.0).round())
 }
@@ -83,12 +84,12 @@ fn class_table(cells: &[PolicyAtLoad], load: f64, reference: &[[f64; 8]; 3]) -> 
 /// Means of one class of size, one for each run that has jobs of it.
 type Means = Vec<Option<f64>>;
 
-/// Those of the runs that have both.
+/// Returns the means of the runs that have both.
 fn both(one: &Means, other: &Means) -> [Vec<f64>; 2] {
     one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?))).unzip().into()
 }
 
-/// Slowdowns of one policy by class of size, the smallest first.
+/// Slowdowns of one policy by class of size, smallest class first.
 struct ByClass(Vec<Means>);
 
 impl ByClass {
@@ -102,13 +103,13 @@ impl ByClass {
         self.0.iter().map(mean).collect()
     }
 
-    /// Of the smallest and of the largest jobs.
+    /// Returns the means of the smallest and of the largest jobs.
     fn end_means(&self) -> [f64; 2] {
         let means = self.means();
         [means.first(), means.last()].map(|mean| mean.copied().unwrap_or(f64::NAN))
     }
 
-    /// True if it is below another one in a class, run by run on the same jobs.
+    /// True if it is below another policy in a class, run by run on the same jobs.
     fn is_below_in(&self, other: &Self, class: usize) -> Seen {
         let (Some(ours), Some(theirs)) = (self.0.get(class), other.0.get(class)) else {
             return Seen::Unclear;
@@ -117,12 +118,12 @@ impl ByClass {
         Seen::less(&ours, &theirs)
     }
 
-    /// True if it is below another one in every class.
+    /// True if it is below another policy in every class.
     fn is_below(&self, other: &Self) -> Seen {
         Seen::all((0..=CLASSES.len()).map(|class| self.is_below_in(other, class)))
     }
 
-    /// How far each class is off the smallest one, run by run.
+    /// Returns the difference of each class to the smallest one, run by run.
     fn off_smallest(&self) -> Vec<Interval> {
         let Some((smallest, others)) = self.0.split_first() else { return Vec::new() };
         let off = |class: &Means| {
@@ -133,7 +134,7 @@ impl ByClass {
     }
 }
 
-/// Slowdowns that differ by less than this part are nearly the same.
+/// Relative difference below which slowdowns are nearly the same.
 const NEARLY: f64 = 0.2;
 
 pub(super) fn slowdown_claims(cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
@@ -155,7 +156,7 @@ pub(super) fn slowdown_claims(cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
     ]
 }
 
-/// The class from which on SplitSRPT is ahead of MaxSRPT, in words.
+/// Describes the class from which on SplitSRPT is ahead of MaxSRPT.
 fn crossing(max: &ByClass, split: &ByClass) -> String {
     let ahead = max.means().iter().zip(split.means()).position(|(max, split)| split < *max);
     let Some(class) = ahead else { return "SplitSRPT is ahead in no class".to_owned() };
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn classes_are_compared_within_a_run_also_where_a_run_lacks_one() {
-        // The larger class is 10 % above the smaller one in each run that has it; runs differ tenfold.
+        // The larger class is 10 % above the smaller one in each run that has it. Runs differ tenfold.
         let run = |scale: f64, has_large: bool| {
             let share = |slowdowns: f64, jobs: f64| Share { slowdowns, jobs };
             let mut classes = [share(scale, 1.0); CLASSES.len() + 1];

@@ -8,7 +8,8 @@ use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
 use crate::words::holes;
 use crate::{Block, Claim, Compared, Context, Section};
 
-/// A cell of the printed table: the policy or the bound, the printed number, the reference's with its half width.
+/// Cell of the printed table: the policy or the bound, the printed number, the reference's with its half
+/// width.
 struct KnownMean {
     load: f64,
     name: &'static str,
@@ -16,7 +17,7 @@ struct KnownMean {
     reference: (f64, f64),
 }
 
-/// The printed table, beside the reference of 20 runs of 2.5 million jobs.
+/// Printed table, with the reference of 20 runs of 2.5 million jobs.
 const KNOWN: [KnownMean; 8] = [
     KnownMean { load: 0.75, name: "k-LPS", printed: Some("6.50"), reference: (6.557, 0.047) },
     KnownMean { load: 0.75, name: "MaxSRPT", printed: Some("3.32"), reference: (3.326, 0.012) },
@@ -28,7 +29,7 @@ const KNOWN: [KnownMean; 8] = [
     KnownMean { load: 0.9, name: BOUND, printed: None, reference: (3.280, 0.026) },
 ];
 
-/// Runs of the reference.
+/// Number of runs of the reference.
 const REFERENCE_RUNS: u64 = 20;
 
 pub(super) fn sections(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<Section>> {
@@ -52,7 +53,7 @@ fn beside_reference(known: &KnownMean, cells: &[PolicyAtLoad]) -> Option<Compare
     Some(Beside::mean(what, ours, Known::mean(known.reference, REFERENCE_RUNS)).judged())
 }
 
-/// The paper gives no interval for what it prints.
+/// Compares a mean with the printed number, for which the paper gives no interval.
 fn beside_printed(known: &KnownMean, cells: &[PolicyAtLoad]) -> Option<Compared> {
     let ours = find(cells, known.load, known.name)?.interval()?;
     let printed = Known::text(known.printed?).printed();
@@ -60,11 +61,11 @@ fn beside_printed(known: &KnownMean, cells: &[PolicyAtLoad]) -> Option<Compared>
     Some(Beside::mean(what, ours, printed).note(WORDS.note("as-printed", holes![])).judged())
 }
 
-/// "Much better" is that the other takes half as much again at least, "a little better" that it takes a tenth more at most.
+/// Smallest ratio that counts as "much better". "A little better" is a ratio of at most a tenth above 1.
 const MUCH: f64 = 1.5;
 const LITTLE: f64 = 1.1;
 
-/// The paper's claim about the means at a load; `None` without all of them.
+/// Returns the paper's claim about the means at a load; `None` without all of them.
 pub(super) fn order_of_means(load: f64, cells: &[PolicyAtLoad]) -> Option<Claim> {
     let means = |name: &str| Some(find(cells, load, name)?.means());
     let (lps, max, split, bound) = (means("k-LPS")?, means("MaxSRPT")?, means("SplitSRPT")?, means(BOUND)?);

@@ -1,4 +1,4 @@
-//! The examples on which MaxSRPT and SplitSRPT are as bad as they can be.
+//! The worst cases of MaxSRPT and SplitSRPT.
 
 use super::{ROUNDING, WORDS, batch, total};
 use crate::judge::{Beside, Known, Seen, by_case};
@@ -6,8 +6,8 @@ use crate::words::holes;
 use crate::{Block, Claim, Compared, Context, Section, Series};
 use gristmill_scheduler::bound::overlap::completions_in_order;
 
-/// The tight example after Corollary 4: half of the jobs `(alpha - epsilon, 1)`, half `(1, alpha)`. Total of MaxSRPT
-/// over that of alternating jobs, both.
+/// Runs the tight example after Corollary 4: half of the jobs `(alpha - epsilon, 1)`, half `(1, alpha)`.
+/// Returns the total of MaxSRPT and that of alternating jobs.
 fn example_4(jobs: usize, alpha: f64, epsilon: f64) -> anyhow::Result<[f64; 2]> {
     let half = jobs / 2;
     let mut sizes = vec![[alpha - epsilon, 1.0]; half];
@@ -16,8 +16,8 @@ fn example_4(jobs: usize, alpha: f64, epsilon: f64) -> anyhow::Result<[f64; 2]> 
     Ok([total("max-srpt", &batch(&sizes))?, completions_in_order(&alternating).iter().sum()])
 }
 
-/// The tight example after Corollary 6: all but one `(beta, 1)`, one `(n - 1, (n - 1) beta)`. Total of the literal
-/// SplitSRPT and of one job after the other.
+/// Runs the tight example after Corollary 6: all but one `(beta, 1)`, one `(n - 1, (n - 1) beta)`.
+/// Returns the total of the literal SplitSRPT and that of one job after the other.
 fn example_6(jobs: usize, beta: f64) -> anyhow::Result<[f64; 2]> {
     let others = (jobs - 1) as f64;
     let mut sizes = vec![[beta, 1.0]; jobs - 1];
@@ -25,7 +25,7 @@ fn example_6(jobs: usize, beta: f64) -> anyhow::Result<[f64; 2]> {
     Ok([total("split-srpt:idle=lost", &batch(&sizes))?, completions_in_order(&sizes).iter().sum()])
 }
 
-/// The ratio of an example on its way to its limit.
+/// Ratio of an example that approaches its limit.
 pub(super) struct Approaching {
     pub(super) name: String,
     /// Ratio by number of jobs.
@@ -33,11 +33,12 @@ pub(super) struct Approaching {
     pub(super) limit: f64,
 }
 
-/// A limit counts as approached when the longest example comes this near.
+/// Distance of the longest example to a limit that counts as approached.
 const NEAR: f64 = 0.02;
 
 impl Approaching {
-    /// The ratio of an example by the number of jobs; it gives the totals of the policy and of the alternative.
+    /// Computes the ratio of an example by the number of jobs. The example returns the totals of the
+    /// policy and of the alternative.
     fn run(
         name: String,
         limit: f64,
@@ -52,7 +53,7 @@ impl Approaching {
         Ok(Self { name, points, limit })
     }
 
-    /// True if the ratio grows, comes near to its limit and stays below it.
+    /// True if the ratio grows, comes near its limit and stays below it.
     fn holds(&self) -> bool {
         let (_, last) = self.points.last().copied().unwrap_or_default();
         self.points.is_sorted_by(|a, b| a.1 <= b.1 + ROUNDING)
@@ -73,17 +74,17 @@ impl Approaching {
     }
 }
 
-/// The statements after Corollaries 4 and 6.
+/// Statements after Corollaries 4 and 6.
 pub(super) const STATEMENTS: [&str; 2] = ["after-corollary-4", "after-corollary-6"];
 
-/// The claim that every curve grows to its limit.
+/// Claim that every curve grows to its limit.
 pub(super) fn approached(key: &str, curves: &[Approaching]) -> Claim {
     let ends: Vec<String> = curves.iter().map(Approaching::in_words).collect();
     let seen = curves.iter().map(|curve| Seen::from(curve.holds()));
     WORDS.claim(key, by_case(seen), holes![ends = ends.join("; "), near = 100.0 * NEAR])
 }
 
-/// The chart of an example, the totals that the reference prints beside ours, and the claim.
+/// Section with the chart of an example, the reference's printed totals next to ours, and the claim.
 fn section(key: &str, statement: &str, curves: Vec<Approaching>, compared: Vec<Compared>) -> Section {
     let claim = approached(statement, &curves);
     let series = curves.into_iter().flat_map(Approaching::series).collect();
@@ -95,7 +96,7 @@ fn counts(context: &Context<'_>) -> &'static [usize] {
     context.scaled(&[4, 10, 40, 100], &[4, 10, 40, 100, 400, 1000], &[4, 10, 40, 100, 400, 1000, 4000])
 }
 
-/// The totals that the reference prints, of the policy and of the alternative, beside ours.
+/// Compares the totals that the reference prints, of the policy and of the alternative, with ours.
 fn totals(
     known: [(usize, [f64; 2]); 3],
     setting: &str,

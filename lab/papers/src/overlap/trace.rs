@@ -1,6 +1,6 @@
 //! Sections 5.1 and 5.2: the trace of a Google cluster, as a stand-in, and mean response against load.
 //!
-//! Not here: the trace itself; filtered and measured as in the paper it is not public.
+//! Not here: the trace itself, which is not public as filtered and measured in the paper.
 
 use super::{Amounts, POLICIES, WORDS, distribution, in_order, simulate, work};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
@@ -12,7 +12,7 @@ use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::overlap::{Balance, DiurnalTrace, TRACE_HOURS, TRACE_JOBS, TRACE_PEAK};
 
-/// Mean responses of one trace at one load over its lower bound, by policy.
+/// Mean responses of one trace at one load divided by its lower bound, by policy.
 pub(super) type Relative = [f64; POLICIES.len()];
 
 pub(super) fn sections(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Vec<Section>> {
@@ -55,13 +55,13 @@ fn sizes(traces: &[DiurnalTrace]) -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-6", holes![], blocks))
 }
 
-/// Standard deviation of sizes whose mean is 1.
+/// Returns the standard deviation of sizes whose mean is 1.
 fn deviation(values: &[f64]) -> f64 {
     let squares = values.iter().map(|value| (value - 1.0).powi(2)).sum::<f64>();
     (squares / values.len() as f64).sqrt()
 }
 
-/// The numbers that the paper prints of its trace, which is one, beside the stand-ins.
+/// Compares the numbers that the paper prints of its single trace with the stand-ins.
 fn printed_numbers(all: &[Sorted]) -> Vec<Compared> {
     let mean = |value: &dyn Fn(&Sorted) -> f64| mean_of(&all.iter().map(value).collect::<Vec<f64>>());
     let note = |key: &str| WORDS.note(key, holes![]);
@@ -81,7 +81,7 @@ fn printed_numbers(all: &[Sorted]) -> Vec<Compared> {
     ]
 }
 
-/// A number of which the paper says that its trace, a single one, has more.
+/// Compares a number of which the paper states that its single trace has more.
 fn more_than(what: &str, least: f64, ours: Interval, note: String) -> Compared {
     let single = ours.minus_drawn_alike(least, 1);
     let verdict = match single.half_width {
@@ -93,7 +93,7 @@ fn more_than(what: &str, least: f64, ours: Interval, note: String) -> Compared {
     Compared { printed: Some(least), half_width, note, ..Compared::new(what, mean, verdict) }
 }
 
-/// The first jobs of a trace under each policy.
+/// Runs the first jobs of a trace under each policy.
 fn one(trace: &DiurnalTrace, jobs_max: usize, load: f64, balance: Balance) -> anyhow::Result<Relative> {
     let mut jobs = trace.jobs(load, balance)?;
     jobs.truncate(jobs_max);
@@ -105,7 +105,7 @@ fn one(trace: &DiurnalTrace, jobs_max: usize, load: f64, balance: Balance) -> an
     Ok(relative)
 }
 
-/// The mean responses of all traces at a load.
+/// Mean responses of all traces at a load.
 type AtLoad = (f64, Vec<Relative>);
 
 fn relative(context: &Context<'_>, amounts: &Amounts, traces: &[DiurnalTrace]) -> anyhow::Result<Section> {
@@ -142,7 +142,7 @@ fn relative_chart(panel: &str, sizes: &str, by_load: &[AtLoad]) -> Block {
     WORDS.chart("figure-7{panel}", holes![panel, sizes], series.collect())
 }
 
-/// The mean responses under a policy, by trace.
+/// Returns the mean responses under a policy, by trace.
 fn of_policy(runs: &[Relative], policy: usize) -> Vec<f64> {
     runs.iter().map(|run| run[policy]).collect()
 }
@@ -162,7 +162,7 @@ pub(super) fn better_than_k_lps(panel: &str, by_load: &[AtLoad]) -> Option<Claim
     Some(WORDS.claim("better-than-k-lps", every(seen), holes))
 }
 
-/// By trace at the highest load, since all policies see the same jobs.
+/// Compares by trace at the highest load, since all policies have the same jobs.
 pub(super) fn max_against_split(panel: &str, balance: Balance, by_load: &[AtLoad]) -> Option<Claim> {
     let (load, runs) = by_load.last()?;
     let gap = log_ratio(&of_policy(runs, 2), &of_policy(runs, 1));

@@ -1,4 +1,4 @@
-//! The literal readings of MaxSRPT and SplitSRPT, under which queues grow without end.
+//! The literal readings of MaxSRPT and SplitSRPT, under which queues grow without bound.
 //!
 //! Not here: the readings that give the printed numbers (`table`).
 
@@ -11,11 +11,11 @@ use gristmill_scheduler::workload::overlap::Poisson;
 
 const LOAD: f64 = 0.75;
 
-/// Lengths of the runs, as parts of the longest: a queue without a steady state keeps its largest jobs for as long as the
-/// run lasts, so that the mean grows with the length.
+/// Lengths of the runs, as fractions of the longest. A queue without a steady state keeps its largest
+/// jobs until the end of the run, so the mean grows with the length.
 const LENGTHS: [f64; 4] = [1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
-/// Name, call, whether it should be stable.
+/// Name, call, and true if it should be stable.
 pub(super) const READINGS: [(&str, &str, bool); 5] = [
     ("MaxSRPT", "max-srpt", true),
     ("SplitSRPT", "split-srpt", true),
@@ -24,28 +24,28 @@ pub(super) const READINGS: [(&str, &str, bool); 5] = [
     ("SplitSRPT, shares handed over only by an empty class", "split-srpt:idle=empty", false),
 ];
 
-/// A reading counts as unstable if the longest run's mean is this many times that of the one of an eighth of it, and still
-/// grows as fast when the length doubles for the last time.
+/// Smallest ratio of means that counts as unstable: the longest run's mean to that of a run of an eighth
+/// of its length. The mean must also still grow at this rate when the length doubles for the last time.
 const GROWTH: f64 = 2.0;
 
-/// From the shortest run to the longest the length doubles so often.
+/// Number of doublings of the length from the shortest run to the longest.
 const DOUBLINGS: f64 = (LENGTHS.len() - 1) as f64;
 
-/// How a reading does at one length of the runs.
+/// Result of a reading at one length of the runs.
 pub(super) struct AtLength {
     pub(super) jobs: usize,
-    /// The mean response of each run; the same place is the same seed at every length.
+    /// Mean response of each run. The same index has the same seed at every length.
     pub(super) means: Vec<f64>,
-    /// The most jobs that were there at once in any run.
+    /// Largest number of jobs present at once in any run.
     pub(super) most: f64,
 }
 
-/// How a reading does over the lengths of the runs.
+/// Results of a reading over the lengths of the runs.
 pub(super) struct Reading {
     pub(super) name: &'static str,
-    /// Whether it should be stable.
+    /// True if it should be stable.
     pub(super) stable: bool,
-    /// The shortest runs first.
+    /// Results by length, shortest runs first.
     pub(super) lengths: [AtLength; LENGTHS.len()],
 }
 
@@ -58,8 +58,9 @@ impl Reading {
         [Cell::text(self.name)].into_iter().chain(self.intervals().map(|(_, mean)| mean.into())).collect()
     }
 
-    /// By how much the mean response grows, seed by seed: from the shortest runs to the longest, and over the last
-    /// doubling. A queue that only fills slowly grows at first, one that is about to burst may at last.
+    /// Judges the growth of the mean response, seed by seed: from the shortest runs to the longest, and
+    /// over the last doubling. A queue that only fills slowly grows at first. One that is about to burst
+    /// may grow only at the end.
     pub(super) fn claim(&self) -> Claim {
         let [shortest, .., half, longest] = &self.lengths;
         let whole = log_ratio(&longest.means, &shortest.means);
@@ -90,8 +91,8 @@ impl Reading {
     }
 }
 
-/// Every reading at every length with every seed; the longest runs first, so that no thread is left with one of them at the
-/// end.
+/// Runs every reading at every length with every seed. The longest runs come first, so that no thread
+/// runs one of them alone at the end.
 fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<[Reading; READINGS.len()]> {
     let lengths = LENGTHS.map(|part| (jobs as f64 * part) as usize);
     let at_length = |jobs: usize| READINGS.into_iter().map(move |(_, call, _)| (call, jobs));
@@ -125,7 +126,7 @@ pub(super) fn section(context: &Context<'_>, jobs: usize, seeds: u64) -> anyhow:
     Ok(WORDS.section("literal-readings", holes, vec![chart, table, claims]))
 }
 
-/// Mean response, and most jobs present.
+/// Returns the mean response, and the largest number of jobs present.
 fn mean_and_most(call: &str, jobs: usize, seed: u64) -> anyhow::Result<[f64; 2]> {
     let mut flow = 0.0;
     let summary = simulate(call, Poisson::new(LOAD, seed)?.take(jobs), |record| flow += record.flow())?;

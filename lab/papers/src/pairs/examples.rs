@@ -11,7 +11,7 @@ fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
     jobs.iter().copied().map(Size::from).collect()
 }
 
-/// Jobs of an order as the paper writes them: from 1.
+/// Formats an order of jobs as in the paper: counted from 1.
 pub(super) fn in_words(order: &[usize]) -> String {
     order.iter().map(|index| format!("J{}", index + 1)).collect::<Vec<_>>().join(", ")
 }
@@ -20,7 +20,7 @@ fn exactly(what: &str, printed: f64, ours: f64) -> Compared {
     Compared { printed: Some(printed), ..Compared::new(what, ours, printed == ours) }
 }
 
-/// Start, execution and makespan of every job under some orders.
+/// Table of start, execution and makespan of every job under some orders.
 fn table(key: &str, jobs: &[Size], orders: &[&[usize]]) -> Block {
     let mut rows = Vec::new();
     for order in orders {
@@ -35,7 +35,7 @@ fn table(key: &str, jobs: &[Size], orders: &[&[usize]]) -> Block {
     WORDS.table(key, holes![], rows)
 }
 
-/// Two jobs in both orders.
+/// Section on two jobs in both orders.
 pub(super) fn figure_1() -> Section {
     let jobs = sizes(&[(1.0, 2.0), (2.0, 1.0)]);
     let last = |order: &[usize]| times(&jobs, order).iter().map(|times| times.end).fold(0.0, f64::max);
@@ -47,7 +47,7 @@ pub(super) fn figure_1() -> Section {
     WORDS.section("figure-1", holes![], blocks)
 }
 
-/// Weak pairs in a row are not optimal.
+/// Section on weak pairs in a row, which are not optimal.
 pub(super) fn weak_pairs() -> Section {
     let jobs = sizes(&[(1.0, 2.0), (98.0, 97.0), (45.0, 49.0), (55.0, 51.0)]);
     let orders: [&[usize]; 2] = [&[0, 1, 2, 3], &[0, 2, 3, 1]];
@@ -63,13 +63,13 @@ pub(super) fn weak_pairs() -> Section {
     WORDS.section("section-5-1", holes![], [table].into_iter().chain(blocks).collect())
 }
 
-/// By the average makespan of the pairs in a row and by the best of all orders.
+/// Judges the average makespan of the pairs in a row and that of the best of all orders.
 pub(super) fn not_always_optimal(pairs: f64, optimal: f64, order: &[usize]) -> Claim {
     let holes = holes![orders = optimum::orders(order.len()).len(), order = in_words(order), optimal];
     WORDS.claim("section-5-1", optimal < pairs, holes)
 }
 
-/// Algorithm 6 on the paper's six jobs.
+/// Section on Algorithm 6 with the paper's six jobs.
 pub(super) fn n_couple() -> Section {
     let jobs = sizes(&[(3.0, 4.0), (7.0, 6.0), (2.0, 4.0), (3.0, 1.0), (7.0, 5.0), (8.0, 10.0)]);
     let order = Rule::NewCouple { delta: 0.0 }.order(&jobs);
@@ -79,10 +79,10 @@ pub(super) fn n_couple() -> Section {
     WORDS.section("section-5-2", holes![], blocks)
 }
 
-/// The schedule that the paper prints.
+/// Schedule that the paper prints.
 const PRINTED: [usize; 6] = [2, 3, 0, 1, 5, 4];
 
-/// By our order with its average makespan, and the best one.
+/// Judges our order with its average makespan, and the best one.
 pub(super) fn schedule_is_as_printed(order: &[usize], mean: f64, best: &Optimum) -> Claim {
     let optimum = best.total / order.len() as f64;
     let [printed, ours, best] = [&PRINTED[..], order, &best.order].map(in_words);

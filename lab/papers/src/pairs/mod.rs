@@ -1,7 +1,7 @@
 //! The experiments of the pairs paper: its examples and theorems, Tables 2 and 3, figures 2 to 4.
 //!
-//! Orders of jobs that are all there are computed in the paper's closed form, streams of jobs in the fluid model, both
-//! with the scheduler's policies. Not here: how the page looks.
+//! Orders of jobs that are all present at the start are computed in the paper's closed form, streams of
+//! jobs in the fluid model. Both use the scheduler's policies. Not here: the layout of the page.
 
 mod examples;
 mod offline;
@@ -21,7 +21,7 @@ use gristmill_scheduler::policy::pairs::Rule;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
-/// The rules of Table 2 with the paper's parameters, best first as the paper has them.
+/// Rules of Table 2 with the paper's parameters, best first in the paper's order.
 const OFFLINE: [Rule; 10] = [
     Rule::Match { alpha: ALPHA },
     Rule::Group { alpha: ALPHA, k: K },
@@ -41,7 +41,7 @@ const DELTA: f64 = 0.1;
 const ALPHA: f64 = 0.5;
 /// Number of groups.
 const K: usize = 20;
-/// Mean map time of a job that is there at the start, in seconds.
+/// Mean map time of a job present at the start, in seconds.
 const MEAN: f64 = 10.0;
 
 /// Runs the experiments.
@@ -64,7 +64,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     Ok(WORDS.paper("pairs", holes![], sections))
 }
 
-/// The title of a policy in the paper.
+/// Returns the title of a policy in the paper.
 fn title(rule: &Rule) -> &'static str {
     match rule {
         Rule::MaxDiff => "MaxDiff",

@@ -1,4 +1,4 @@
-//! Table 2: jobs that are all there, under ten rules, for several distributions of sizes.
+//! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes.
 
 use super::{DELTA, MEAN, OFFLINE, WORDS, offline_claims, title};
 use crate::judge::{Beside, Known, Seen, mean_of, paired};
@@ -21,7 +21,8 @@ const PRINTED: [[f64; 3]; 10] = [
     [8806.0, 682.0, 9488.0],
 ];
 
-/// Of an independent reference with 200 jobs and 6 seeds: pairs of policies in the opposite order of the paper's.
+/// Returns the number of pairs of policies in the opposite order of the paper's, in an independent
+/// reference with 200 jobs and 6 seeds.
 fn reference_inversions(sizes: Sizes) -> f64 {
     match sizes {
         Sizes::Uniform => 2.0,
@@ -32,7 +33,7 @@ fn reference_inversions(sizes: Sizes) -> f64 {
     }
 }
 
-/// In words, for tables.
+/// Describes a distribution for tables.
 pub(super) fn describe(sizes: Sizes) -> &'static str {
     match sizes {
         Sizes::Uniform => "uniform, independent",
@@ -48,16 +49,16 @@ pub(super) fn describe(sizes: Sizes) -> &'static str {
 /// Averages of one rule and distribution, by seed.
 type BySeed = Vec<Averages>;
 
-/// What came out for one distribution: by place in [`OFFLINE`], one sample for each seed.
+/// Results for one distribution: by index in [`OFFLINE`], one sample for each seed.
 pub(super) struct Outcome {
     pub(super) sizes: Sizes,
     pub(super) rules: Vec<BySeed>,
 }
 
-/// A number of a rule's averages.
+/// Number of a rule's averages.
 pub(super) type Number = fn(&Averages) -> f64;
 
-/// The numbers that are shown, by name.
+/// Numbers shown, by name.
 pub(super) const NUMBERS: [(&str, Number); 3] = [
     ("waiting", |averages| averages.waiting),
     ("execution", |averages| averages.execution),
@@ -73,14 +74,14 @@ impl Outcome {
         mean_of(&self.samples(rule, |averages| averages.makespan)).mean
     }
 
-    /// Places in [`OFFLINE`], best first.
+    /// Returns indices in [`OFFLINE`], best first.
     fn ranking(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..OFFLINE.len()).collect();
         places.sort_by(|&a, &b| self.makespan(a).total_cmp(&self.makespan(b)));
         places
     }
 
-    /// Pairs of policies in the opposite order of the paper's.
+    /// Returns the number of pairs of policies in the opposite order of the paper's.
     fn inversions(&self, worse: impl Fn(usize, usize) -> bool) -> usize {
         (0..OFFLINE.len()).map(|b| (0..b).filter(|&a| worse(a, b)).count()).sum()
     }
@@ -89,20 +90,20 @@ impl Outcome {
         self.inversions(|a, b| self.makespan(b) < self.makespan(a))
     }
 
-    /// Those of them whose paired difference is beyond its interval.
+    /// Returns the number of inversions whose paired difference is beyond its interval.
     fn clear_inversions(&self) -> usize {
         let samples = |rule| self.samples(rule, |averages| averages.makespan);
         self.inversions(|a, b| Seen::above(&paired(&samples(a), &samples(b)), 0.0) == Seen::Yes)
     }
 
-    /// A makespan over that of Match, by seed.
+    /// Returns a makespan divided by that of Match, by seed.
     fn over_match(&self, rule: usize) -> Vec<f64> {
         let pairs = self.rules[rule].iter().zip(&self.rules[0]);
         pairs.map(|(ours, best)| ours.makespan / best.makespan).collect()
     }
 }
 
-/// Averages of rules over seeds: for every rule one sample per seed, all on the same jobs.
+/// Returns averages of rules over seeds: for every rule one sample per seed, all on the same jobs.
 pub(super) fn averages_of(rules: &[Rule], sizes: Sizes, jobs: usize, seeds: &[u64]) -> Vec<BySeed> {
     let by_seed = each(seeds, |&seed| {
         let jobs = sizes.draw(jobs, MEAN, seed);
@@ -182,8 +183,8 @@ fn inversions_beside_reference(outcome: &Outcome, jobs: usize) -> Compared {
     }
 }
 
-/// The verdict on inverted pairs, of which the paper has none, by how many of them are clear: pairs that are inverted and not clear
-/// show neither.
+/// Judges inverted pairs, of which the paper has none, by the number of clear ones. Pairs that are
+/// inverted but not clear support neither verdict.
 fn judge_inversions(seeds: usize, inverted: usize, clear: usize) -> Verdict {
     match (seeds, inverted, clear) {
         (0 | 1, ..) => Verdict::Open,
@@ -196,7 +197,7 @@ fn judge_inversions(seeds: usize, inverted: usize, clear: usize) -> Verdict {
 fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
     let what =
         format!("{}: average makespan over Match's, {}", title(&OFFLINE[place]), describe(uniform.sizes));
-    // Both of the printed numbers are rounded to whole seconds.
+    // Both printed numbers are rounded to whole seconds.
     let (printed, best) = (PRINTED[place][2], PRINTED[0][2]);
     let known = Known::drawn_alike(printed / best, 1)
         .with_rounding_before(0.5 / best * (1.0 + printed / best))

@@ -6,7 +6,7 @@ use crate::Claim;
 use crate::judge::{Seen, by_case, keeps};
 use crate::words::holes;
 
-/// Of Match and the rules that do not look at the size of jobs, then of those that do.
+/// Claims about Match and the rules that ignore the size of jobs, then about those that use it.
 const CLAIMS: [&str; 8] = [
     "match-is-best",
     "worst-three",

@@ -22,7 +22,7 @@ const SWING: f64 = 0.5;
 pub(super) const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 
-/// In the order of Table 3, with the average makespans printed there, in minutes.
+/// Returns the rules in the order of Table 3, with the average makespans printed there, in minutes.
 pub(super) fn rules(seed: u64) -> [(Rule, f64); 12] {
     [
         (Rule::MaxDiff, 47.0),
@@ -49,7 +49,7 @@ pub(super) struct Times {
     pub(super) arrival: f64,
     pub(super) waiting: f64,
     pub(super) execution: f64,
-    /// The execution over the larger of map and shuffle.
+    /// Execution time divided by the larger of map and shuffle.
     pub(super) ratio: f64,
 }
 
@@ -66,7 +66,7 @@ impl Times {
     }
 }
 
-/// One policy on one distribution: for each seed all jobs.
+/// Results of one policy on one distribution: all jobs, for each seed.
 pub(super) struct Outcome {
     pub(super) rule: Rule,
     pub(super) printed: f64,
@@ -74,7 +74,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Mean over jobs, in minutes, one for each seed.
+    /// Returns the mean over jobs, in minutes, for each seed.
     pub(super) fn means(&self, value: fn(&Times) -> f64) -> Vec<f64> {
         let of_run = |run: &Vec<Times>| run.iter().map(value).sum::<f64>() / run.len() as f64 / MINUTE;
         self.runs.iter().map(of_run).collect()
@@ -84,7 +84,7 @@ impl Outcome {
         self.means(Times::makespan)
     }
 
-    /// Of all jobs of all seeds, in rising order.
+    /// Returns the values of all jobs of all seeds, in ascending order.
     pub(super) fn sorted(&self, value: fn(&Times) -> f64) -> Vec<f64> {
         let mut all: Vec<f64> = self.runs.iter().flatten().map(value).collect();
         all.sort_by(f64::total_cmp);
@@ -96,7 +96,7 @@ impl Outcome {
 pub(super) struct Streams {
     jobs: usize,
     seeds: Vec<u64>,
-    /// By place in [`SIZES`], then in the order of Table 3.
+    /// Results by index in [`SIZES`], then in the order of Table 3.
     outcomes: Vec<Vec<Outcome>>,
 }
 
@@ -154,7 +154,7 @@ pub(super) fn of<'a>(outcomes: &'a [Outcome], name: &str) -> &'a Outcome {
     outcomes.iter().find(|outcome| outcome.rule.name() == name).expect("a policy of the table")
 }
 
-/// Those of figure 4.
+/// Chart of the waiting jobs of figure 4.
 fn waiting_jobs(sizes: Sizes, outcomes: &[Outcome]) -> Block {
     let series = PANELS.iter().map(|name| {
         let outcome = of(outcomes, name);

@@ -8,13 +8,14 @@ use crate::judge::{Seen, by_case, keeps, log_ratio, mean_of, percent};
 use crate::words::holes;
 use gristmill_scheduler::workload::pairs::Sizes;
 
-/// The answer for the outcomes of one distribution, and the numbers in words.
+/// Result for one distribution, and the numbers in words.
 type Found = (Seen, String);
 
-/// An online policy may be worse than the offline one by this part: the paper's differ by 6 and 7 %.
+/// Relative difference by which an online policy may be worse than the offline one. The paper's differ by
+/// 6 and 7 %.
 const SLIGHTLY: f64 = 0.1;
 
-/// A number of a job's times.
+/// Number of a job's times.
 type Number = fn(&Times) -> f64;
 
 const WAITING: Number = |times| times.waiting;
@@ -63,7 +64,7 @@ pub(super) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
     ]
 }
 
-/// The makespan of Match, and the policies that have a smaller one or are within the noise.
+/// Describes the makespan of Match, and the policies that have a smaller one or are within the noise.
 fn beside_match(outcomes: &[Outcome]) -> String {
     let best = of(outcomes, "match").makespans();
     let others = outcomes.iter().filter(|outcome| outcome.rule.name() != "match");
@@ -80,7 +81,7 @@ fn beside_match(outcomes: &[Outcome]) -> String {
     words
 }
 
-/// True if an online policy is worse than its offline one by no more than [`SLIGHTLY`], and not better.
+/// Judges if an online policy is worse than its offline one by at most [`SLIGHTLY`], and not better.
 fn slightly_worse(online: &str, offline: &str, outcomes: &[Outcome]) -> Found {
     let [online, offline] = [online, offline].map(|name| of(outcomes, name).makespans());
     let ratio = log_ratio(&online, &offline);

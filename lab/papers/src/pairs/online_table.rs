@@ -1,4 +1,4 @@
-//! Table 3: the times of a stream under each policy, over all its jobs.
+//! Table 3: times of a stream under each policy, over all its jobs.
 
 use super::offline::describe;
 use super::online::{MINUTE, Outcome, Times};
@@ -38,7 +38,7 @@ fn most(sorted: &[f64]) -> f64 {
     sorted.last().copied().unwrap_or_default()
 }
 
-/// The ends of an 80 % interval, in minutes.
+/// Returns the ends of an 80 % interval, in minutes.
 fn inner(sorted: &[f64]) -> Cell {
     let cut = sorted.len() / 10;
     let (low, high) = (sorted.get(cut), sorted.get(sorted.len() - 1 - cut));

@@ -1,4 +1,4 @@
-//! Figures 2 and 3: how the step, the weight and the number of groups matter.
+//! Figures 2 and 3: effect of the step, the weight and the number of groups.
 
 use super::offline::{NUMBERS, averages_of, describe};
 use super::sweeps_claims::{of_figure_2, of_figure_3};
@@ -17,11 +17,11 @@ pub(super) const STEPS: [f64; 13] =
     [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0];
 /// Numbers of groups.
 pub(super) const GROUPS: [usize; 9] = [1, 2, 5, 10, 20, 40, 60, 100, 200];
-/// One curve: a name, and for every place on the axis the three numbers of [`NUMBERS`].
+/// One curve: a name, and the three numbers of [`NUMBERS`] at every point of the axis.
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) xs: Vec<f64>,
-    /// Of each metric one sample for each seed, the same jobs at every place.
+    /// Samples of each metric, one for each seed, on the same jobs at every point.
     pub(super) points: Vec<[Vec<f64>; 3]>,
 }
 
@@ -34,13 +34,14 @@ impl Curve {
         self.interval(metric, at).mean
     }
 
-    /// The place at which the metric is least, of those where this is true.
+    /// Returns the index at which the metric is smallest, among the points that satisfy the condition.
     pub(super) fn least_where(&self, metric: usize, wanted: impl Fn(f64) -> bool) -> Option<usize> {
         let places = (0..self.xs.len()).filter(|&at| wanted(self.xs[at]));
         places.min_by(|&a, &b| self.value(metric, a).total_cmp(&self.value(metric, b)))
     }
 
-    /// By how much a metric at one place is above that at another, as the logarithm of the ratio, seed by seed.
+    /// Returns the excess of a metric at one point over that at another, as the logarithm of the ratio,
+    /// seed by seed.
     pub(super) fn above(&self, metric: usize, one: usize, other: usize) -> Interval {
         log_ratio(&self.points[one][metric], &self.points[other][metric])
     }
@@ -49,7 +50,7 @@ impl Curve {
         self.xs.iter().position(|&other| other == x).unwrap_or(0)
     }
 
-    /// Where the metric is least, and how much that is.
+    /// Returns the point at which the metric is smallest, and its value there.
     pub(super) fn least(&self, metric: usize) -> (f64, f64) {
         let at = self.least_where(metric, |_| true);
         at.map_or((f64::NAN, f64::NAN), |at| (self.xs[at], self.value(metric, at)))
@@ -95,7 +96,7 @@ impl Setting {
     }
 }
 
-/// A chart for each number of [`NUMBERS`].
+/// Charts, one for each number of [`NUMBERS`].
 fn charts(figure: &str, sizes: Sizes, x: &str, curves: &[Curve]) -> Vec<Block> {
     let chart = |number: usize| {
         let metric = NUMBERS[number].0;
@@ -122,7 +123,7 @@ pub(super) fn figure_2(context: &Context<'_>) -> Section {
         settings.each_ref().map(|setting| rules.map(|rule| setting.curve(title(&rule(DELTA)), &STEPS, rule)));
     let panels = SIZES.iter().zip(&all);
     let charts = panels.flat_map(|(&sizes, curves)| charts("figure-2", sizes, "log: step delta, s", curves));
-    // Generalized stands for the three that the figure shows.
+    // Generalized represents the three policies that the figure shows.
     let claims = Block::Claims(of_figure_2([&all[0][2], &all[1][2]]));
     let blocks = charts.chain([claims]).collect();
     WORDS.section("figure-2", holes![setting = settings[0].in_words()], blocks)

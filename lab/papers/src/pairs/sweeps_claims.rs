@@ -8,21 +8,22 @@ use crate::judge::{Seen, by_case, mean_of};
 use crate::words::{Filled, holes};
 use std::ops::RangeInclusive;
 
-/// Places of the numbers.
+/// Indices of the numbers.
 const WAITING: usize = 0;
 const EXECUTION: usize = 1;
 const MAKESPAN: usize = 2;
 
-/// A change by less than this part is said not to matter much, and one that is less than this above the best is good.
+/// Relative change below which a parameter does not matter much, and relative distance to the best below
+/// which a value is good.
 const SMALL: f64 = 0.02;
 
-/// "Much longer" is longer by this part at least.
+/// Smallest relative difference that counts as "much longer".
 const MUCH: f64 = 0.1;
 
-/// The curves of one policy, by place in [`SIZES`].
+/// Curves of one policy, by index in [`SIZES`].
 pub(super) type Both<'a> = [&'a Curve; 2];
 
-/// A claim that is judged on the curve of each distribution by itself.
+/// Judges a claim on the curve of each distribution separately.
 fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (Seen, Vec<Filled>)) -> Claim {
     let found = curves.map(found);
     let seen = found.each_ref().map(|(seen, _)| *seen);
@@ -34,7 +35,7 @@ fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (Seen, Vec<Fil
     WORDS.claim_of_cases(key, by_case(seen), &cases)
 }
 
-/// True if a number at an end of the axis is above the least of those between both ends.
+/// True if a number at an end of the axis is above the smallest one between both ends.
 fn above_the_middle(curve: &Curve, number: usize, end: usize) -> Seen {
     let (first, last) = (curve.xs[0], curve.xs[curve.xs.len() - 1]);
     let between = curve.least_where(number, |x| first < x && x < last);
@@ -69,8 +70,8 @@ pub(super) fn of_figure_2(curves: Both<'_>) -> Vec<Claim> {
     ]
 }
 
-/// Every step of the range is as good as the best, and neither end of all that are tried is: where all steps are as good
-/// as each other none of them is a good one.
+/// True if every step of the range is as good as the best, and neither end of the tested range is. If all
+/// steps are equally good, no step counts as good.
 fn good_steps(curve: &Curve) -> Seen {
     let last = curve.xs.len() - 1;
     let Some(best) = curve.least_where(MAKESPAN, |_| true) else { return Seen::Unclear };
@@ -81,10 +82,11 @@ fn good_steps(curve: &Curve) -> Seen {
     Seen::all(good.chain(poor))
 }
 
-/// By weight for Generalized, Group with k of 5, 20 and 80, and Match; by number of groups for Group.
+/// Returns the claims by weight for Generalized, Group with k of 5, 20 and 80, and Match, and by number
+/// of groups for Group.
 pub(super) fn of_figure_3(by_alpha: &[[Curve; 5]; 2], by_k: &[Curve; 2]) -> Vec<Claim> {
     let of = |curve: usize| [&by_alpha[0][curve], &by_alpha[1][curve]];
-    // Match, and those that it is compared with.
+    // Match, and the policies it is compared with.
     let policies = [("Match", of(4)), ("Generalized", of(0)), ("Group", of(2))];
     let at_alpha = |curve: &Curve| curve.points[curve.place(ALPHA)][MAKESPAN].clone();
     vec![
@@ -117,7 +119,7 @@ fn waits_least(key: &str, curves: Both<'_>, weights: RangeInclusive<f64>) -> Cla
     })
 }
 
-/// By how much the execution time grows from where it is least to where it is largest, seed by seed.
+/// Returns the growth of the execution time from its smallest to its largest value, seed by seed.
 fn swings(curve: &Curve) -> Vec<f64> {
     let places = 0..curve.xs.len();
     let by_value = |a: &usize, b: &usize| curve.value(EXECUTION, *a).total_cmp(&curve.value(EXECUTION, *b));
@@ -127,7 +129,7 @@ fn swings(curve: &Curve) -> Vec<f64> {
     most.iter().zip(least).map(|(most, least)| most / least - 1.0).collect()
 }
 
-/// A claim about Match and each of two others, on both distributions.
+/// Judges a claim about Match and each of two others, on both distributions.
 fn beside_match(
     key: &str,
     policies: [(&str, Both<'_>); 3],

@@ -12,9 +12,9 @@ use rand_chacha::ChaCha8Rng;
 
 /// Sizes are whole numbers below this.
 const BELOW: u32 = 10;
-/// Totals of whole sizes are exact, so any difference counts.
+/// Counterexample of whole sizes. Their totals are exact, so any difference counts.
 const COUNTEREXAMPLE: [(f64, f64); 4] = [(1.0, 4.0), (3.0, 0.0), (0.0, 2.0), (4.0, 2.0)];
-/// With positive work everywhere, and a wide gap.
+/// Counterexample with positive work everywhere, and a wide gap.
 const LARGE: [(f64, f64); 4] = [(1.0, 50.0), (99.0, 50.0), (52.0, 103.0), (52.0, 1.0)];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ fn instance(kind: Instances, random: &mut ChaCha8Rng) -> Vec<Size> {
         }
         Instances::StrictWeakPairs => {
             while jobs.len() < 4 {
-                // The last number is what makes it a weak pair.
+                // The last number makes it a weak pair.
                 let (a, b, c) = (draw(random), draw(random), draw(random));
                 let (first, second) = (Size::from((a, b)), Size::from((c, a + c - b)));
                 if 0.0 <= second.shuffle && is_strict(first, second) {
@@ -64,8 +64,8 @@ fn instance(kind: Instances, random: &mut ChaCha8Rng) -> Vec<Size> {
     jobs
 }
 
-/// Definitions 4 and 5: both sums are equal, and the shuffle-heavy job has no more than half of the map work and no
-/// less than half of the shuffle work.
+/// True if two jobs meet Definitions 4 and 5. Both sums are equal, and the shuffle-heavy job has at most
+/// half of the map work and at least half of the shuffle work.
 fn is_strict(first: Size, second: Size) -> bool {
     first.map + second.map == first.shuffle + second.shuffle
         && 0.0 < first.surplus()
@@ -73,7 +73,8 @@ fn is_strict(first: Size, second: Size) -> bool {
         && second.shuffle <= first.shuffle
 }
 
-/// The least total of an order in which strict weak pairs run in a row, however the jobs form such pairs.
+/// Returns the smallest total of an order in which strict weak pairs run in a row, over all ways to form
+/// the pairs.
 fn best_in_pairs(jobs: &[Size]) -> f64 {
     let in_pairs = |order: &Vec<usize>| {
         order.chunks(2).all(|pair| pair.len() == 2 && is_strict(jobs[pair[0]], jobs[pair[1]]))
@@ -86,7 +87,7 @@ fn best_in_pairs(jobs: &[Size]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Total under a rule (or of the best pairs in a row), and the optimum.
+/// Returns the total under a rule (or of the best pairs in a row), and the optimum.
 fn totals(kind: Instances, jobs: &[Size]) -> (f64, f64) {
     let best = one_order(jobs).total;
     let ours = match kind {
@@ -97,7 +98,7 @@ fn totals(kind: Instances, jobs: &[Size]) -> (f64, f64) {
     (ours, best)
 }
 
-/// Instances tried, those that are worse than the optimum, and the largest ratio.
+/// Number of instances tried, number of those worse than the optimum, and the largest ratio.
 pub(super) struct Tried {
     pub(super) count: usize,
     pub(super) worse: usize,
@@ -121,7 +122,7 @@ fn proved(key: &str, &Tried { count, worse, .. }: &Tried) -> Claim {
 }
 
 impl Tried {
-    /// Both together.
+    /// Combines both.
     fn and(&self, other: &Self) -> Self {
         Tried {
             count: self.count + other.count,
@@ -131,7 +132,7 @@ impl Tried {
     }
 }
 
-/// The theorems, and the counterexample to Theorem 4.
+/// Section on the theorems, and the counterexample to Theorem 4.
 pub(super) fn section(context: &Context<'_>) -> Section {
     let [strong, map, shuffle, balanced, weak] = [
         (Instances::StrongPairs, 0),
@@ -146,7 +147,7 @@ pub(super) fn section(context: &Context<'_>) -> Section {
     WORDS.section("theorems", holes![seed = context.first_seed], blocks)
 }
 
-/// By what was tried for Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
+/// Returns the claims from the trials of Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
 pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Found) -> Vec<Claim> {
     vec![
         proved("theorems-1-and-3", strong),
@@ -156,7 +157,7 @@ pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Fou
     ]
 }
 
-/// The best that pairs in a row come to, and the optimum, on two instances.
+/// Best total of pairs in a row, and the optimum, on two instances.
 pub(super) struct Found {
     pub(super) pairs: [f64; 2],
     pub(super) optimum: [f64; 2],
@@ -173,7 +174,7 @@ fn counterexample() -> Found {
     }
 }
 
-/// Refuted by a counterexample, of the two below or a random one.
+/// Claim that is refuted by a counterexample, one of the two below or a random one.
 fn theorem_4(weak: &Tried, found: &Found) -> Claim {
     let [pairs, large_pairs] = found.pairs;
     let [best, large_best] = found.optimum;

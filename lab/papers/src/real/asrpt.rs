@@ -1,5 +1,5 @@
-//! The ASRPT paper on real execution: its workload on sleeping slots of real processes, and a long reduce that only
-//! preemption gets out of the way.
+//! The ASRPT paper on real execution: its workload on sleeping slots of real processes, and a long reduce
+//! that only preemption can interrupt.
 //!
 //! Not here: the same workload in the paper's slotted model (`crate::asrpt`).
 
@@ -22,16 +22,16 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) static WORDS: Words = Words::new(include_str!("asrpt.toml"));
 
-/// The setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
+/// Index of the setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
 const SETTING: usize = 3;
 
-/// Workers of one slot each.
+/// Number of workers, with one slot each.
 const WORKERS: u32 = 10;
 
-/// A unit of work, seconds in a slot.
+/// Duration of a unit of work, in seconds in a slot.
 const UNIT_SECONDS: f64 = 0.1;
 
-/// Those who do not interrupt reduces, then those who do. The first of each is the paper's own.
+/// Policies that do not interrupt reduces, then those that do. The first of each is the paper's own.
 const KEEPING: [(&str, &str); 4] =
     [("asrpt", "asrpt:slot=100ms"), ("fifo", "fifo"), ("fair", "fair"), ("lrpt", "lrpt")];
 const INTERRUPTING: (&str, &str) = ("asrpt preemptive", "asrpt:slot=100ms,preemptive=yes");
@@ -51,7 +51,7 @@ fn contenders() -> Vec<Contender> {
     policies(&names)
 }
 
-/// The paper's workload at its own load.
+/// Section on the paper's workload at its own load.
 fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
@@ -75,7 +75,7 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison)))
 }
 
-/// Ratios to the bound, real and in the paper's model.
+/// Compares the ratios to the bound, real and in the paper's model.
 fn beside_the_model(comparison: &Comparison, draws: &[Vec<Job>]) -> anyhow::Result<Block> {
     let mut rows = Vec::new();
     for summary in comparison.summaries() {
@@ -102,7 +102,7 @@ pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
     claims.into_iter().chain([ratio_of_two(comparison)]).collect()
 }
 
-/// The ratio is to the optimum, which lies between the bound and the best schedule that was run.
+/// Judges the ratio to the optimum, which is between the bound and the best schedule that was run.
 fn ratio_of_two(comparison: &Comparison) -> Claim {
     let runs = || comparison.runs.iter().filter(|run| run.contender.name == INTERRUPTING.0);
     let over_bound: Vec<f64> = runs().filter_map(efficiency).collect();
@@ -113,7 +113,7 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     let over_best: Vec<f64> = runs().filter_map(|run| Some(flow(run)? / least(run))).collect();
     let (at_most, at_least) = (mean_of(&over_bound), mean_of(&over_best));
     let seen = Seen::at_most(&at_least, &at_most, 2.0);
-    // Where both ratios are clear more repetitions tell nothing: the optimum lies between.
+    // Where both ratios are clear, more repetitions add nothing: the optimum is between them.
     let needed =
         if seen == Seen::Unclear { would_tell(&comparison.runs, &[(at_most, 2.0)]) } else { String::new() };
     let interval = at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}"));
@@ -121,7 +121,8 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     WORDS.claim("ratio-of-two", every([seen]), holes)
 }
 
-/// A unit of work where a long reduce stands in the way, seconds: suspending must be short beside it.
+/// Duration of a unit of work in the runs with a long reduce, in seconds. It must be long compared with a
+/// suspension.
 const LONG_UNIT_SECONDS: f64 = 0.2;
 
 /// Policies that keep reduces, each after its form that interrupts them.
@@ -132,11 +133,11 @@ const PAIRS: [(&str, &str); 4] = [
     ("gristmill preemptive", "gristmill:preemptive=yes"),
 ];
 
-/// When the first short job comes, and the mean pause between two, in units.
+/// Arrival of the first short job, and mean pause between two, in units.
 const LONG_HEAD_START: f64 = 8.0;
 const PAUSE: f64 = 5.0;
 
-/// Short jobs that meet a long reduce.
+/// Section on short jobs that meet a long reduce.
 fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let (workers, short): (u32, u32) = (2, context.scaled(3, 6, 20));
     let long_units = f64::from(short) * 4.0;

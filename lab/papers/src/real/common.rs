@@ -1,7 +1,7 @@
-//! Pieces of all experiments on real processes: clusters that sleep, jobs drawn for each repetition, blocks of a
-//! comparison.
+//! Common pieces of the experiments on real processes: clusters whose tasks sleep, jobs drawn for each
+//! repetition, blocks of a comparison.
 //!
-//! Not here: any paper, and how claims are judged (`judging`).
+//! Not here: code of a single paper, and the judging of claims (`judging`).
 
 use crate::words::{Holes, Words};
 use crate::{Block, Claim, Section};
@@ -20,10 +20,10 @@ use gristmill_worker::settings::{Shuffle, WorkerSettings};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-/// Memory of a worker whose tasks hold next to nothing.
+/// Memory of a worker whose tasks hold almost nothing.
 const WORKER_MEMORY: Bytes = Bytes::mib(32);
 
-/// A cluster of this machine with this many worker processes and slots of each.
+/// Returns a cluster of this machine with this many worker processes, each with this many slots.
 pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
     ClusterConfig {
         workers: WorkerProcesses {
@@ -39,12 +39,12 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
         },
         pools: BTreeMap::new(),
         journal: None,
-        // The papers' models know one attempt of a task at a time.
+        // The papers' models have one attempt of a task at a time.
         backups: false,
     }
 }
 
-/// Policies by text under names for legends, all with the placement that lets idle slots pull.
+/// Returns policies by text with names for legends, all with the placement in which idle slots pull.
 pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
     let contender = |&(name, policy): &(&str, &str)| Contender {
         name: name.to_owned(),
@@ -54,8 +54,8 @@ pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
     names.iter().map(contender).collect()
 }
 
-/// For each repetition the jobs that it draws, of the scheduler's workloads, as sleeping jobs that arrive when they say;
-/// a unit of theirs takes so many seconds.
+/// Returns, for each repetition, its drawn jobs of the scheduler's workloads as sleeping jobs with their
+/// arrival times. A unit of work takes `unit_seconds`.
 pub(super) fn sleeping(name: &str, seed: u64, draws: &[Vec<Job>], unit_seconds: f64) -> Workload {
     let mut kinds = Vec::new();
     let mut placed = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn sleeping(name: &str, seed: u64, draws: &[Vec<Job>], unit_seconds: 
     workload(name, seed, Arrivals::Draws(placed), kinds, Vec::new())
 }
 
-/// Kinds in the order of their list, each repetition with draws of its own.
+/// Returns a workload of kinds in the order of their list. Each repetition has its own draws.
 pub(super) fn workload(
     name: &str,
     seed: u64,
@@ -80,7 +80,7 @@ pub(super) fn workload(
     Workload { name, seed, arrivals, order: Order::Listed, total: None, redraw: true, kinds, data }
 }
 
-/// Inputs of this kind.
+/// Returns inputs of this kind.
 pub(super) fn data_set(name: &str, kind: generate::Kind, bytes: u64, seed: u64) -> DataSet {
     DataSet { name: name.to_owned(), kind, bytes, seed }
 }
@@ -104,13 +104,13 @@ fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
     }
 }
 
-/// What is drawn for each repetition, from a seed of its own.
+/// Draws once for each repetition, from a seed of its own.
 pub(super) fn draws<T>(seed: u64, repetitions: u32, draw: impl Fn(u64) -> T) -> Vec<T> {
     (0..u64::from(repetitions)).map(|repetition| draw(seed.wrapping_add(repetition))).collect()
 }
 
-/// Charts and tables of some sections of a comparison's own report, with names that are unique on a page of several
-/// comparisons.
+/// Returns charts and tables of some sections of a comparison's own report. The prefix makes their names
+/// unique on a page of several comparisons.
 pub(super) fn blocks(prefix: &str, comparison: &Comparison, sections: &[&str]) -> Vec<Block> {
     let all = report::sections(comparison);
     let named = sections.iter().filter_map(|id| all.iter().find(|section| section.id == *id));
@@ -127,7 +127,8 @@ pub(super) fn blocks(prefix: &str, comparison: &Comparison, sections: &[&str]) -
         .collect()
 }
 
-/// A cluster whose shuffle is held to this rate at each worker, and where every segment passes it, also a worker's own.
+/// Returns a cluster with this rate limit on the shuffle of each worker. Every segment passes the
+/// limiter, including a worker's own.
 pub(super) fn networked(workers: u32, slots: u32, nic: NonZeroU64) -> ClusterConfig {
     let mut config = cluster(workers, slots);
     config.workers.each.nic_bytes_per_second = Some(nic);
@@ -135,8 +136,8 @@ pub(super) fn networked(workers: u32, slots: u32, nic: NonZeroU64) -> ClusterCon
     config
 }
 
-/// A job that keeps all map slots busy for `map` seconds, with tasks of this length, and the whole network for
-/// `shuffle` seconds; its reduces take no time.
+/// Returns a job that keeps all map slots busy for `map` seconds, with tasks of this length, and the
+/// whole network for `shuffle` seconds. Its reduces take no time.
 pub(super) fn two_stations(
     arrival: f64,
     [map, shuffle]: [f64; 2],
@@ -157,7 +158,7 @@ pub(super) fn two_stations(
     }
 }
 
-/// A section of a comparison: its blocks and claims, with the conditions after the words.
+/// Returns the section of a comparison: its blocks and claims, with the conditions after the words.
 pub(super) fn section(
     (words, key, holes): (&Words, &str, Holes<'_>),
     comparison: &Comparison,
@@ -170,7 +171,7 @@ pub(super) fn section(
     section
 }
 
-/// Under which conditions a comparison was made, and what speaks against trusting it.
+/// Describes the conditions of a comparison, and the reasons not to trust it.
 fn conditions(comparison: &Comparison) -> Vec<String> {
     let runs = comparison.runs.len();
     let Some(first) = comparison.runs.first() else { return vec!["Nothing was run.".to_owned()] };

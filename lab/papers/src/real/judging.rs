@@ -1,7 +1,7 @@
-//! How claims about real runs are judged: a number of one contender beside that of another, repetition by repetition on
-//! the same jobs; and how long it would take to decide what stays open.
+//! Judging of claims about real runs: a number of one contender compared with that of another, repetition
+//! by repetition on the same jobs, and the time it would take to decide open ones.
 //!
-//! Not here: conditions and what many of them make of a statement (`crate::judge`).
+//! Not here: conditions, and statements made of many of them (`crate::judge`).
 
 use crate::judge::{Rivals, Seen, every, log_ratio, percent};
 use crate::words::{Words, holes};
@@ -11,10 +11,10 @@ use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
 use gristmill_scheduler::metrics::Interval;
 
-/// Seconds that a run takes beyond its jobs: processes start and end.
+/// Seconds that a run takes in addition to its jobs, to start and end processes.
 const RUN_SECONDS: f64 = 1.0;
 
-/// A number of each repetition that both contenders have, of the one and of the other.
+/// Returns a number of each repetition that both contenders have, for the one and for the other.
 pub(super) fn pairs(
     comparison: &Comparison,
     [one, other]: [&str; 2],
@@ -28,19 +28,20 @@ pub(super) fn pairs(
     (0..last).filter_map(|repetition| Some((of(one, repetition)?, of(other, repetition)?))).unzip().into()
 }
 
-/// The mean flow time of a run.
+/// Returns the mean flow time of a run.
 pub(super) fn flow(run: &RunRecord) -> Option<f64> {
     mean(run.jobs.iter().map(JobRun::flow))
 }
 
-/// Hours that so many repetitions of all contenders take here.
+/// Returns the hours that this many repetitions of all contenders take on this machine.
 fn hours(runs: &[RunRecord], repetitions: f64) -> f64 {
     let done = runs.iter().map(|run| run.repetition + 1).max().unwrap_or(1);
     let seconds: f64 = runs.iter().map(|run| makespan(run) + RUN_SECONDS).sum();
     repetitions * seconds / f64::from(done) / 3600.0
 }
 
-/// Judges that one contender's number is smaller (or so) than that of each other.
+/// Judges that one contender's number is smaller (or another [`Claimed`](crate::judge::Claimed)) than
+/// that of each other.
 pub(super) fn judged(
     comparison: &Comparison,
     Rivals { is, one, others }: &Rivals,
@@ -65,7 +66,7 @@ pub(super) fn judged(
     (verdict, format!("{words}. {}", is.definition()))
 }
 
-/// A claim that its rule judges, by a number of each run.
+/// Judges a claim by its rule, from a number of each run.
 pub(super) fn claim(
     words: &Words,
     key: &str,
@@ -76,8 +77,8 @@ pub(super) fn claim(
     words.claim(key, verdict, holes![found])
 }
 
-/// The runs that would decide conditions of which some are unclear: by each mean and the limit that it is held against. Empty if
-/// all are clear, or there are no intervals.
+/// Describes the runs that would decide unclear conditions, each a mean and the limit it is compared
+/// with. Empty if all are clear, or without intervals.
 pub(super) fn would_tell(runs: &[RunRecord], conditions: &[(Interval, f64)]) -> String {
     let needed = conditions.iter().filter_map(|(mean, limit)| {
         let (half_width, room) = (mean.half_width?, (mean.mean - limit).abs());

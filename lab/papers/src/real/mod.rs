@@ -1,8 +1,9 @@
-//! The experiments of the five papers on real execution: real processes, a real shuffle, the policies deciding.
+//! The experiments of the five papers on real execution: real processes, a real shuffle, and the live
+//! policies.
 //!
-//! One file for each paper says which jobs, machines and policies, and judges the paper's claims by what was measured.
-//! Running and comparing is `gristmill_lab::compare`'s affair, drawing `gristmill_lab::report`'s. Not here: the same experiments in the
-//! papers' models (the modules beside this one).
+//! The file of each paper defines jobs, machines and policies, and judges the paper's claims by
+//! measurements. Running and comparing is done by `gristmill_lab::compare`, drawing by
+//! `gristmill_lab::report`. Not here: the same experiments in the papers' models (the sibling modules).
 
 mod asrpt;
 mod common;
@@ -29,13 +30,13 @@ const RUN_LIMIT: Duration = Duration::from_secs(600);
 
 /// Settings of an experiment on real processes.
 pub struct RealContext<'a> {
-    /// How much is run.
+    /// Amount of work to run.
     pub scale: Scale,
-    /// The first seed of what is drawn; experiments count on from it.
+    /// First seed of random draws. Experiments count up from it.
     pub first_seed: u64,
-    /// Receives a few words on what is being run now.
+    /// Receives a short description of the current run.
     pub progress: &'a (dyn Fn(&str) + Sync),
-    /// Where runs and inputs are kept; what is finished there is not run again.
+    /// Directory of runs and inputs. Runs that are complete there are not run again.
     pub folder: &'a Path,
     /// Runs the workloads.
     pub carry_out: &'a CarryOut<'a>,
@@ -45,7 +46,7 @@ pub struct RealContext<'a> {
 pub type CarryOut<'a> =
     dyn Fn(&Workload, &Options, &mut dyn FnMut(Progress<'_>)) -> Result<Comparison, CompareError> + 'a;
 
-/// Somebody stopped the experiments.
+/// The experiments were interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
@@ -56,9 +57,9 @@ impl ExitsWith for Interrupted {
     }
 }
 
-/// Runs the experiments of one paper on real processes.
+/// Function that runs the experiments of one paper on real processes.
 ///
-/// An error is in words: which experiment, with which values, and why it failed.
+/// An error names the experiment, its values, and the cause.
 pub type RealExperiment = fn(&RealContext<'_>) -> anyhow::Result<Paper>;
 
 /// The papers by name, in the order in which `all` runs them.
@@ -71,15 +72,16 @@ pub const REAL_PAPERS: &[(&str, RealExperiment)] = &[
 ];
 
 impl RealContext<'_> {
-    /// One of three values by scale.
+    /// Returns the value for this scale.
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
         self.scale.pick(quick, normal, full)
     }
 
-    /// Runs a workload under each policy on fresh clusters of this shape, so many times each, interleaved.
+    /// Runs a workload under each policy on fresh clusters of this shape, `repetitions` times each,
+    /// interleaved.
     ///
     /// # Errors
-    /// Whatever [`RealContext::carry_out`] says, and an interruption.
+    /// The errors of [`RealContext::carry_out`], and an interruption.
     pub fn compare(
         &self,
         name: &str,

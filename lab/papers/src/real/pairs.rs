@@ -20,20 +20,20 @@ use std::num::NonZeroU64;
 
 pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));
 
-/// Workers, and slots of each.
+/// Number of workers, and of slots of each.
 const WORKERS: u32 = 4;
 const SLOTS: u32 = 2;
 
-/// What each worker's shuffle is held to, bytes in a second.
+/// Rate limit of each worker's shuffle, in bytes per second.
 const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
 
-/// A map task sleeps for about so long, seconds.
+/// Approximate sleep of a map task, in seconds.
 const TASK_SECONDS: f64 = 0.1;
 
 /// Mean time for which a job keeps all slots busy, seconds.
 const MEAN_SECONDS: f64 = 0.8;
 
-/// Policies of Table 2 and 3 by their live names; the paper's order, worst first as it has them.
+/// Policies of Tables 2 and 3 by their live names, in the paper's order, worst first.
 const BATCH: [(&str, &str); 9] = [
     ("max-diff", "max-diff"),
     ("pairwise", "pairwise"),
@@ -86,7 +86,7 @@ fn compare(
     context.compare(name, &workload, &setting(), contenders, repetitions)
 }
 
-/// Jobs that are all there at the start, as for Table 2.
+/// Section on jobs that are all present at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
     let repetitions = context.scaled(1, 4, 8);
@@ -105,13 +105,13 @@ pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
     ["match", "couple", "match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
 }
 
-/// Jobs that come with their mirror images: the case in which the paper proves pairing optimal.
+/// Section on jobs that arrive with their mirror images, the case in which the paper proves pairing optimal.
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
     let repetitions = context.scaled(1, 4, 8);
     let jobs = draws(context.first_seed, repetitions, |seed| {
         let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
-        // In the order of arrival map-heavy jobs first, so that no policy is helped by the list.
+        // In arrival order map-heavy jobs come first, so that the list favours no policy.
         sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
         jobs_at(sizes.into_iter().map(|size| (0.0, size)))
     });
@@ -127,7 +127,7 @@ pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
     claim(&WORDS, "theorem-1", comparison, flow)
 }
 
-/// Jobs that come over time, as for Table 3.
+/// Section on jobs that arrive over time, as for Table 3.
 fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let stream = Stream {
         sizes: Sizes::Exponential,
@@ -160,7 +160,7 @@ pub(super) fn of_stream(comparison: &Comparison) -> Vec<Claim> {
     claims.into_iter().chain([execution_claim(comparison)]).collect()
 }
 
-/// Pairwise executes fast and waits long: seconds, as waiting may be none.
+/// Judges that Pairwise executes fast and waits long. Differences are in seconds, as waiting may be zero.
 fn execution_claim(comparison: &Comparison) -> Claim {
     let of = |value: fn(&JobRun) -> f64| {
         pairs(comparison, ["pairwise", "max-srpt"], |run| mean(run.jobs.iter().map(value)))
@@ -178,7 +178,7 @@ fn execution_claim(comparison: &Comparison) -> Claim {
     WORDS.claim("pairwise-executes", every(seen), holes)
 }
 
-/// Waiting, execution and makespan as in Table 3.
+/// Table of waiting, execution and makespan as in Table 3.
 fn table(table: &str, comparison: &Comparison) -> Block {
     let rows = comparison.contenders.iter().map(|contender| {
         let runs = comparison.runs_of(contender);

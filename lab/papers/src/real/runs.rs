@@ -1,7 +1,7 @@
-//! The folder in which the runs of experiments stand until their page is written, so that an interrupted call goes on
-//! where it stopped.
+//! Directory that stores the runs of experiments until their page is written, so that an interrupted
+//! command resumes where it stopped.
 //!
-//! Not here: what stands in it (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
+//! Not here: its content (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
 
 use gristmill_lab::IoError;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 /// Name of the file that is locked while experiments run.
 const LOCK_FILE: &str = "lock";
 
-/// A folder of runs, held by one process at a time.
+/// Directory of runs, held by one process at a time.
 #[derive(Debug)]
 pub struct RunsFolder {
     path: PathBuf,
-    /// Held for its lock, which the system drops with the process.
+    /// Open for its lock, which the system releases with the process.
     _lock: File,
 }
 
-/// Why the folder cannot be used. Exit code 3.
+/// Reason why the directory cannot be used. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsFolderError {
-    /// Another process runs experiments into it.
+    /// Another process runs experiments in it.
     #[error("another process runs experiments into {path}; wait for it, or choose another --out")]
     Held {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// The file system says no.
+    /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
 }
@@ -41,7 +41,7 @@ impl ExitsWith for RunsFolderError {
 }
 
 impl RunsFolder {
-    /// The folder that belongs to a page at this path: beside it.
+    /// Returns the directory that belongs to a page at this path, next to the page.
     #[must_use]
     pub fn beside(page: &Path) -> PathBuf {
         let mut name = page.file_name().unwrap_or_default().to_owned();
@@ -49,10 +49,10 @@ impl RunsFolder {
         page.with_file_name(name)
     }
 
-    /// Opens or makes it, and keeps others out.
+    /// Opens or creates the directory, and locks it.
     ///
     /// # Errors
-    /// Another process that holds it, and what the file system says.
+    /// Another process holds it, or a file operation failed.
     pub fn hold(path: &Path) -> Result<Self, RunsFolderError> {
         let path = std::path::absolute(path).map_err(IoError::of("resolve", path))?;
         fs::create_dir_all(&path).map_err(IoError::of("make", &path))?;
@@ -65,16 +65,16 @@ impl RunsFolder {
         }
     }
 
-    /// Where it is.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it, now that the page holds what was found.
+    /// Removes the directory once the page holds the results.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn remove(self) -> Result<(), RunsFolderError> {
         let Self { path, .. } = self;
         Ok(fs::remove_dir_all(&path).map_err(IoError::of("remove", &path))?)

@@ -5,7 +5,7 @@ use crate::words::holes;
 use crate::{Block, Claim, Section, Series};
 use gristmill_scheduler::placement::Placed;
 
-/// A number of 40 workers at each rate.
+/// Returns a number of 40 workers at each rate.
 fn at_each_rate(pick: fn(&Placed) -> f64) -> anyhow::Result<Vec<(f64, f64)>> {
     let rates = (1..=63).map(|i| 0.5 * f64::from(i));
     curve(rates, |lambda| Ok(Some(pick(&placed("m-ep:d=3.5", 40, lambda)?))))
@@ -26,7 +26,8 @@ pub(super) fn section() -> anyhow::Result<Section> {
     Ok(WORDS.section("lemma-9", holes![], blocks))
 }
 
-/// By whether it is so at all of these rates; the bound below, MST and the bound above at lambda 10.
+/// Judges if the bounds hold at all of these rates, and the bound below, MST and the bound above at
+/// lambda 10.
 pub(super) fn within_bounds(between: bool, rates: usize, [lower, mean, upper]: [f64; 3]) -> Claim {
     WORDS.claim("lemma-9", between, holes![rates, mean, lower, upper])
 }

@@ -1,4 +1,4 @@
-//! Section 6-4: how much better than others the M-EP split is on average.
+//! Section 6-4: average advantage of the M-EP split over others.
 
 use super::splits::call;
 use super::{SLOW, WORDS, placed};
@@ -6,7 +6,8 @@ use crate::judge::{Beside, Known, Model};
 use crate::words::holes;
 use crate::{Block, Claim, Compared, Section};
 
-/// Average over ten arrival rates up to a part of what the slowest allow, by how much M-EP is better, in percent.
+/// Returns the average advantage of M-EP in percent, over ten arrival rates up to a fraction of the
+/// saturation rate.
 fn average_above_m_ep(other: &str, delay: f64, end: f64) -> anyhow::Result<f64> {
     let steps = 10;
     let mut total = 0.0;
@@ -18,11 +19,11 @@ fn average_above_m_ep(other: &str, delay: f64, end: f64) -> anyhow::Result<f64> 
     Ok(100.0 * total / f64::from(steps))
 }
 
-/// The printed averages, whole numbers of percent.
+/// Printed averages, whole numbers of percent.
 const ABOVE_FAIR: &str = "129";
 const ABOVE_DETERMINISTIC: &str = "51";
 
-/// `ends` are the averages with the grid up to 0.95 and up to 0.999 of saturation.
+/// Compares the averages. `ends` holds those with the grid up to 0.95 and up to 0.999 of saturation.
 fn fair(end: f64, ends: [f64; 2]) -> anyhow::Result<Compared> {
     let ours = average_above_m_ep("fair-split:", 0.0, end)?;
     let why = WORDS.note("saturation", holes![near = ends[0], end = ends[1]]);
@@ -39,7 +40,7 @@ fn pure_deterministic(delay: f64) -> anyhow::Result<Compared> {
     Ok(beside.note(WORDS.note("deterministic", holes![])).judged())
 }
 
-/// The most that pure-deterministic takes at D = 0, as a multiple of the optimum.
+/// Returns the largest ratio of pure-deterministic to the optimum at D = 0.
 fn most_over_optimum() -> anyhow::Result<f64> {
     let mut most = 0.0_f64;
     for step in 1..100 {
@@ -50,7 +51,7 @@ fn most_over_optimum() -> anyhow::Result<f64> {
     Ok(most)
 }
 
-/// The averages of section 6-4.
+/// Section on the averages of section 6-4.
 pub(super) fn section() -> anyhow::Result<Section> {
     let ends =
         [average_above_m_ep("fair-split:", 0.0, 0.95)?, average_above_m_ep("fair-split:", 0.0, 0.999)?];
@@ -63,8 +64,8 @@ pub(super) fn section() -> anyhow::Result<Section> {
     Ok(WORDS.section("section-6-4", holes![], blocks))
 }
 
-/// By the averages of section 6-4, in percent, bound by memory and by processors, and by the most that pure-deterministic
-/// takes over the optimum.
+/// Judges the averages of section 6-4, in percent, bound by memory and by processors, and the largest
+/// ratio of pure-deterministic to the optimum.
 pub(super) fn half_as_good_again(averages: [f64; 2], most: f64) -> Claim {
     /// 51 %, rounded to a whole number.
     const PRINTED: [f64; 2] = [50.5, 51.5];

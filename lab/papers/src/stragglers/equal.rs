@@ -22,12 +22,12 @@ const BY_RATE: [(f64, &str); 8] = [
 /// Number of workers and MST of the reference, at lambda 2.
 const BY_NUMBER: [(u32, &str); 3] = [(8, "3.62381"), (10, "3.66119"), (20, "3.99746")];
 
-/// MST of 60 equal workers.
+/// Returns the MST of 60 equal workers.
 fn of_sixty(lambda: f64) -> anyhow::Result<f64> {
     Ok(place("pure-stochastic", &vec![Server::exponential(1.0); 60], lambda)?.mean)
 }
 
-/// 60 equal workers, and equal workers at lambda 2.
+/// Section on 60 equal workers, and on equal workers at lambda 2.
 pub(super) fn figure_4_1() -> anyhow::Result<Section> {
     let rates = curve((1..=118).map(|i| 0.5 * f64::from(i)), |lambda| Ok(Some(of_sixty(lambda)?)))?;
     let numbers = by_count(1.0, 2.0, Law::Lemma10, 3..=200)?;
@@ -61,7 +61,7 @@ fn beside_reference(numbers: &[ClusterSize]) -> anyhow::Result<Vec<Compared>> {
     Ok(compared)
 }
 
-/// `H_N`.
+/// Returns the harmonic number `H_N`.
 fn harmonic(count: u32) -> f64 {
     (1..=count).map(|i| 1.0 / f64::from(i)).sum()
 }
@@ -79,8 +79,8 @@ fn growth(by_rate: &[(f64, f64)]) -> anyhow::Result<Vec<Claim>> {
     Ok(of_growth(off, best, slope, [at(10), at(20)]))
 }
 
-/// By how far the curve is from a homographic function, the best number of workers, the growth for each unit of ln N,
-/// and MST at 10 and 20 workers.
+/// Judges the distance of the curve to a homographic function, the best number of workers, the growth for
+/// each unit of ln N, and MST at 10 and 20 workers.
 pub(super) fn of_growth(off: f64, best: u32, slope: f64, [ten, twenty]: [f64; 2]) -> Vec<Claim> {
     let beyond_ten = (5..=12).contains(&best) && ten < twenty;
     vec![

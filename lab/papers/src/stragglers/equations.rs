@@ -1,5 +1,5 @@
-//! Printed equations that are wrong or cannot be computed as they stand, beside what stands in their place: 40, 43, 46
-//! and 47.
+//! Printed equations 40, 43, 46 and 47, which are wrong or cannot be computed as printed, compared with
+//! their replacements.
 //!
 //! Not here: the equations that are used (`gristmill_scheduler::placement`, `gristmill_scheduler::queueing::sizing`).
 
@@ -28,7 +28,8 @@ fn equation_40() -> anyhow::Result<Claim> {
     Ok(holds_for_every_delay([printed(0.0), printed(1e-14), right], off.fold(0.0, f64::max)))
 }
 
-/// By what equation 40 gives at D = 0 and next to it, what is right there, and how far our form is off.
+/// Judges the values of equation 40 at D = 0 and close to it, the right value there, and the error of our
+/// form.
 pub(super) fn holds_for_every_delay([zero, tiny, right]: [f64; 3], spread: f64) -> Claim {
     let holds = zero.is_finite() && (tiny - right).abs() < 1e-6;
     WORDS.claim("equation-40", holds, holes![zero, tiny, right, spread])
@@ -37,7 +38,7 @@ pub(super) fn holds_for_every_delay([zero, tiny, right]: [f64; 3], spread: f64) 
 /// Squared variabilities of exponential arrivals and service.
 const VARIABILITIES: (f64, f64) = (1.0, 1.0);
 
-/// Times of an M/M/1 queue: by equation 43 as printed, with the factor that it lacks, and exactly.
+/// Returns times of an M/M/1 queue: by equation 43 as printed, with its missing factor, and exactly.
 fn queue_times(mu: f64, lambda: f64) -> [f64; 3] {
     let (ca2, cs2) = VARIABILITIES;
     let printed = lambda * (ca2 + cs2) / (2.0 * (mu - lambda)) + 1.0 / mu;
@@ -45,7 +46,7 @@ fn queue_times(mu: f64, lambda: f64) -> [f64; 3] {
     [printed, kingman, 1.0 / (mu - lambda)]
 }
 
-/// The arrival rate that equation 44 gives back for a time.
+/// Returns the arrival rate that equation 44 yields for a time.
 fn equation_44(mu: f64, time: f64) -> f64 {
     let (ca2, cs2) = VARIABILITIES;
     mu / (1.0 + (ca2 + cs2) / mu / (2.0 * time - 2.0 / mu))
@@ -65,7 +66,7 @@ fn equation_43() -> (Block, Claim) {
     (WORDS.table("equation-43", holes![], rows), is_kingmans(worst))
 }
 
-/// By how far Kingman's formula and the printed one are off for M/M/1 queues.
+/// Judges the errors of Kingman's formula and of the printed one for M/M/1 queues.
 pub(super) fn is_kingmans([kingman, printed]: [f64; 2]) -> Claim {
     WORDS.claim("equation-43", printed < 1e-9, holes![printed = 100.0 * printed, kingman])
 }
@@ -84,12 +85,12 @@ fn equation_46() -> anyhow::Result<(Block, Claim)> {
     Ok((WORDS.table("equation-46", holes![], rows), claim))
 }
 
-/// By for how many of the numbers of workers the printed function is 0.
+/// Judges the number of worker counts for which the printed function is 0.
 pub(super) fn has_its_minimum(zeros: u32, numbers: usize) -> Claim {
     WORDS.claim("equation-46", zeros == 0, holes![zeros, numbers])
 }
 
-/// The sum of equation 46 as printed; exact up to 60 workers.
+/// Returns the sum of equation 46 as printed, exact up to 60 workers.
 fn printed_46(count: u32) -> i128 {
     let count = i128::from(count);
     let (mut binomial, mut total) = (1, 0);
@@ -109,12 +110,12 @@ fn equation_47() -> (Block, Claim) {
     (chart, can_be_computed(lost))
 }
 
-/// By the number of workers from which on the sums are lost; NaN for none.
+/// Judges the number of workers from which on the sums are lost; NaN for none.
 pub(super) fn can_be_computed(lost: f64) -> Claim {
     WORDS.claim("equation-47", lost.is_nan(), holes![lost])
 }
 
-/// `V_n` of equation 47 as printed.
+/// Returns `V_n` of equation 47 as printed.
 fn alternating_47(count: u32) -> f64 {
     let binomials = |n: u32| {
         (1..=n).scan(1.0, move |binomial, i| {

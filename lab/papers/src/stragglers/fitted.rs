@@ -1,7 +1,8 @@
 //! Table 3-1: delayed tailed distributions fitted to task times, generated and measured.
 //!
-//! `measured.txt` holds the times of 300 map tasks each of three jobs on this system, in microseconds. They are
-//! archived so that the page comes out the same everywhere. Not here: the fit (`gristmill_scheduler::estimate::dtd`).
+//! `measured.txt` holds the times of 300 map tasks each of three jobs on this system, in microseconds.
+//! They are archived so that the page is the same on every machine. Not here: the fit
+//! (`gristmill_scheduler::estimate::dtd`).
 
 use super::WORDS;
 use crate::words::holes;
@@ -25,10 +26,10 @@ const PRINTED: [(&str, f64, f64); 10] = [
     ("WebMining", 1.7805, 0.0360),
 ];
 const MEASURED: &str = include_str!("measured.txt");
-/// The error that the thesis finds small enough.
+/// Largest error that the thesis considers small.
 const ERROR_MAX: f64 = 0.05;
 
-/// Fits to times drawn with the printed exponents.
+/// Section on fits to times drawn with the printed exponents.
 pub(super) fn generated(context: &Context<'_>) -> anyhow::Result<Section> {
     let draws: u32 = context.scaled(2_000, 20_000, 200_000);
     let mut random = ChaCha8Rng::seed_from_u64(context.first_seed);
@@ -46,26 +47,26 @@ pub(super) fn generated(context: &Context<'_>) -> anyhow::Result<Section> {
     Ok(WORDS.section("table-3-1", holes![], vec![table, Block::Claims(vec![rates_recovered(worst)])]))
 }
 
-/// The worst error of an exponent, relative, and the largest mean squared error.
+/// Judges the largest relative error of an exponent, and the largest mean squared error.
 pub(super) fn rates_recovered((rate, error): (f64, f64)) -> Claim {
     let recovered = rate <= ERROR_MAX && error <= ERROR_MAX;
     WORDS.claim("rates-recovered", recovered, holes![rate = 100.0 * rate, error])
 }
 
-/// The times of one job, and the fit to them.
+/// Times of one job, and the fit to them.
 struct Measured {
     name: &'static str,
-    /// In milliseconds.
+    /// Times in milliseconds.
     times: Vec<f64>,
     fit: Fit,
 }
 
 impl Measured {
-    /// From a line of the archive: a name, then microseconds.
+    /// Parses a line of the archive: a name, then microseconds.
     fn read(line: &'static str) -> anyhow::Result<Self> {
         let mut words = line.split(' ');
         let name = words.next().unwrap_or_default();
-        // The distribution has a unit in its `1 + x`: milliseconds, the size of these times.
+        // The `1 + x` of the distribution has a unit: milliseconds, the scale of these times.
         let times =
             words.map(|word| Ok(word.parse::<f64>()? / 1000.0)).collect::<anyhow::Result<Vec<f64>>>()?;
         Ok(Self { name, fit: fit(&times)?, times })
@@ -78,7 +79,7 @@ impl Measured {
     }
 }
 
-/// Fits to measured times.
+/// Section on fits to measured times.
 pub(super) fn measured() -> anyhow::Result<Section> {
     let all = MEASURED.lines().map(Measured::read).collect::<anyhow::Result<Vec<_>>>()?;
     let table = WORDS.table("measured", holes![], all.iter().map(Measured::row).collect());
@@ -92,7 +93,7 @@ pub(super) fn measured() -> anyhow::Result<Section> {
     ))
 }
 
-/// By the largest error of all jobs.
+/// Judges the largest error of all jobs.
 pub(super) fn small_errors(worst: f64) -> Claim {
     WORDS.claim("small-errors", worst <= ERROR_MAX, holes![worst = 100.0 * worst])
 }

@@ -12,7 +12,7 @@ const BUDGETS: [f64; 14] = [
     35000.0, 40000.0,
 ];
 
-/// Lambda, budget, and of the reference: slow and fast workers and MST with the whole budget spent.
+/// Lambda, budget, and from the reference: slow and fast workers and MST with the whole budget spent.
 const MIXES: [(f64, f64, u32, u32, &str); 16] = [
     (1.0, 2000.0, 1, 2, "2.200000000000000"),
     (1.0, 4000.0, 0, 5, "2.17460317460317"),
@@ -32,7 +32,7 @@ const MIXES: [(f64, f64, u32, u32, &str); 16] = [
     (25.0, 40000.0, 0, 50, "5.9989404511059"),
 ];
 
-/// The best mix at each of the budgets; none where no mix carries the load, or none costs exactly this much.
+/// Best mix at each of the budgets; `None` where no mix carries the load, or none costs exactly this much.
 type Mixes = Vec<Option<WorkerMix>>;
 
 fn best(lambda: f64, spend: Spend) -> anyhow::Result<Mixes> {
@@ -81,14 +81,14 @@ fn beside_reference(lambda: f64, all: &Mixes) -> Vec<Compared> {
     rows.collect()
 }
 
-/// The claim where LP workers are bought.
+/// Claim about the range in which LP workers are bought.
 pub(super) fn switch(lambda: f64, mixes: &[Option<WorkerMix>]) -> Claim {
     let load = |mix: &WorkerMix| {
         let rates = mix.counts.iter().zip(MENU).map(|(count, offer)| f64::from(*count) * offer.mu);
         lambda / rates.sum::<f64>()
     };
     let found = mixes.iter().zip(BUDGETS).filter_map(|(mix, budget)| Some((mix.as_ref()?, budget)));
-    // One LP worker is what is left over where the budget is no multiple of the price of HP.
+    // One LP worker is the remainder where the budget is no multiple of the price of HP.
     let (slow, fast): (Vec<_>, Vec<_>) = found.partition(|(mix, _)| 1 < mix.counts[0]);
     let least = slow.iter().map(|(mix, _)| load(mix)).fold(f64::INFINITY, f64::min);
     let most = fast.iter().map(|(mix, _)| load(mix)).fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! The stragglers thesis: how long the slowest of many workers takes, and what follows for splitting work and buying
-//! workers.
+//! The stragglers thesis: time of the slowest of many workers, and its consequences for splitting work
+//! and buying workers.
 //!
 //! Not here: the mathematics and the splits (`gristmill_scheduler::queueing`, `gristmill_scheduler::placement`).
 
@@ -25,13 +25,13 @@ use gristmill_scheduler::queueing::Server;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
-/// The numbers of workers in the figures of chapter 6.
+/// Numbers of workers in the figures of chapter 6.
 const COUNTS: [u32; 5] = [40, 80, 120, 160, 200];
 /// Service rate of slow and fast workers in chapter 6, in tasks per second.
 const SLOW: f64 = 0.8;
 const FAST: f64 = 1.0;
 
-/// Runs everything.
+/// Runs all experiments.
 ///
 /// # Errors
 /// A computation that fails, which is a bug.
@@ -56,22 +56,22 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     Ok(WORDS.paper("stragglers", holes![], sections))
 }
 
-/// So many workers, half of them slow.
+/// Returns this many workers, half of them slow.
 fn halves(count: u32) -> Vec<Server> {
     (0..count).map(|i| Server::exponential(if i < count / 2 { SLOW } else { FAST })).collect()
 }
 
-/// The split of this text for half slow and half fast workers.
+/// Returns the split of this text for half slow and half fast workers.
 fn placed(split: &str, count: u32, lambda: f64) -> anyhow::Result<Placed> {
     Ok(place(split, &halves(count), lambda)?)
 }
 
-/// Mean sojourn time, where it is finite.
+/// Returns the mean sojourn time, where it is finite.
 fn mean(split: &str, count: u32, lambda: f64) -> anyhow::Result<Option<f64>> {
     Ok(Some(placed(split, count, lambda)?.mean).filter(|mean| mean.is_finite()))
 }
 
-/// Points of a curve, without those that are infinite.
+/// Returns the points of a curve, without infinite ones.
 fn curve(
     xs: impl IntoIterator<Item = f64>,
     y: impl Fn(f64) -> anyhow::Result<Option<f64>>,
@@ -80,18 +80,18 @@ fn curve(
     Ok(points.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The point with the least value.
+/// Returns the point with the smallest value.
 fn least(points: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
     let least = points.into_iter().reduce(|least, point| if point.1 < least.1 { point } else { least });
     least.unwrap_or((f64::NAN, f64::NAN))
 }
 
-/// A number of ours beside one of the reference, which is right to its last digit.
+/// Compares one of our numbers with one of the reference, which is correct to its last digit.
 fn against(what: String, reference: &str, ours: f64) -> Compared {
     Beside::exact(what, ours, Known::text(reference)).judged()
 }
 
-/// A count of ours beside one of the reference.
+/// Compares one of our counts with one of the reference.
 fn same_count(what: String, reference: u32, ours: f64) -> Compared {
     Beside::exact(what, ours, Known::exact(f64::from(reference))).judged()
 }

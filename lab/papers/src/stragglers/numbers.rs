@@ -23,7 +23,7 @@ const MIXED: [(&str, &str, u32, &str); 4] = [
     ("m-ep:d=3.5", "M-EP (nonneg)", 96, "7.4340"),
 ];
 
-/// Curves beside the reference's minima.
+/// Curves with the reference's minima.
 #[derive(Default)]
 struct Minima {
     curves: Vec<Series>,
@@ -32,7 +32,7 @@ struct Minima {
     counts: Vec<u32>,
 }
 
-/// Equal workers, of each rate under the three readings of the lemmas.
+/// Computes equal workers, of each rate under the three readings of the lemmas.
 fn equal() -> anyhow::Result<Minima> {
     let mut minima = Minima::default();
     for (i, mu) in RATES.into_iter().enumerate() {
@@ -56,7 +56,7 @@ fn equal() -> anyhow::Result<Minima> {
     Ok(minima)
 }
 
-/// Equal parts of the four rates, by split.
+/// Computes equal parts of the four rates, by split.
 fn mixed() -> anyhow::Result<Minima> {
     let mut minima = Minima::default();
     for (split, name, count, mean) in MIXED {
@@ -73,7 +73,7 @@ fn mixed() -> anyhow::Result<Minima> {
     Ok(minima)
 }
 
-/// MST of so many workers, each rate having as many; `None` if it is not finite.
+/// Returns the MST of this many workers, the same number of each rate; `None` if it is not finite.
 fn mixed_mean(split: &str, count: f64) -> anyhow::Result<Option<f64>> {
     let rates = RATES.iter().copied().cycle().take(count as usize);
     let servers: Vec<Server> = rates.map(Server::exponential).collect();
@@ -92,7 +92,7 @@ pub(super) fn figure_7_1() -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-7-1", holes![], blocks))
 }
 
-/// By the best numbers of workers.
+/// Judges the best numbers of workers.
 pub(super) fn knee(counts: &[u32]) -> Claim {
     let between = counts.iter().all(|count| (40..200).contains(count));
     WORDS.claim("knee", between, holes![counts = format!("{counts:?}")])

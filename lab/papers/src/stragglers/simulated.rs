@@ -1,8 +1,9 @@
 //! Figures 6-2, 6-4, 6-6 and 6-9: workers' completion times under the splits, from queues simulated task by task.
 //!
-//! The thesis shows runs on a simulated cluster of its own. Here tasks arrive at random at every worker with its rate and
-//! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. Not here: jobs
-//! whose tasks arrive together, for which no split of the thesis is made.
+//! The thesis shows runs on a simulated cluster of its own. Here tasks arrive at random at every worker
+//! with its rate and wait in its queue (Lindley's recursion). A job that needs one task of every worker
+//! waits for the slowest. Not here: jobs whose tasks arrive together, which no split of the thesis
+//! covers.
 
 use super::{SLOW, WORDS, halves};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
@@ -23,7 +24,7 @@ const SPLITS: [(&str, &str); 4] = [
 ];
 const LAMBDAS: [f64; 6] = [8.0, 14.0, 20.0, 25.0, 28.0, 30.0];
 
-/// What one seed gives: mean times at slow workers, at fast workers, and of the largest.
+/// Results of one seed: mean times at slow workers, at fast workers, and of the largest.
 type Means = [f64; 3];
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
@@ -41,12 +42,12 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-6-9", holes![count = COUNT, tasks], blocks))
 }
 
-/// The results of one split.
+/// Results of one split.
 struct Simulated {
-    /// Slow workers, fast workers, the largest.
+    /// Curves of slow workers, fast workers, and the largest.
     curves: [Series; 3],
     compared: Vec<Compared>,
-    /// For each seed the largest ratio of the mean times of slow and fast workers, of all rates.
+    /// Largest ratio of the mean times of slow and fast workers over all rates, by seed.
     spread: Vec<f64>,
 }
 
@@ -71,7 +72,7 @@ fn simulate_split(name: &str, split: &str, tasks: usize, seeds: &[u64]) -> anyho
     Ok(Simulated { curves, compared, spread })
 }
 
-/// Lindley's recursion at every worker.
+/// Runs Lindley's recursion at every worker.
 fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Means {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut largest = vec![0.0_f64; tasks];
@@ -95,7 +96,7 @@ fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Mea
     [sums[0] / counts[0], sums[1] / counts[1], largest.iter().sum::<f64>() / tasks as f64]
 }
 
-/// The simulated largest time beside the formula's; D is no part of the simulated queues.
+/// Compares the simulated largest time with the formula's. D is not part of the simulated queues.
 fn against_formula(
     name: &str,
     lambda: f64,
@@ -109,11 +110,11 @@ fn against_formula(
     Beside::mean(what, ours, Known::exact(formula)).judged()
 }
 
-/// What is nearly equal differs by less than this part, and what is near by less than that.
+/// Relative difference below which values are nearly equal, and the one below which they are near.
 const NEARLY: f64 = 0.1;
 const NEAR: f64 = 0.25;
 
-/// By the largest ratio of slow and fast workers' times under each split, seed by seed.
+/// Judges the largest ratio of slow and fast workers' times under each split, seed by seed.
 pub(super) fn claims(spread: &[Vec<f64>]) -> Vec<Claim> {
     let [fair, det, stochastic, mep] = spread else { return Vec::new() };
     let below = |one: &[f64], other: &[f64]| Seen::below(&log_ratio(one, other), 0.0);

@@ -21,7 +21,7 @@ const FIGURES: [(&str, &str, &str, &str); 3] = [
 ];
 const LAMBDAS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 30.0];
 
-/// Arrival rates that 40 workers can carry under every split.
+/// Returns arrival rates that 40 workers can carry under every split.
 fn rates() -> impl Iterator<Item = f64> {
     (1..=63).map(|i| 0.5 * f64::from(i))
 }
@@ -38,7 +38,7 @@ fn by_count(name: impl Into<String>, split: &str, lambda: f64) -> anyhow::Result
     Ok(Series::new(name, curve(counts(), |count| mean(split, count as u32, lambda))?))
 }
 
-/// Figures 6-1, 6-3, 6-5 and 6-7.
+/// Sections on figures 6-1, 6-3, 6-5 and 6-7.
 pub(super) fn figures_6() -> anyhow::Result<Vec<Section>> {
     let mut sections = FIGURES.into_iter().map(of_split).collect::<anyhow::Result<Vec<_>>>()?;
     sections.push(figure_6_7()?);
@@ -56,7 +56,7 @@ fn of_split((split, figure, title, equation): (&str, &str, &str, &str)) -> anyho
     Ok(WORDS.section("{figure}", holes![figure, title, equation], blocks))
 }
 
-/// The claims about the minimum over the number of workers.
+/// Returns the claims about the minimum over the number of workers.
 fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
     let mut bests = Vec::new();
     for lambda in LAMBDAS {
@@ -71,7 +71,7 @@ fn minima(split: &str) -> anyhow::Result<Vec<Claim>> {
     Ok(of_minima(&bests, rising))
 }
 
-/// By the best number of workers at each of [`LAMBDAS`], and whether MST rises with the rate everywhere.
+/// Judges the best number of workers at each of [`LAMBDAS`], and if MST rises with the rate everywhere.
 pub(super) fn of_minima(bests: &[f64], rising: bool) -> Vec<Claim> {
     let list = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<String>>().join(", ");
     let best_rises = bests.is_sorted_by(|one, next| one < next) && bests.last() < Some(&800.0);
@@ -81,7 +81,7 @@ pub(super) fn of_minima(bests: &[f64], rising: bool) -> Vec<Claim> {
     ]
 }
 
-/// None where the workers cannot carry the load.
+/// Returns the split, or `None` where the workers cannot carry the load.
 fn placed_or_none(split: &str, count: u32, lambda: f64) -> Option<f64> {
     place(split, &halves(count), lambda).ok().map(|placed| placed.mean).filter(|mean| mean.is_finite())
 }
@@ -105,7 +105,8 @@ fn figure_6_7() -> anyhow::Result<Section> {
     Ok(WORDS.section("figure-6-7", holes![], blocks))
 }
 
-/// The claim that pure-stochastic, with printed rates and without negative ones, is never above the simpler splits.
+/// Judges if pure-stochastic, with printed rates and without negative ones, is never above the simpler
+/// splits.
 fn stochastic_is_lowest() -> anyhow::Result<Claim> {
     let mut lowest = [true; 2];
     let (mut negative, mut total) = (0, 0);
@@ -123,7 +124,7 @@ fn stochastic_is_lowest() -> anyhow::Result<Claim> {
     Ok(lowest_of_all(lowest, negative, total))
 }
 
-/// By whether the split is lowest as printed and without negative rates, and how often the printed rates are negative.
+/// Judges if the split is lowest as printed and without negative rates, and counts negative printed rates.
 pub(super) fn lowest_of_all(lowest: [bool; 2], negative: u32, total: usize) -> Claim {
     let seen = lowest.map(Seen::from);
     let [printed, filled] = seen.map(Seen::word);

@@ -1,12 +1,12 @@
 //! Figure 6-8: all splits against the numerical optimum, for jobs bound by memory and by processors; Lemma 9's bounds.
 //!
-//! Not here: how they do in simulated queues.
+//! Not here: the splits in simulated queues.
 
 use super::{WORDS, against, bounds, curve, effectiveness, mean, placed};
 use crate::words::holes;
 use crate::{Block, Claim, Compared, Context, Section, Series, each};
 
-/// Name in legends and split; D is added.
+/// Name in legends, and split. D is added.
 const SPLITS: [(&str, &str); 8] = [
     ("fair", "fair-split:"),
     ("pure-deterministic", "pure-deterministic:"),
@@ -45,7 +45,7 @@ pub(super) fn sections(context: &Context<'_>) -> anyhow::Result<Vec<Section>> {
     Ok(vec![figure, effectiveness::section()?, bounds::section()?])
 }
 
-/// MST of 40 workers against the rate, and at this rate against the number of workers.
+/// Charts of the MST of 40 workers by rate, and at this rate by the number of workers.
 fn panels(
     context: &Context<'_>,
     [one, other]: [&str; 2],
@@ -89,7 +89,8 @@ fn compared() -> anyhow::Result<Vec<Compared>> {
     Ok(compared)
 }
 
-/// How much larger the mean of each split is than the optimum, least and most, over a grid; without what is infinite.
+/// Returns the smallest and largest ratio of the mean of each split to the optimum over a grid, without
+/// infinite values.
 fn excesses(context: &Context<'_>, delay: f64) -> anyhow::Result<Vec<Range>> {
     let rates = context.scaled(
         vec![2.0, 10.0, 30.0],
@@ -123,7 +124,7 @@ fn claims(context: &Context<'_>) -> anyhow::Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// The least and the most that a split is above the optimum.
+/// Smallest and largest excess of a split over the optimum.
 pub(super) type Range = (f64, f64);
 
 fn percent((least, most): Range) -> String {

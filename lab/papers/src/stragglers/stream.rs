@@ -1,7 +1,7 @@
 //! A stream of jobs on a simulated cluster, with the placements that a live master runs.
 //!
-//! Maps are dealt to workers' queues when their job arrives, by rates that are measured as the cluster runs. Not here: the
-//! thesis' own queues, where tasks arrive one by one (`simulated`).
+//! Maps are assigned to workers' queues when their job arrives, by rates that are measured while the
+//! cluster runs. Not here: the thesis' own queues, where tasks arrive one by one (`simulated`).
 
 use super::{SLOW, WORDS, halves};
 use crate::judge::{Seen, every, mean_of, paired, percent};
@@ -14,7 +14,7 @@ use gristmill_scheduler::workload::by_name as workload;
 use gristmill_scheduler::{placement, policy};
 
 const COUNT: u32 = 40;
-/// Maps of a job: five for each worker, so that parts of a map matter little.
+/// Number of maps of a job: five for each worker, so that fractions of a map matter little.
 const TASKS: u32 = 5 * COUNT;
 const PLACEMENTS: [&str; 6] =
     ["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "optimal", "pull"];
@@ -32,7 +32,7 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     Ok(WORDS.section("stream", holes, vec![chart, Block::Claims(claims(&measured))]))
 }
 
-/// Of one placement the mean times by rate and seed.
+/// Mean times of one placement by rate and seed.
 pub(super) struct Measured {
     pub(super) placement: &'static str,
     pub(super) by_rate: Vec<(f64, Vec<f64>)>,
@@ -54,14 +54,14 @@ fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<V
     Ok(PLACEMENTS.map(by_rate).into())
 }
 
-/// Mean time from arrival to the end of the maps.
+/// Returns the mean time from arrival to the end of the maps.
 fn simulate(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow::Result<f64> {
     let mut config = Config { seed, ..Config::uniform(COUNT, Slots::Unified(1)) };
     for (worker, server) in config.workers.iter_mut().zip(halves(COUNT)) {
         worker.speed = server.mu;
         worker.service = Some(Dtd { a: 1.0, b: 0.0, offset: 0.0 });
     }
-    // Tasks of length 1: their times are drawn by the workers.
+    // Tasks have length 1: the workers draw their times.
     let call = format!("stragglers:rate={lambda},tasks={TASKS},jobs={jobs},a=1e12,offset=1");
     let workload = workload(&call)?;
     let (mut total, mut count) = (0.0, 0.0);
@@ -78,7 +78,7 @@ fn simulate(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow::Resul
     Ok(total / count)
 }
 
-/// By the ratio of two placements' times, seed by seed the geometric mean over the rates.
+/// Judges the ratio of two placements' times: for each seed the geometric mean over the rates.
 pub(super) fn claims(measured: &[Measured]) -> Vec<Claim> {
     let logarithms = |name: &str| -> Vec<f64> {
         let Some(one) = measured.iter().find(|one| one.placement == name) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! That no claim of any page is without made-up results which refute it.
+//! Checks that every claim of every page has made-up results that refute it.
 
 pub(super) mod refuted;
 pub(super) mod whole;

@@ -1,19 +1,21 @@
-//! Every rule of a page with made-up results on which it must say that its statement fails, and with others on which it
-//! must hold: a rule that cannot fail judges nothing. Of a rule with several conditions, results that break one of them
-//! and meet all others must refute it too ([`only`]), for a condition that never decides judges nothing either.
+//! Tests of every rule of a page with made-up results. Some must make its statement fail, others must
+//! make it hold: a rule that cannot fail judges nothing. For a rule with several conditions, results that
+//! break one of them and meet all others must refute it too ([`only`]), since a condition that never
+//! decides judges nothing either.
 //!
-//! A paper's `made_up` lists its rules. That none is missing is checked twice: each statement of a quick page must be in
-//! the list (`check_listed`), and each claim that the words of a paper have (`crate::tests`).
+//! A paper's `made_up` lists its rules. Completeness is checked twice: each statement of a quick page
+//! must be in the list (`check_listed`), and also each claim in the words of a paper (`crate::tests`).
 
 use crate::{Block, Claim, Paper, Verdict};
 
-/// Claims that are made together, of results that refute all of them and of results that bear them out.
+/// Claims that belong together, from results that refute all of them and from results that support them.
 pub(crate) struct Rules {
     pub(crate) refuted: Vec<Claim>,
     pub(crate) borne_out: Vec<Claim>,
 }
 
-/// Those of these claims whose statement begins so: of results made up to break one condition of a rule and no other.
+/// Returns those of these claims whose statement starts with `beginning`, for results that break only one
+/// condition of a rule.
 #[track_caller]
 pub(crate) fn only(claims: Vec<Claim>, beginning: &str) -> Vec<Claim> {
     let only: Vec<Claim> =
@@ -22,7 +24,7 @@ pub(crate) fn only(claims: Vec<Claim>, beginning: &str) -> Vec<Claim> {
     only
 }
 
-/// Every statement on this page is one of those that fail on made-up results.
+/// Checks that every statement on this page is one of those that fail on made-up results.
 #[track_caller]
 pub(crate) fn check_listed(paper: &Paper, rules: &[Rules]) {
     let listed: Vec<&str> =
@@ -36,7 +38,7 @@ pub(crate) fn check_listed(paper: &Paper, rules: &[Rules]) {
     }
 }
 
-/// All refuted claims fail, all that are borne out hold, and they are the same.
+/// Checks that all refuted claims fail, that all supported ones hold, and that they are the same claims.
 #[track_caller]
 pub(crate) fn check(rules: &[Rules]) {
     for Rules { refuted, borne_out } in rules {

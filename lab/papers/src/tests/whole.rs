@@ -1,11 +1,11 @@
-//! What tests of pages share: whether a page is whole.
+//! Shared checks of tests of pages: completeness of a page.
 //!
-//! Not here: what the experiments of a paper find.
+//! Not here: the results of the experiments of a paper.
 
 use crate::{Block, Cell, Paper};
 
-/// Every chart has points and all of them are finite, tables are full and without NaN, comparisons have a number of
-/// ours, and where claims are made there is one.
+/// Checks that every chart has points, all finite, and that tables are full and without NaN. Comparisons
+/// must have a number of ours, and a section of claims must have at least one.
 #[track_caller]
 pub(crate) fn check_whole(paper: &Paper) {
     for block in paper.sections.iter().flat_map(|section| &section.blocks) {

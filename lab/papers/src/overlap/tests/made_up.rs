@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what this paper claims.
+//! Made-up results that refute and that support the claims of this paper.
 
 use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, Share};
 use super::super::random::{InstanceResult, claims as of_instances};
@@ -38,7 +38,8 @@ fn of_tight() -> Rules {
     Rules { refuted: claims(1.3), borne_out: claims(1.499) }
 }
 
-/// Responses under k-LPS, MaxSRPT and SplitSRPT of three traces at two loads; `at` is by place of the load.
+/// Responses under k-LPS, MaxSRPT and SplitSRPT of three traces at two loads. `at` takes the index of the
+/// load.
 fn of_trace() -> Rules {
     let claims = |balance: Balance, at: [Relative; 2]| {
         let traces =
@@ -60,7 +61,8 @@ fn of_trace() -> Rules {
     Rules { refuted, borne_out: all(neither, [1.2, 2.0]) }
 }
 
-/// A policy whose mean is this, and whose slowdown goes from the one for the smallest jobs to the other.
+/// Policy with this mean, whose slowdown goes from the first number for the smallest jobs to the second
+/// for the largest.
 fn cell(name: &'static str, mean: f64, [small, large]: [f64; 2]) -> PolicyAtLoad {
     let share = |run: f64, class: usize| {
         let part = class as f64 / CLASSES.len() as f64;
@@ -80,14 +82,14 @@ fn of_means() -> [Rules; 2] {
     };
     let as_claimed = named([6.5, 3.3, 3.5, 2.0]);
     let contrary = [
-        // The order is as claimed, but neither is much better.
+        // The order is as claimed, but no policy is much better.
         [4.0, 3.3, 3.5, 2.0],
         // Only MaxSRPT is much better.
         [5.1, 3.3, 3.5, 2.0],
         // MaxSRPT is much better than SplitSRPT, or worse.
         [9.0, 3.3, 5.0, 2.0],
         [6.5, 3.5, 3.3, 2.0],
-        // The bound is none.
+        // The bound is not a bound.
         [6.5, 3.3, 3.5, 3.4],
     ];
     let means = |all: [(&'static str, f64); 4]| {
@@ -100,10 +102,10 @@ fn of_means() -> [Rules; 2] {
     let mut refuted = slowdowns([("k-LPS", [3.0, 5.0]), ("MaxSRPT", [4.0, 2.0]), ("SplitSRPT", [3.5, 3.0])]);
     let (nearly, better, worse) = ("The slowdown of k-LPS", "Jobs of all sizes", "SplitSRPT is worse");
     for (statement, lps, max, split) in [
-        // It falls, but by half; it is nearly the same, but rises.
+        // First: it falls by half. Second: it is nearly the same, but rises.
         (nearly, [4.2, 2.0], [1.0, 1.5], [1.5, 1.0]),
         (nearly, [4.0, 4.2], [1.0, 3.4], [3.6, 3.1]),
-        // The largest are worse off under one of them, the smallest under the other.
+        // The largest jobs are worse off under one policy, the smallest under the other.
         (better, [4.2, 4.0], [1.0, 4.4], [3.6, 3.1]),
         (better, [4.2, 4.0], [1.0, 3.4], [4.6, 3.1]),
         // SplitSRPT is better for all, or worse for all.
@@ -125,7 +127,8 @@ fn of_means() -> [Rules; 2] {
     ]
 }
 
-/// How the mean response of a reading grows with each doubling of the length, in five seeds that are nearly alike.
+/// Reading whose mean response grows by these factors with each doubling of the length, in five nearly
+/// equal seeds.
 fn reading((name, stable): (&'static str, bool), growth: [f64; 3]) -> Reading {
     let mut mean = 3.3;
     let growth = [1.0].into_iter().chain(growth);
@@ -144,7 +147,7 @@ fn reading((name, stable): (&'static str, bool), growth: [f64; 3]) -> Reading {
 fn of_readings() -> Rules {
     const STEADY: [f64; 3] = [1.02, 1.0, 1.01];
     const GROWING: [f64; 3] = [1.5, 1.6, 1.7];
-    // It grows and then levels off; it is steady and then grows.
+    // First: it grows and then levels off. Second: it is steady and then grows.
     const FILLING: [f64; 3] = [1.8, 1.7, 1.0];
     const BURSTING: [f64; 3] = [1.0, 1.0, 1.7];
     let claims = |stable: [f64; 3], unstable: [f64; 3]| -> Vec<Claim> {
@@ -164,7 +167,7 @@ fn of_readings() -> Rules {
 fn stability_is_partly_shown_or_open_where_seeds_differ_too_much() {
     let verdict = |stable: bool, by_seed: [[f64; 2]; 5]| {
         let mut made = reading(("made up", stable), [1.0; 3]);
-        // From the shortest runs to the half, and on to the longest.
+        // From the shortest runs to half the length, and on to the longest.
         for (seed, [early, last]) in by_seed.into_iter().enumerate() {
             let [shortest, .., half, longest] = &mut made.lengths;
             half.means[seed] = early * shortest.means[seed];

@@ -1,4 +1,4 @@
-//! The page's data from few jobs: complete, and every claim can fail and can hold.
+//! The page's data from few jobs is complete, and every claim can fail and can hold.
 
 pub(crate) mod made_up;
 

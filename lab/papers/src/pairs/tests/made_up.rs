@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what this paper claims.
+//! Made-up results that refute and that support the claims of this paper.
 
 use super::super::examples::{not_always_optimal, schedule_is_as_printed};
 use super::super::online::{Outcome as StreamOutcome, Times, rules as stream_rules};
@@ -15,7 +15,7 @@ use gristmill_scheduler::workload::pairs::Sizes;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// Three samples about a value.
+/// Returns three samples about a value.
 fn seeds(value: f64) -> Vec<f64> {
     [1.0, 1.001, 0.999].map(|factor| factor * value).to_vec()
 }
@@ -41,13 +41,13 @@ fn of_theorems() -> Rules {
         of_tried([&tried(), &tried(), &tried(), &tried()], &found)
     };
     let mut refuted = claims(1, 22.0);
-    // A random counterexample, or one of the two that are printed.
+    // A random counterexample, or one of the two printed ones.
     refuted.extend(only(claims(1, 21.0), "If the jobs are strict weak pairs"));
     refuted.extend(only(claims(0, 22.0), "If the jobs are strict weak pairs"));
     Rules { refuted, borne_out: claims(0, 21.0) }
 }
 
-/// Averages of each rule of Table 2 by its place there, the best of the paper first.
+/// Averages of each rule of Table 2 by its index there, the paper's best first.
 fn of_table_2() -> Rules {
     fn claims_of(averages: impl Fn(f64) -> [f64; 3]) -> Vec<Claim> {
         let by_seed = |place: usize| {
@@ -70,7 +70,7 @@ fn of_table_2() -> Rules {
     let as_claimed: fn(f64) -> [f64; 3] =
         |place| [11.0 - place, if place == PAIRWISE { 0.5 } else { 1.0 + place }, 1.0 + place];
     let mut refuted = claims(|place| [1.0 + place, 11.0 - place, 11.0 - place]);
-    // Pair waits longer and executes no faster; it executes faster and does not wait.
+    // First: Pair waits longer and executes no faster. Second: it executes faster and does not wait.
     refuted.extend(only(
         claims(|place| [11.0 - place, if place == PAIR { 20.0 } else { 1.0 + place }, 1.0 + place]),
         "Pair waits longer",
@@ -79,7 +79,7 @@ fn of_table_2() -> Rules {
         claims(|place| [if place == PAIR { 0.5 } else { 11.0 - place }, 1.0 + place, 1.0 + place]),
         "Pair waits longer",
     ));
-    // Couple is no better than Pair; Generalized is better than only one of them.
+    // First: Couple is no better than Pair. Second: Generalized is better than only one of them.
     for makespan in [(|place| if place == COUPLE { 5.5 } else { 1.0 + place }) as fn(f64) -> f64, |place| {
         if place == GENERALIZED { 4.5 } else { 1.0 + place }
     }] {
@@ -110,7 +110,8 @@ fn of_figure_2() -> Rules {
     for value in [at_the_end, at_the_start] {
         refuted.extend(only(claims(value), "Steps that are too small"));
     }
-    // All steps are alike; only large ones are worse, or only small ones; another step is better than those of the range.
+    // All steps are alike; only large ones are worse, or only small ones; or another step is better than
+    // those of the range.
     let flat: fn(f64) -> [f64; 3] = |_| [10.0, 1.0, 11.0];
     let flat_below: fn(f64) -> [f64; 3] = |step| [10.0, 1.0, if step < 10.0 { 11.0 } else { 20.0 }];
     let flat_above: fn(f64) -> [f64; 3] = |step| [10.0, 1.0, if step < 0.01 { 20.0 } else { 11.0 }];
@@ -168,7 +169,7 @@ fn of_figure_3() -> Rules {
     Rules { refuted, borne_out: claims(generalized, group, matched, by_k) }
 }
 
-/// Streams whose jobs wait and execute so long under a policy of this name.
+/// Streams whose jobs have these waiting and execution times under a policy of this name.
 fn outcomes(times: fn(&str) -> [f64; 2]) -> Vec<Vec<StreamOutcome>> {
     let one = |(rule, printed): (gristmill_scheduler::policy::pairs::Rule, f64)| {
         let [waiting, execution] = times(rule.name()).map(seeds);
@@ -202,7 +203,7 @@ fn of_streams() -> [Rules; 2] {
         "o-group" => [2.1, 1.0],
         _ => [5.0, 1.0],
     });
-    // As claimed, but for one policy.
+    // As claimed, except for one policy.
     let most = outcomes(|name| match name {
         "pairwise" => [20.0, 0.1],
         "match" => [6.0, 1.0],
@@ -214,7 +215,7 @@ fn of_streams() -> [Rules; 2] {
         _ => [5.0, 1.0],
     });
     let mut refuted = streams::of_table_3(&contrary);
-    // Pairwise executes fastest and does not wait; it waits and does not execute fastest.
+    // First: Pairwise executes fastest and does not wait. Second: it waits and does not execute fastest.
     let waits = "Pairwise has the smallest execution time";
     refuted.extend(only(streams::of_table_3(&fewest), waits));
     let slow = outcomes(|name| if name == "pairwise" { [20.0, 2.0] } else { [5.0, 1.0] });
@@ -235,11 +236,11 @@ pub(crate) fn rules() -> Vec<Rules> {
     rules
 }
 
-/// The place with the least of some that are alike is found by looking, and what is found so looks better than it is.
+/// The smallest of several equal values is selected by value, so a selected point looks better than it is.
 #[test]
 fn steps_and_groups_that_differ_by_noise_alone_bear_out_a_claim_on_at_most_one_page_in_twenty() {
     const PAGES: u64 = 100;
-    // One in twenty is 5; more than 13 come by a chance of 0.05 %.
+    // One in twenty is 5. More than 13 occur with a probability of 0.05 %.
     const FALSE_PAGES_MAX: usize = 13;
     let groups = GROUPS.map(|k| k as f64);
     let alphas: Vec<f64> = (0..=10).map(|tenths| f64::from(tenths) / 10.0).collect();

@@ -1,4 +1,4 @@
-//! The page's data from few seeds: complete, finite, and the same twice.
+//! The page's data from few seeds: complete, finite, and equal in two runs.
 
 pub(crate) mod made_up;
 

@@ -1,4 +1,4 @@
-//! Experiment one: how well the sizes of the paper's applications are estimated while they run alone.
+//! Experiment one: accuracy of the size estimates of the paper's applications while they run alone.
 
 use super::super::RealContext;
 use super::super::common::{blocks, draws, policies, sleeping};
@@ -12,8 +12,8 @@ use gristmill_lab::compare::{JobRun, RunRecord};
 use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::deadlines::NAMES;
 
-/// For each run of an application alone: the mean error of its estimates over the second half of its maps, and the part of
-/// its time for which the error is small.
+/// Results of each run of an application alone: the mean error of its estimates over the second half of
+/// its maps, and the fraction of its time with a small error.
 pub(crate) struct Estimated {
     pub(crate) name: String,
     pub(crate) errors: Vec<f64>,
@@ -46,7 +46,7 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
     Ok(WORDS.section("figures-1-to-3", holes![], shown))
 }
 
-/// The error that the paper names.
+/// Error that the paper names.
 const SMALL: f64 = 0.05;
 
 pub(crate) fn claims(runs: &[RunRecord], estimated: &[Estimated]) -> Vec<Claim> {
@@ -65,8 +65,8 @@ pub(crate) fn claims(runs: &[RunRecord], estimated: &[Estimated]) -> Vec<Claim> 
     ]
 }
 
-/// Part of the job's time for which the estimated work is off by less than this, each estimate standing until the next;
-/// before the first there is none.
+/// Returns the fraction of the job's time for which the error of the estimated work is below this. Each
+/// estimate is valid until the next. There is none before the first.
 fn part_within(job: &JobRun, limit: f64) -> Option<f64> {
     let truth: f64 = job.usage.slot_seconds.iter().sum();
     let ends = job.estimates.iter().skip(1).map(|one| one.0).chain([job.flow()]);
@@ -75,13 +75,13 @@ fn part_within(job: &JobRun, limit: f64) -> Option<f64> {
     (!job.estimates.is_empty()).then(|| seconds / job.flow())
 }
 
-/// How far estimated work of maps and reduces is off the truth.
+/// Returns the error of the estimated work of maps and reduces.
 fn off(whole: &[f64; 3], truth: f64) -> f64 {
     ((whole[0] + whole[2]) / truth - 1.0).abs()
 }
 
-/// Mean error of the estimated work of maps and reduces, relative to what they took, once this share of the maps is
-/// done.
+/// Returns the mean error of the estimated work of maps and reduces, relative to their actual work, once
+/// this share of the maps is done.
 fn error_after(job: &JobRun, share: f64) -> Option<f64> {
     let truth: f64 = job.usage.slot_seconds.iter().sum();
     let last = job.estimates.iter().map(|one| one.1).max().filter(|last| 0 < *last)?;
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn time_within_a_limit_counts_each_estimate_until_the_next() {
-        // 8 s of work; right from 2 to 6 s, twice as much from there to the end at 10 s.
+        // 8 s of work. The estimate is right from 2 to 6 s, and twice as much from there to the end at 10 s.
         let mut one = job(0, 0.0, 10.0);
         one.estimates = vec![(2.0, 1, [5.0, 0.0, 3.0]), (6.0, 2, [10.0, 0.0, 6.0])];
         assert!((part_within(&one, 0.05).unwrap() - 0.4).abs() < 1e-12);

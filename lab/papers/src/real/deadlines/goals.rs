@@ -7,7 +7,7 @@ use crate::words::holes;
 use gristmill_lab::compare::RunRecord;
 use gristmill_scheduler::metrics::Interval;
 
-/// Share of the map slots that a job holds while it is there.
+/// Returns the share of the map slots that a job holds while it is present.
 fn part(run: &RunRecord, job: usize) -> f64 {
     let Some(record) = run.jobs.get(job) else { return 0.0 };
     let slots: u32 = run.workers.iter().map(|worker| worker.map_slots).sum();
@@ -16,10 +16,10 @@ fn part(run: &RunRecord, job: usize) -> f64 {
     held / (record.maps_done - record.arrived).max(1e-9) / f64::from(slots.max(1))
 }
 
-/// Share of the map slots that are idle while the first job is there and alone.
+/// Returns the share of the map slots that are idle while the first job is alone.
 fn idle_at_first(run: &RunRecord) -> f64 {
     let (Some(first), Some(second)) = (run.jobs.first(), run.jobs.get(1)) else { return 0.0 };
-    // The first wave fills all slots whatever the policy; what comes after it is judged.
+    // The first wave fills all slots under every policy. Only the time after it is judged.
     let from = first.arrived + 0.2 * (second.arrived - first.arrived);
     let slots: u32 = run.workers.iter().map(|worker| worker.map_slots).sum();
     let spans = run.spans.iter().filter(|span| span.map);
@@ -27,7 +27,8 @@ fn idle_at_first(run: &RunRecord) -> f64 {
     1.0 - busy / (second.arrived - from).max(1e-9) / f64::from(slots.max(1))
 }
 
-/// The claims about a contender, by its runs; `plain` are those of all schedulers on the jobs without weights.
+/// Returns the claims about a contender, from its runs. `plain` holds those of all schedulers on the jobs
+/// without weights.
 pub(crate) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
     match name {
         "min" => {
@@ -47,7 +48,7 @@ pub(crate) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Cla
     }
 }
 
-/// The mean of a number over runs.
+/// Returns the mean of a number over runs.
 fn mean(runs: &[RunRecord], value: impl Fn(&RunRecord) -> f64) -> Interval {
     mean_of(&runs.iter().map(value).collect::<Vec<f64>>())
 }
@@ -58,7 +59,7 @@ fn joins_get_most(key: &str, runs: &[RunRecord]) -> Claim {
     claim(key, runs, &parts.map(|part| (part, above(0.5))), holes![one, other])
 }
 
-/// The claim that a job meets its goal on average, or does not, as wanted.
+/// Judges if a job meets its goal on average, or misses it, as wanted.
 fn meets(key: &str, runs: &[RunRecord], job: usize, wanted: bool) -> Claim {
     let late = runs.iter().filter_map(|run| {
         let one = run.jobs.get(job)?;
@@ -69,7 +70,7 @@ fn meets(key: &str, runs: &[RunRecord], job: usize, wanted: bool) -> Claim {
     claim(key, runs, &[(late, limits)], holes![late = percent(&late)])
 }
 
-/// A scheduler leaves slots free if more than this part of them is idle.
+/// Largest idle fraction of the slots for which a scheduler leaves none free.
 const FREE: f64 = 0.1;
 
 fn leaves_slots_free(runs: &[RunRecord]) -> Claim {
@@ -77,7 +78,8 @@ fn leaves_slots_free(runs: &[RunRecord]) -> Claim {
     claim("min-idle", runs, &[(idle, above(FREE))], holes![idle = percent_points(&idle)])
 }
 
-/// The logarithm of how much longer a job takes than under another scheduler, over the repetitions that both have.
+/// Returns the logarithm of the ratio of a job's time to that under another scheduler, over the
+/// repetitions that both have.
 fn against(runs: &[RunRecord], (plain, scheduler): (&[RunRecord], &str), job: usize) -> Interval {
     let others: Vec<&RunRecord> = plain.iter().filter(|run| run.contender.name == scheduler).collect();
     let pair = |run: &RunRecord| {
@@ -88,7 +90,7 @@ fn against(runs: &[RunRecord], (plain, scheduler): (&[RunRecord], &str), job: us
     log_ratio(&ours, &theirs)
 }
 
-/// Responses that differ by less than this part mimic each other.
+/// Relative difference below which two responses count as alike.
 const ALIKE: f64 = 0.15;
 
 fn mimics_max(runs: &[RunRecord], plain: &[RunRecord]) -> Claim {

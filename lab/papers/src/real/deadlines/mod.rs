@@ -1,5 +1,5 @@
-//! The deadlines paper on real execution: its four experiments with sleeping twins of its jobs on twenty workers, and
-//! with WordCount and Join that really count and join.
+//! The deadlines paper on real execution: its four experiments with sleeping twins of its jobs on twenty
+//! workers, and with real WordCount and Join jobs.
 //!
 //! Not here: the same scenario in the cluster simulator (`crate::deadlines`).
 
@@ -24,7 +24,8 @@ use gristmill_worker::protocol::SlotCounts;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
-/// Workers with a map slot and a reduce slot each: a third of the paper's, with a third of its maps.
+/// Number of workers, with a map slot and a reduce slot each: a third of the paper's, with a third of its
+/// maps.
 const WORKERS: u32 = 20;
 
 /// Runs the experiments.
@@ -32,7 +33,7 @@ const WORKERS: u32 = 20;
 /// # Errors
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    // A second of the paper, in seconds here.
+    // One second of the paper, in seconds of this run.
     let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
     let mut sections = twins::sections(context, second)?;
     sections.push(real_jobs::section(context)?);
@@ -40,7 +41,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     Ok(WORDS.paper("deadlines", holes, sections))
 }
 
-/// So many workers with a slot for maps and one for reduces.
+/// Returns a cluster of this many workers with one map slot and one reduce slot each.
 fn pooled(workers: u32) -> ClusterConfig {
     let mut config = cluster(workers, 2);
     config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
@@ -48,8 +49,8 @@ fn pooled(workers: u32) -> ClusterConfig {
     config
 }
 
-/// A claim that each of these means over runs is between its limits: by what their intervals say, and what would tell
-/// where they say nothing.
+/// Judges if each of these means over runs is between its limits, by their intervals, and reports the
+/// runs that would decide open ones.
 fn claim(key: &str, runs: &[RunRecord], conditions: &[(Interval, [f64; 2])], holes: Holes<'_>) -> Claim {
     let verdict = every([Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)))]);
     let nearest = |(mean, [low, high]): &(Interval, [f64; 2])| {
@@ -63,7 +64,7 @@ fn claim(key: &str, runs: &[RunRecord], conditions: &[(Interval, [f64; 2])], hol
     WORDS.claim(key, verdict, &[holes, of_runs].concat())
 }
 
-/// Limits of what is above or below a number.
+/// Returns the limits for a value above a number.
 fn above(limit: f64) -> [f64; 2] {
     [limit, f64::INFINITY]
 }
@@ -72,7 +73,7 @@ fn below(limit: f64) -> [f64; 2] {
     [f64::NEG_INFINITY, limit]
 }
 
-/// A mean of parts in percent, with its interval if there is one.
+/// Formats a mean of fractions in percent, with its interval if there is one.
 fn percent_points(part: &Interval) -> String {
     with_interval(100.0 * part.mean, part.half_width.map(|half_width| 100.0 * half_width))
 }

@@ -1,4 +1,4 @@
-//! WordCount and Join that really work, a sleeping Simulator beside them.
+//! Real WordCount and Join jobs, with a sleeping Simulator next to them.
 
 use super::super::RealContext;
 use super::super::common::{blocks, data_set, policies, section as section_of, workload};
@@ -20,16 +20,16 @@ use gristmill_scheduler::workload::deadlines::NAMES;
 const POLICIES: [(&str, &str); 3] =
     [("min", "min-scheduler:tick=5ms"), ("max", "max-scheduler:tick=5ms"), ("fair", "fair")];
 
-/// Workers and the speed of their slots: together less than two processors.
+/// Number of workers and speed of their slots: together less than two processors.
 const REAL_WORKERS: u32 = 10;
 const REAL_SPEED: f64 = 0.06;
 
-/// How much longer than alone the paper's jobs may take: Simulator, WordCount and both Joins.
+/// Allowed slowdown of the paper's jobs relative to running alone: Simulator, WordCount and both Joins.
 const FACTORS: [f64; 4] = [1.69, 2.37, 1.18, 1.18];
 
 const MIB: u64 = 1 << 20;
 
-/// The jobs, and the data that they read.
+/// Jobs, and the data that they read.
 struct RealJobs {
     kinds: [Kind; 4],
     data: Vec<DataSet>,
@@ -56,7 +56,7 @@ impl RealJobs {
         workload("Simulator, WordCount, two Joins", self.seed, arrivals, kinds, self.data.clone())
     }
 
-    /// How long each job takes alone, seconds.
+    /// Returns the time each job takes alone, in seconds.
     fn alone(&self, context: &RealContext<'_>) -> anyhow::Result<[f64; 4]> {
         let mut alone = [0.0; 4];
         for (place, kind) in self.kinds.iter().enumerate().take(3) {
@@ -67,12 +67,12 @@ impl RealJobs {
             let flows = comparison.runs.iter().flat_map(|run| &run.jobs).map(JobRun::flow);
             alone[place] = mean(flows).unwrap_or(1.0);
         }
-        // The second Join is as the first.
+        // The second Join equals the first.
         alone[3] = alone[2];
         Ok(alone)
     }
 
-    /// All four, this far apart, with goals by the time that each takes alone.
+    /// Returns all four jobs, this far apart, with goals by the time that each takes alone.
     fn with_goals(&self, alone: [f64; 4], step: f64) -> Workload {
         let kinds = self.kinds.iter().zip(alone.iter().zip(FACTORS));
         let kinds =
@@ -81,10 +81,10 @@ impl RealJobs {
     }
 }
 
-/// Its sleeps are paced like work.
+/// Returns the sleeping job, whose sleeps are paced like work.
 fn simulator(maps: u64) -> Kind {
     let maps = maps.to_string();
-    // The seed is each repetition's own.
+    // Each repetition has its own seed.
     let arguments =
         ["--maps", &maps, "--map-time", "lognormal:4ms,0.7", "--reduce-time", "2ms", "--seed", SEED_MARK];
     Kind { label: NAMES[0].to_owned(), reduces: Some(1), ..Kind::new("synthetic", &arguments) }
@@ -120,7 +120,7 @@ fn config() -> ClusterConfig {
 pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let jobs = RealJobs::new(context);
     let alone = jobs.alone(context)?;
-    // As in the scenario: each comes while those before it run.
+    // As in the scenario, each job arrives while the earlier ones run.
     let step = alone[0] * FACTORS[0] / 6.0;
     let repetitions = context.scaled(1, 3, 8);
     let workload = jobs.with_goals(alone, step);
@@ -146,7 +146,7 @@ pub(crate) fn max_is_less_late(comparison: &Comparison) -> Claim {
         mean(runs.flat_map(|run| &run.jobs).filter_map(JobRun::tardiness)).unwrap_or(f64::NAN)
     };
     let tardiness = |run: &RunRecord| mean(run.jobs.iter().filter_map(JobRun::tardiness));
-    // Seconds, as nobody need be late at all.
+    // Seconds, as a lateness of zero is possible.
     let [max, fair] = pairs(comparison, ["max", "fair"], tardiness);
     let less = paired(&fair, &max);
     let [min, max, fair] = ["min", "max", "fair"].map(late);

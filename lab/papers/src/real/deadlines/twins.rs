@@ -1,4 +1,4 @@
-//! Experiments two to four with sleeping twins of the paper's jobs: who holds the slots, and who meets the goal.
+//! Experiments two to four with sleeping twins of the paper's jobs: slots held, and goals met.
 
 use super::super::RealContext;
 use super::super::common::{blocks, draws, policies, section, sleeping};
@@ -18,14 +18,14 @@ const WEIGHTED: &str = "fair weighted";
 pub(super) fn twins(weights: [f64; 4], seed: u64) -> Vec<Job> {
     let mut jobs = scenario(Joins::SlowFirstHalf, weights, seed);
     for job in &mut jobs {
-        // Every third, so that phases and heads keep their shape.
+        // Every third map, so that phases and heads keep their shape.
         job.maps = job.maps.iter().copied().step_by((SLOTS / WORKERS) as usize).collect();
         job.work[Station::Map] = job.maps.iter().sum();
     }
     jobs
 }
 
-/// The paper's experiments two to four: a contender, where its section stands, and how it is called.
+/// Experiments two to four of the paper: a contender, the figure of its section, and its title.
 const FIGURES: [(&str, &str, &str); 4] = [
     ("min", "figure-4", "Figure 4: the min-scheduler (experiment two)"),
     ("max", "figure-5", "Figure 5: the max-scheduler (experiment three)"),
@@ -43,7 +43,7 @@ struct Compared {
 impl Compared {
     fn run(context: &RealContext<'_>, second: f64) -> anyhow::Result<Self> {
         let repetitions = context.scaled(1, 3, 5);
-        // The schedulers look again every second of the paper.
+        // The schedulers reevaluate every second of the paper.
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
         let compare = |folder: &str, title: &str, weights, contenders| {
@@ -79,7 +79,7 @@ pub(super) fn sections(context: &RealContext<'_>, second: f64) -> anyhow::Result
     Ok(sections)
 }
 
-/// The runs of one contender.
+/// Returns the runs of one contender.
 fn only(comparison: &Comparison, name: &str) -> Comparison {
     let mut only = comparison.clone();
     only.contenders.retain(|contender: &Contender| contender.name == name);
@@ -87,7 +87,7 @@ fn only(comparison: &Comparison, name: &str) -> Comparison {
     only
 }
 
-/// Who meets the goal.
+/// Table of the jobs that meet their goals.
 fn who_meets(figure: &str, comparison: &Comparison, second: f64) -> Block {
     let row = |job: usize| {
         let runs: Vec<&JobRun> = comparison.runs.iter().filter_map(|run| run.jobs.get(job)).collect();

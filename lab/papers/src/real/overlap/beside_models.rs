@@ -1,4 +1,4 @@
-//! How the work of a run goes on over time, beside the overlapping and the traditional tandem queue.
+//! Progress of a run over time, compared with the overlapping and the traditional tandem queue.
 
 use super::WORDS;
 use super::figure_4::WORKERS;
@@ -10,15 +10,15 @@ use crate::{Block, Claim, Series};
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::compare::series::makespan;
 
-/// Places at which two curves are compared.
+/// Number of points at which two curves are compared.
 const PLACES: usize = 200;
 
-/// A run, and both models of it.
+/// Run, and both models of it.
 pub(super) struct Measured<'a> {
     run: &'a RunRecord,
-    /// Bytes in a second that all workers may send.
+    /// Bytes per second that all workers together may send.
     network: f64,
-    /// Of each job, seconds of all slots and of the whole network.
+    /// Seconds of all slots and of the whole network, by job.
     pub(super) sizes: Vec<[f64; 2]>,
     overlapping: Progress,
     traditional: Progress,
@@ -39,13 +39,13 @@ impl<'a> Measured<'a> {
         Ok(Self { run, network, sizes, overlapping, traditional })
     }
 
-    /// Seconds of the whole map station that a job has had at a time.
+    /// Returns the seconds of the whole map station that a job has received at a time.
     fn mapped(&self, job: usize, time: f64) -> f64 {
         let spans = self.run.spans.iter().filter(|span| span.map && span.job as usize == job);
         spans.map(|span| (time.min(span.to) - span.from).max(0.0)).sum::<f64>() / f64::from(WORKERS)
     }
 
-    /// Seconds of the whole network that a job has had at a time.
+    /// Returns the seconds of the whole network that a job has received at a time.
     fn shuffled(&self, job: usize, time: f64) -> f64 {
         let transfers = self.run.transfers.iter().filter(|transfer| transfer.job as usize == job);
         let bytes = transfers.map(|transfer| {
@@ -91,7 +91,8 @@ impl<'a> Measured<'a> {
         WORDS.chart("figure-4-jobs", holes![], series.collect())
     }
 
-    /// Mean distance between measured and modelled shuffle work over time, as a share of all shuffle work.
+    /// Returns the mean distance between measured and modelled shuffle work over time, as a share of all
+    /// shuffle work.
     fn distance(&self, model: &Progress) -> f64 {
         let end = makespan(self.run);
         let all: f64 = self.sizes.iter().map(|size| size[1]).sum();
@@ -103,7 +104,7 @@ impl<'a> Measured<'a> {
         gaps.sum::<f64>() / (PLACES + 1) as f64 / all.max(1e-9)
     }
 
-    /// The run in numbers beside both models.
+    /// Compares the run with both models.
     pub(super) fn beside(&self) -> Beside {
         Beside {
             distances: [&self.overlapping, &self.traditional].map(|model| self.distance(model)),
@@ -113,21 +114,22 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A run beside the overlapping and the traditional model, in this order.
+/// Comparison of a run with the overlapping and the traditional model, in this order.
 pub(crate) struct Beside {
-    /// Mean distance of shuffle work done over time, as a share of all of it.
+    /// Mean distance of completed shuffle work over time, as a share of all of it.
     pub(crate) distances: [f64; 2],
-    /// When the last segment was in, seconds.
+    /// Time at which the last segment arrived, in seconds.
     pub(crate) end: f64,
-    /// When the models say.
+    /// The same time in each model.
     pub(crate) predicted: [f64; 2],
 }
 
-/// A distance below this share is "as in the model"; an end that is off by less than this part of it was told.
+/// Share of distance below which a run is "as in the model", and relative error of an end below which the
+/// end is as predicted.
 const NEAR: f64 = 0.05;
 const TOLD: f64 = 0.1;
 
-/// `records` are of these runs, and tell how long more of them would take.
+/// Judges the runs. `records` are the records of these runs, from which the time of more runs is estimated.
 pub(crate) fn claims(runs: &[Beside], records: &[RunRecord]) -> Vec<Claim> {
     vec![overlaps(runs, records), ends_as_predicted(runs, records)]
 }
@@ -142,7 +144,7 @@ fn overlaps(runs: &[Beside], records: &[RunRecord]) -> Claim {
     WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit, needed])
 }
 
-/// The overlapping model must be near, and nearer than the traditional one.
+/// Judges the end of the runs: the overlapping model must be near, and nearer than the traditional one.
 fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
     let off =
         |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();

@@ -1,4 +1,4 @@
-//! Figure 4: sort, grep, sort, first in first out at the maps, the shuffle shared.
+//! Figure 4: sort, grep, sort, with first in first out at the maps and a shared shuffle.
 
 use super::super::RealContext;
 use super::super::common::{
@@ -17,16 +17,17 @@ use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::settings::Shuffle;
 use std::num::NonZeroU64;
 
-/// Workers of the three jobs, of one slot each.
+/// Number of workers of the three jobs, with one slot each.
 pub(super) const WORKERS: u32 = 8;
 
-/// Their slots work at this speed: a sort only notes where its pairs lie, so its maps are over at once otherwise.
+/// Speed of their slots. A sort only records the positions of its pairs, so at full speed its maps would
+/// end at once.
 const SPEED: f64 = 0.01;
 
-/// Map time of the grep over that of a sort, as in the paper: 10 minutes over 7.
+/// Map time of the grep divided by that of a sort, as in the paper: 10 minutes over 7.
 const GREP_RATIO: f64 = 10.0 / 7.0;
 
-/// Shuffle over map time of the first job, as in the paper: 11 minutes over 7.
+/// Shuffle time divided by map time of the first job, as in the paper: 11 minutes over 7.
 const RATIO: f64 = 11.0 / 7.0;
 
 const MIB: u64 = 1 << 20;
@@ -47,7 +48,7 @@ fn grep() -> Kind {
     }
 }
 
-/// Sorts read this many bytes of records, the grep this many of text.
+/// Returns a workload whose sorts read this many bytes of records, and whose grep reads this many of text.
 fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
     let data = |name: &str, kind, bytes| data_set(name, kind, bytes, context.first_seed);
     let data =
@@ -61,7 +62,7 @@ fn config() -> ClusterConfig {
     config.workers.speeds = vec![SPEED];
     // Every segment passes the network, and sorts send their pairs.
     config.workers.each.shuffle = Shuffle::Http;
-    // Reduces have slots of their own, as in Hadoop, and are not in the way of maps.
+    // Reduces have slots of their own, as in Hadoop, and do not block maps.
     config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
     config.workers.each.memory = Bytes::mib(64);
     config
@@ -71,15 +72,15 @@ fn sharing() -> Vec<Contender> {
     policies(&[("map-fifo-shuffle-ps", "map-fifo-shuffle-ps")])
 }
 
-/// What makes the three jobs as in the paper on this machine.
+/// Amounts that make the three jobs as in the paper on this machine.
 struct Scale {
     /// Bytes of the grep's text.
     text: u64,
-    /// What each worker's shuffle is held to, bytes in a second.
+    /// Rate limit of each worker's shuffle, in bytes per second.
     rate: f64,
 }
 
-/// Runs a sort and a grep alone.
+/// Measures a sort and a grep that run alone.
 fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
     const PROBE: u64 = MIB;
     let probe = workload(context, vec![sort(), grep()], records, PROBE);

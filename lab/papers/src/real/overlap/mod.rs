@@ -1,5 +1,5 @@
-//! The overlap paper on real execution: how three jobs go through map and shuffle beside both of its models, and its
-//! policies on slots and a network that are both scarce.
+//! The overlap paper on real execution: progress of three jobs through map and shuffle compared with both
+//! of its models, and its policies where both slots and network are scarce.
 //!
 //! Not here: the models themselves and the same policies in them (`crate::overlap`).
 

@@ -13,13 +13,13 @@ use gristmill_scheduler::workload::Job;
 use gristmill_scheduler::workload::pairs::{Sizes, Stream};
 use std::num::NonZeroU64;
 
-/// What each worker's shuffle is held to where policies are compared, bytes in a second.
+/// Rate limit of each worker's shuffle where policies are compared, in bytes per second.
 const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
 
 /// Mean time for which a job keeps all map slots busy where policies are compared, seconds.
 const MEAN_SECONDS: f64 = 0.6;
 
-/// Sizes are cut at this multiple of the mean, so that one job does not fill the whole run.
+/// Multiple of the mean at which sizes are cut, so that one job does not fill the whole run.
 const LARGEST: f64 = 8.0;
 
 /// Names for legends, and policies.
@@ -30,14 +30,14 @@ const POLICIES: [(&str, &str); 4] = [
     ("max-srpt head only", "max-srpt:shuffle=head"),
 ];
 
-/// A stream whose busier station has this load until the last arrival.
+/// Returns a stream whose busier station has this load until the last arrival.
 fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
     let stream = Stream { sizes: Sizes::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
     let mut drawn = stream.draw(seed);
     for job in &mut drawn {
         job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
     }
-    // What was drawn and cut is less than what the load was for: arrivals are moved so that it holds.
+    // The drawn and cut work is less than the load requires, so arrivals are scaled to reach it.
     let work = |station: Station| drawn.iter().map(|job| job.work[station]).sum::<f64>();
     let offered =
         work(Station::Map).max(work(Station::Shuffle)) / drawn.last().map_or(1.0, |job| job.arrival);

@@ -5,11 +5,11 @@ use super::super::common::data_set;
 use gristmill_lab::compare::workload::{DataSet, Kind};
 use gristmill_runtime::generate;
 
-/// Speed of the fast and of the slow workers of real work: 3.0 and 2.4 GHz as in chapter 6, and slow enough that all
-/// slots together need less than the processors of this machine.
+/// Speed of the fast and of the slow workers of real work: 3.0 and 2.4 GHz as in chapter 6, scaled so
+/// that all slots together need less than the processors of this machine.
 const SPEEDS: [f64; 2] = [0.1, 0.08];
 
-/// The same for slots that sleep.
+/// Speeds of slots that sleep, in the same ratio.
 const SLEEPING_SPEEDS: [f64; 2] = [1.0, 0.8];
 
 const MIB: u64 = 1 << 20;
@@ -27,7 +27,7 @@ fn kind(job: &str, arguments: &[&str]) -> Kind {
     Kind { split_bytes: Some(2 * MIB), reduces: Some(2), ..Kind::new(job, arguments) }
 }
 
-/// All of them; in a quick run one of each sort.
+/// Returns all applications; in a quick run one of each kind.
 pub(super) fn all(context: &RealContext<'_>) -> Vec<Application> {
     let bytes = context.scaled(16, 32, 128) * MIB;
     let data = |name: &str, kind| vec![data_set(name, kind, bytes, context.first_seed)];

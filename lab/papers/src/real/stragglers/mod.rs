@@ -1,4 +1,5 @@
-//! The stragglers thesis on real execution: half of the workers slower, and its splits of the maps over them.
+//! The stragglers thesis on real execution: half of the workers are slower, and maps are split by its
+//! placements.
 //!
 //! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
 
@@ -18,13 +19,13 @@ use gristmill_scheduler::units::Bytes;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
-/// Workers of one slot each; every second one is slower.
+/// Number of workers, with one slot each. Every second one is slower.
 const WORKERS: u32 = 10;
 
 /// Share of the cluster's rate at which tasks arrive.
 const LOAD: f64 = 0.6;
 
-/// What the runs are compared with, the thesis' splits, and idle slots that pull.
+/// Placements: the baseline, the thesis' splits, and idle slots that pull.
 const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"];
 
 /// Runs the experiments.
@@ -63,7 +64,7 @@ fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> W
 
 fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
     let config = config(application);
-    // How much work a job is decides how often jobs may come; its reduces take slots too.
+    // The work of a job decides the rate at which jobs may arrive. Its reduces take slots too.
     let alone = workload(application, context.first_seed, 3, 1.0);
     let pull = contenders().split_off(PLACEMENTS.len() - 1);
     let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;

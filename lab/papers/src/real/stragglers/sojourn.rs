@@ -1,4 +1,4 @@
-//! The mean sojourn time of maps, MST: by placement, by worker, and what the thesis claims of it.
+//! Mean sojourn time of maps (MST) by placement and by worker, and the thesis' claims about it.
 
 use super::super::judging::{claim, would_tell};
 use super::{Application, WORDS};
@@ -10,18 +10,18 @@ use gristmill_lab::compare::{Comparison, RunRecord};
 use gristmill_scheduler::metrics::{Interval, Metric};
 use std::collections::BTreeMap;
 
-/// Mean seconds from a job's first launch until its last map is in.
+/// Returns the mean seconds from a job's first launch until its last map is done.
 fn sojourn(run: &RunRecord) -> Option<f64> {
     mean(run.jobs.iter().map(|job| job.maps_done - job.started))
 }
 
-/// MST of each repetition.
+/// Returns the MST of each repetition.
 fn sojourns(comparison: &Comparison, name: &str) -> Vec<f64> {
     let contender = comparison.contenders.iter().find(|contender| contender.name == name);
     contender.map_or_else(Vec::new, |one| comparison.runs_of(one).into_iter().filter_map(sojourn).collect())
 }
 
-/// Speeds of the workers by rank, the fastest first, as summaries count them from 1.
+/// Returns the speeds of the workers by rank, fastest first. Summaries count ranks from 1.
 fn speeds(comparison: &Comparison) -> Vec<(u32, f64)> {
     let workers = comparison.runs.first().map(|run| &run.workers[..]).unwrap_or_default();
     let mut speeds: Vec<f64> = workers.iter().map(|worker| worker.speed).collect();
@@ -29,7 +29,7 @@ fn speeds(comparison: &Comparison) -> Vec<(u32, f64)> {
     (1..).zip(speeds).collect()
 }
 
-/// Mean over workers of one speed of the time until a job's last map there is done.
+/// Returns the mean time until a job's last map is done on a worker, over workers of one speed.
 fn by_speed(comparison: &Comparison, sojourns: &BTreeMap<u32, f64>, slow: bool) -> Option<f64> {
     let speeds = speeds(comparison);
     let fastest = speeds.first()?.1;
@@ -37,8 +37,8 @@ fn by_speed(comparison: &Comparison, sojourns: &BTreeMap<u32, f64>, slow: bool) 
     mean(chosen.filter_map(|(rank, _)| sojourns.get(rank).copied()))
 }
 
-/// For each repetition how much later slow workers end a job's last map there than fast ones, both from its first
-/// launch: 1 if together.
+/// Returns, for each repetition, the ratio of the end of a job's last map on slow workers to that on fast
+/// ones, both from its first launch. It is 1 if they end together.
 fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
     let gap = |repetition: u32| {
         let runs = comparison.runs.iter();
@@ -51,8 +51,9 @@ fn gaps(comparison: &Comparison, name: &str) -> Vec<f64> {
     (0..=last).filter_map(gap).collect()
 }
 
-/// For each worker the mean seconds from a job's first launch until its last map there is done. Which worker joined
-/// first differs from run to run, so they are told apart by their speed, and among equals by their number.
+/// Returns, for each worker, the mean seconds from a job's first launch until its last map there is done.
+/// The order in which workers join differs from run to run, so they are identified by speed, and equal
+/// ones by number.
 fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
     let mut found: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -65,7 +66,7 @@ fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
             *end = end.max(span.to);
         }
         for ((worker, job), end) in last {
-            // A worker that came while the jobs ran has no rank.
+            // A worker that joined while the jobs ran has no rank.
             if let (Some(job), Some(worker)) = (run.jobs.get(job as usize), rank(worker)) {
                 found.entry(worker).or_default().push(end - job.started);
             }
@@ -104,8 +105,9 @@ pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> B
     WORDS.chart_by_name("mst-by-worker-{name}", holes![name = application.name], names, series)
 }
 
-/// Judges by the slow workers' time over that of the fast ones, in each repetition: the fair split's is above 1, and that
-/// of the equilibrium at least twice as near to 1. Logarithms, so that both sides of 1 count alike.
+/// Judges the ratio of the slow workers' time to that of the fast ones, in each repetition. The fair
+/// split's must be above 1, and that of the equilibrium at least twice as near to 1. Logarithms make both
+/// sides of 1 count alike.
 fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
     let [fair, even] = [fair, even].map(|gaps| gaps.iter().map(|gap| gap.ln()).collect::<Vec<f64>>());
     let (ours, theirs) = (mean_of(&fair), mean_of(&even));
@@ -115,7 +117,7 @@ fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
     let near = [paired(&half, &even), paired(&half, &negative)];
     let seen = [Seen::above(&ours, 0.0), Seen::all(near.map(|room| Seen::above(&room, 0.0)))];
     let verdict = every(seen);
-    // Where it is decided nobody needs more.
+    // Once it is decided, no further runs are needed.
     let needed = match verdict {
         Verdict::Open | Verdict::Partly => {
             would_tell(runs, &[ours, near[0], near[1]].map(|mean| (mean, 0.0)))

@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what is claimed of real runs.
+//! Made-up results that refute and that support claims about real runs.
 
 use super::super::deadlines::{estimates, goals as deadlines, real_jobs};
 use super::super::overlap::{beside_models, policies};
@@ -19,7 +19,7 @@ pub(crate) fn flows(contenders: &[(&str, &[f64])]) -> Comparison {
     comparison(runs.collect())
 }
 
-/// Three repetitions that are nearly alike, by flow time.
+/// Returns three nearly equal repetitions, by flow time.
 fn alike(contenders: &[(&str, f64)]) -> Comparison {
     let samples: Vec<(&str, [f64; 3])> =
         contenders.iter().map(|&(name, flow)| (name, [flow, 1.01 * flow, 0.99 * flow])).collect();
@@ -27,7 +27,8 @@ fn alike(contenders: &[(&str, f64)]) -> Comparison {
 }
 
 fn of_asrpt() -> [Rules; 2] {
-    // `work` is what each job holds of the four slots, as a part of its flow time: all of it is as good as can be.
+    // `work` is the work of each job on the four slots, as a fraction of its flow time: 1 is the best
+    // possible.
     let ratios = |asrpt: f64, preemptive: f64, [fifo, fair, lrpt]: [f64; 3], work: f64| {
         let all = [
             ("asrpt", asrpt),
@@ -79,13 +80,14 @@ fn of_overlap() -> [Rules; 2] {
         beside_models::claims(&[one(1.0), one(1.001), one(0.999)], &[])
     };
     [
-        // The order is as claimed, but little apart; and no difference where there should be one.
+        // First: the order is as claimed, but with small differences. Second: no difference where one is
+        // claimed.
         Rules { refuted: streams(2.1, 2.0, 1.9, 2.0), borne_out: streams(3.0, 1.0, 2.0, 2.0) },
         Rules {
             refuted: [
-                // The archived run: 18.11 s, where the models say 16.43 and 18.66.
+                // The archived run: 18.11 s, where the models predict 16.43 and 18.66.
                 beside([0.07, 0.017], 18.11, [16.43, 18.66]),
-                // Near enough, but the other is not twice as far, or nearer.
+                // Near enough, but the other is not twice as far, or it is nearer.
                 beside([0.04, 0.06], 17.6, [16.43, 18.66]),
                 // Nearer than the other, but not near.
                 beside([0.08, 0.3], 14.0, [16.43, 18.66]),
@@ -96,7 +98,7 @@ fn of_overlap() -> [Rules; 2] {
     ]
 }
 
-/// A job that waits, and then executes.
+/// Returns a job that waits, and then executes.
 fn waiting(name: &str, waits: f64, executes: f64) -> Vec<RunRecord> {
     let one = |repetition: u32, factor: f64| {
         let whole = job(0, 0.0, factor * (waits + executes));
@@ -141,7 +143,7 @@ fn of_pairs() -> [Rules; 3] {
         Rules {
             refuted: [
                 stream(9.0, [0.1, 3.0], [1.0, 1.0]),
-                // Pairwise waits longer and executes longer; it does neither.
+                // First: Pairwise waits longer and executes longer. Second: it does neither.
                 only(stream(0.5, [3.0, 3.0], [1.0, 2.0]), "Pairwise has smaller"),
                 only(stream(0.5, [0.1, 1.0], [1.0, 2.0]), "Pairwise has smaller"),
             ]
@@ -165,8 +167,8 @@ fn of_estimates() -> Rules {
     Rules { refuted: claims(0.4, [0.01, 0.02, 0.02]), borne_out: claims(0.9, [0.2, 0.01, 0.2]) }
 }
 
-/// A run of the paper's four jobs: how long each takes of a goal of 10 s, and how many of the 4 slots each Join, and J1
-/// while it is alone, holds.
+/// Returns a run of the paper's four jobs: the time each takes of a goal of 10 s, and the number of the 4
+/// slots held by each Join, and by J1 while it is alone.
 fn four(name: &str, flows: [f64; 4], joins: [f64; 2], first: f64) -> RunRecord {
     let arrivals = [0.0, 10.0, 20.0, 30.0];
     let jobs = (0..4).map(|place| {
@@ -187,7 +189,7 @@ fn four(name: &str, flows: [f64; 4], joins: [f64; 2], first: f64) -> RunRecord {
     run
 }
 
-/// The same in two repetitions.
+/// Returns the same run in two repetitions.
 fn twice(run: RunRecord) -> [RunRecord; 2] {
     [run.clone(), RunRecord { repetition: 1, ..run }]
 }
@@ -212,8 +214,8 @@ fn of_goals() -> Rules {
         rules.refuted.extend(deadlines::of(name, &twice(refuting), &contrary));
         rules.borne_out.extend(deadlines::of(name, &twice(bearing_out), &as_claimed));
     }
-    // One of both Joins is given most, the other is not; each job by itself takes a third longer or shorter than under the
-    // max-scheduler.
+    // Only one of the two Joins is given most. Each job alone takes a third longer or shorter than under
+    // the max-scheduler.
     for joins in [[3.0, 1.0], [1.0, 3.0]] {
         let runs = twice(four("min", missed, joins, 1.0));
         rules.refuted.extend(only(deadlines::of("min", &runs, &as_claimed), "The Joins are given most"));
@@ -237,7 +239,7 @@ fn of_real_jobs() -> Rules {
     Rules { refuted: claims(2.0, 1.0), borne_out: claims(1.0, 2.0) }
 }
 
-/// A job whose maps end at the same time on the fast worker and so much later on the slow one.
+/// Returns a job whose maps end at one time on the fast worker, and later by `slow` on the slow one.
 fn split(name: &str, length: f64, slow: f64) -> Vec<RunRecord> {
     let one = |repetition: u32, factor: f64| {
         let whole = JobRun { started: 0.0, maps_done: factor * length, ..job(0, 0.0, 2.0 * length) };
@@ -259,7 +261,8 @@ fn of_stragglers() -> Rules {
         sojourn::claims(&comparison(runs))
     };
     let mut refuted = claims([1.0, 0.8], [2.0, 1.5], 1.0);
-    // The slow ones end together with the others, or sooner, under the fair split; under the other they end as late.
+    // Under the fair split, the slow workers end together with the others, or sooner. Under the other
+    // split they end as late.
     let together = "Under the fair split";
     for (fair, split) in [(1.0, 1.0), (0.8, 1.02), (1.6, 1.6), (1.6, 0.5)] {
         refuted.extend(only(claims([3.0, fair], [2.0, split], 3.0), together));

@@ -1,4 +1,4 @@
-//! Results made up to refute and to bear out what this thesis claims.
+//! Made-up results that refute and that support the claims of this thesis.
 
 use super::super::splits::{bound_by_memory, bound_by_processors};
 use super::super::stream::{self, Measured};
@@ -11,12 +11,12 @@ fn one(refuted: Claim, borne_out: Claim) -> Rules {
     Rules { refuted: vec![refuted], borne_out: vec![borne_out] }
 }
 
-/// A mix of slow and fast workers.
+/// Returns a mix of slow and fast workers.
 fn mix(slow: u32, fast: u32) -> Option<WorkerMix> {
     Some(WorkerMix { counts: vec![slow, fast], mean: 1.0, cost: 0.0 })
 }
 
-/// A stream whose times under the fair split are these, and 1 under all others.
+/// Returns the claims about a stream with this time under the fair split, and 1 under all others.
 fn streams(fair: f64) -> Vec<Claim> {
     let measured = |placement: &'static str| {
         let time = if placement == "fair-split" { fair } else { 1.0 };
@@ -25,7 +25,7 @@ fn streams(fair: f64) -> Vec<Claim> {
     stream::claims(&["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured))
 }
 
-/// Three seeds with about these ratios of slow and fast workers' times, by split.
+/// Returns the claims about three seeds with about these ratios of slow and fast workers' times, by split.
 fn spreads(of: [f64; 4]) -> Vec<Claim> {
     simulated::claims(&of.map(|ratio| [1.0, 1.005, 0.995].map(|factor| factor * ratio).to_vec()))
 }
@@ -42,7 +42,7 @@ fn of_equations() -> Rules {
     Rules { refuted: all(f64::NAN, 2.25, 18, 54.0), borne_out: all(0.5, 0.0, 0, f64::NAN) }
 }
 
-/// Least and most above the optimum, of the eight splits.
+/// Rules on the smallest and largest excess over the optimum of the eight splits.
 fn of_splits() -> Rules {
     let all = |nearly: f64, negative: f64, far: f64| {
         let mut excesses = vec![(0.0, nearly); 8];
@@ -53,8 +53,8 @@ fn of_splits() -> Rules {
         claims
     };
     let mut refuted = all(0.2, 0.0, 0.01);
-    // Each of those that should be nearly the optimum is far from it by itself: by memory without negative rates and as
-    // printed, by processors.
+    // Each split that should be nearly the optimum is far from it on its own: by memory without negative
+    // rates and as printed, by processors.
     for place in [2, 3, 4, 5, 6] {
         let mut excesses = vec![(0.0, 0.0); 8];
         excesses[place].1 = 0.2;
@@ -68,7 +68,7 @@ fn of_splits() -> Rules {
     Rules { refuted, borne_out: all(0.0, -0.1, 0.5) }
 }
 
-/// At the budgets of chapter 7 from the smallest on.
+/// Rules on the budgets of chapter 7, smallest first.
 fn of_mixes() -> Rules {
     let rising = [mix(10, 0), mix(10, 0), mix(0, 50)];
     let falling = [mix(0, 10), mix(0, 10), mix(50, 0)];
@@ -95,7 +95,7 @@ pub(crate) fn rules() -> Vec<Rules> {
         Rules {
             refuted: {
                 let mut refuted = sojourn::of_minima(&[40.0, 30.0, 20.0], false);
-                // It rises, but is as large as was looked at: there may be none.
+                // It rises, but is at the upper end of the search: there may be no minimum.
                 refuted.extend(only(sojourn::of_minima(&[20.0, 30.0, 800.0], true), "There is a best"));
                 refuted
             },
@@ -117,7 +117,7 @@ pub(crate) fn rules() -> Vec<Rules> {
         Rules {
             refuted: vec![
                 effectiveness::half_as_good_again([2.0, 3.0], 1.03),
-                // So much better at one rate, and not on average.
+                // This advantage occurs at one rate, not on average.
                 effectiveness::half_as_good_again([9.0, 12.0], 1.6),
             ],
             borne_out: vec![effectiveness::half_as_good_again([51.2, 12.0], 1.6)],

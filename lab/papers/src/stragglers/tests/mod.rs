@@ -1,4 +1,4 @@
-//! The page of a quick run: every figure, the reference's numbers, and claims that can fail and can hold.
+//! The page of a quick run has every figure, the reference's numbers, and claims that can fail and can hold.
 
 pub(crate) mod made_up;
 
@@ -27,7 +27,7 @@ fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
     }
     check_whole(&paper);
     check_listed(&paper, &made_up::rules());
-    // What is compared with an exact reference agrees, but for what the reference has wrong in its last digits.
+    // Comparisons with an exact reference agree, except where the last digits of the reference are wrong.
     let mut differ = Vec::new();
     for block in paper.sections.iter().flat_map(|section| &section.blocks) {
         let Block::Comparison(rows) = block else { continue };
