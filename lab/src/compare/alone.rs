@@ -1,6 +1,6 @@
-//! Each different job alone on the cluster: how long it takes then, and how long each of its tasks.
+//! Runs each distinct job alone on the cluster, and measures the time of the job and of each of its tasks.
 //!
-//! Not here: what is made of it (`summary`), and estimators.
+//! Not here: the use of the times (`summary`), and estimators.
 
 use super::gather::exact;
 use super::record::{Alone, Contender};
@@ -11,11 +11,11 @@ use super::{CompareError, Options, store};
 use gristmill_runtime::api::{ExactWork, JobTrace};
 use std::collections::BTreeSet;
 
-/// Runs of each job alone: the least of which the middle one is not the first, which pays for cold caches, nor one that
-/// something else on the machine has disturbed.
+/// Runs of each job alone: the smallest number with a median that differs from the first run, which pays
+/// for cold caches, and from a run that another program has disturbed.
 pub const RUNS: usize = 3;
 
-/// What makes two jobs the same work.
+/// Returns the properties that make two jobs the same work.
 pub(super) fn key(workload: &Workload, job: &DrawnJob) -> String {
     let kind = &workload.kinds[job.kind];
     let mut key = vec![kind.job.clone()];
@@ -27,7 +27,7 @@ pub(super) fn key(workload: &Workload, job: &DrawnJob) -> String {
     key.join(" ")
 }
 
-/// The work of a job, as the workload or a measurement tells it.
+/// Returns the work of a job, from the workload or from a measurement.
 pub(super) fn known(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Option<ExactWork> {
     let told = workload.kinds[job.kind].exact.clone();
     told.or_else(|| {
@@ -36,9 +36,9 @@ pub(super) fn known(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opt
     })
 }
 
-/// Runs each different job alone, [`RUNS`] times, one after the other on one cluster and all of them before any again;
-/// `None` if somebody interrupted. What was measured in an earlier call is taken from the folder, and what it lacks is
-/// run.
+/// Runs each distinct job alone, [`RUNS`] times, in turn on one cluster: each job once before any runs
+/// again. Returns `None` if interrupted. Measurements of an earlier call are read from the directory, and
+/// missing ones are run.
 pub(super) fn measure(
     runner: &Runner<'_>,
     options: &Options,
@@ -55,7 +55,7 @@ pub(super) fn measure(
     let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
     let folder = store.path().join("isolated");
     store::remove_tree(&folder)?;
-    // An oracle wants to know every job; nothing depends on what it is told while there is only one.
+    // An oracle needs the work of every job. The value has no effect while there is only one job.
     let exact_of: Vec<Option<ExactWork>> =
         runs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
     let order = Order {
@@ -81,7 +81,7 @@ pub(super) fn measure(
     Ok(Some(alone))
 }
 
-/// The different jobs of all repetitions that were not measured yet, with their keys.
+/// Returns the distinct jobs of all repetitions that are not measured yet, with their keys.
 fn lacking(
     workload: &Workload,
     options: &Options,
@@ -101,7 +101,7 @@ fn lacking(
     Ok((keys, jobs))
 }
 
-/// What some runs of one job say together; `None` of none.
+/// Combines runs of one job; `None` without runs.
 fn of_runs(key: String, traces: &[&JobTrace]) -> Option<Alone> {
     let flow = |trace: &JobTrace| trace.status.flow_ns() as f64 / 1e9;
     let flows: Vec<f64> = traces.iter().map(|trace| flow(trace)).collect();
@@ -109,7 +109,7 @@ fn of_runs(key: String, traces: &[&JobTrace]) -> Option<Alone> {
     Some(Alone { key, flow: flows[median], exact: exact(traces[median]), flows })
 }
 
-/// The place of the median, the smaller one of two; `None` without values.
+/// Returns the index of the median, the smaller one of two; `None` without values.
 fn median(values: &[f64]) -> Option<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&one, &other| values[one].total_cmp(&values[other]).then(one.cmp(&other)));

@@ -1,21 +1,22 @@
-//! How near a run is to what no schedule can beat: SRPT with all slots as one, maps and reduces without precedence.
+//! Distance of a run to a bound that no schedule can beat: SRPT with all slots as one, maps and reduces
+//! without precedence.
 //!
-//! The work is what tasks held slots for in that very run, without pacing; so a run that made its tasks slower has a
-//! laxer bound. Not here: the bound itself, which is the scheduler's.
+//! The work is the time that tasks held slots in that run, without pacing. So a run that made its tasks
+//! slower has a laxer bound. Not here: the bound itself, which is in the scheduler.
 
 use super::record::RunRecord;
 use gristmill_scheduler::sim::slotted::lower_bound;
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
 
-/// Slots of time into which a run is cut at least. SRPT by slots ends each job up to one of them too late, which is taken
-/// off again.
+/// Minimum number of time slots into which a run is cut. SRPT by slots ends each job up to one slot too
+/// late, which is subtracted again.
 const SLOTS: f64 = 100_000.0;
 
-/// Shortest slot of time, seconds.
+/// Shortest time slot, in seconds.
 const SLOT_LEAST: f64 = 1e-6;
 
-/// The least total flow time, seconds; `None` if nothing took any time.
+/// Returns the lower bound of the total flow time, in seconds; `None` if no task took time.
 #[must_use]
 pub fn total_flow(run: &RunRecord) -> Option<f64> {
     let speed: f64 = run.workers.iter().map(|worker| f64::from(worker.slots) * worker.speed).sum();
@@ -43,7 +44,8 @@ pub fn total_flow(run: &RunRecord) -> Option<f64> {
     (0.0 < total).then_some(total)
 }
 
-/// The total flow time as a multiple of the bound; `None` also if the master has forgotten what tasks took.
+/// Returns the total flow time as a multiple of the bound; `None` also if the master has discarded the
+/// times of tasks.
 #[must_use]
 pub fn efficiency(run: &RunRecord) -> Option<f64> {
     if 0 < run.omitted {

@@ -1,4 +1,4 @@
-//! Why nothing can be compared.
+//! Errors of a comparison.
 
 use super::store::StoreError;
 use super::workload::DrawError;
@@ -10,150 +10,150 @@ use gristmill_runtime::generate::GenerateError;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::time::Duration;
 
-/// Why nothing can be compared.
+/// Reason why a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// A job that this program does not know.
+    /// A job is not in the registry.
     #[error(
         "the workload names a job `{job}` that this program does not know{}",
         nearest.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
     )]
     Unknown {
-        /// As named.
+        /// Name in the workload.
         job: String,
-        /// What was probably meant.
+        /// Closest known name.
         nearest: Option<String>,
     },
-    /// Arguments that a job does not take.
+    /// A job does not accept its arguments.
     #[error("the arguments of `{label}` are refused: {}", source.to_string().trim())]
     Arguments {
-        /// The kind.
+        /// Label of the kind.
         label: String,
-        /// Why.
+        /// Cause.
         source: clap::Error,
     },
-    /// A policy or placement that cannot run on a cluster.
+    /// A policy or placement cannot run on a cluster.
     #[error("{reason}")]
     Name {
-        /// Why, with its name.
+        /// Cause, with the name.
         reason: String,
     },
-    /// No policies, the same twice, or no repetitions.
+    /// No policies, a duplicate policy, or no repetitions.
     #[error("{reason}")]
     Options {
-        /// Which, in words.
+        /// Description of the invalid option.
         reason: String,
     },
-    /// Nothing can be drawn from the workload.
+    /// Drawing jobs from the workload failed.
     #[error(transparent)]
     Draw {
-        /// Why.
+        /// Cause.
         #[from]
         source: DrawError,
     },
-    /// Inputs cannot be made.
+    /// Generating inputs failed.
     #[error("the workload's data cannot be made")]
     Data {
-        /// Why.
+        /// Cause.
         #[source]
         source: GenerateError,
     },
-    /// The calibration left nothing to read.
+    /// The journal of the calibration cannot be read.
     #[error("what the system takes for tasks could not be measured before the first run")]
     Calibration {
-        /// Why.
+        /// Cause.
         #[source]
         source: MeasureError,
     },
-    /// The calibration shows times that the simulator cannot be fitted to.
+    /// The simulator cannot be fitted to the times of the calibration.
     #[error("what tiny tasks cost could not be found from the calibration before the first run")]
     Fit {
-        /// Why.
+        /// Cause.
         #[source]
         source: SimulateError,
     },
-    /// The folder cannot be used.
+    /// The directory cannot be used.
     #[error(transparent)]
     Store {
-        /// Why.
+        /// Cause.
         #[from]
         source: StoreError,
     },
     /// A cluster did not start.
     #[error(transparent)]
     Cluster {
-        /// Why.
+        /// Cause.
         source: ClusterError,
     },
     /// Workers did not join in time.
     #[error("not all of the {workers} workers joined in time")]
     Missing {
-        /// How many there should be.
+        /// Expected number of workers.
         workers: u32,
     },
-    /// The given master has jobs of others.
+    /// The given master runs other jobs.
     #[error("the master has {jobs} job(s) that have not ended; a comparison needs the cluster for itself")]
     Busy {
-        /// How many.
+        /// Number of these jobs.
         jobs: u32,
     },
     /// A call to the master failed, or a job could not be planned.
     #[error("could not {action}")]
     Client {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// Why not.
+        /// Cause.
         #[source]
         source: Box<ClientError>,
     },
-    /// The master keeps the tasks of so many jobs only, and they were more.
+    /// The job had more tasks than the master keeps.
     #[error(
         "the master has forgotten what tasks of job {index} took, for there were too many: measure smaller jobs alone"
     )]
     Forgotten {
-        /// Its place in the order of arrival.
+        /// Index of the job in the order of arrival.
         index: usize,
     },
-    /// A job failed, so flow times mean nothing.
+    /// A job failed, so flow times are meaningless.
     #[error("job {index} ({job}) failed under {contender}: {reason}")]
     Job {
-        /// Its kind.
+        /// Kind of the job.
         job: String,
-        /// Its place in the order of arrival.
+        /// Index of the job in the order of arrival.
         index: usize,
-        /// Under which policy.
+        /// Policy of the run.
         contender: String,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// The same job gave other bytes.
+    /// The same job produced other bytes.
     #[error(
         "job {index} ({job}) gave other output under {contender} than under {other} in repetition {repetition}"
     )]
     Output {
-        /// Its kind.
+        /// Kind of the job.
         job: String,
-        /// Its place in the order of arrival.
+        /// Index of the job in the order of arrival.
         index: usize,
-        /// Under which policy.
+        /// Policy of the run.
         contender: String,
-        /// Than under which.
+        /// Policy of the run with the other output.
         other: String,
-        /// Which repetition, from 1.
+        /// Number of the repetition, from 1.
         repetition: u32,
     },
-    /// A run that did not end.
+    /// A run did not end in time.
     #[error("the run under {contender} did not end within {} s", limit.as_secs())]
     Late {
-        /// Under which policy.
+        /// Policy of the run.
         contender: String,
-        /// The limit.
+        /// Time limit.
         limit: Duration,
     },
-    /// A runtime of our own could not be started.
+    /// The asynchronous runtime could not be started.
     #[error("the comparison could not start")]
     Start {
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },

@@ -1,5 +1,5 @@
-//! Following the jobs of a run: workers that join, jobs handed over at their times, traces read before the master forgets
-//! them, and how busy the machine was meanwhile.
+//! Follows the jobs of a run: waits for workers, submits jobs at their times, reads traces before the
+//! master discards them, and measures how busy the machine was meanwhile.
 
 use super::CompareError;
 use super::workload::DrawnJob;
@@ -10,32 +10,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Pause between looks whether all jobs have ended. Their times come from the master, so it lengthens only the run.
+/// Interval at which the end of all jobs is polled. Times come from the master, so it only lengthens the run.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the workers of a fresh cluster may take to join, besides a share for each.
+/// Timeout for the workers of a fresh cluster to join, in addition to a share for each.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 
-/// That share.
+/// Additional timeout for each worker.
 const JOIN_PATIENCE_PER_WORKER: Duration = Duration::from_millis(200);
 
-/// From the end of all planning to the first arrival.
+/// Time from the end of all planning to the first arrival.
 const LEAD: Duration = Duration::from_millis(20);
 
-/// Jobs handed over whose traces were not read yet, while others arrive; the master remembers some more.
+/// Maximum number of submitted jobs with unread traces while other jobs arrive. The master keeps a few more.
 const UNREAD_MAX: usize = 200;
 
-/// How long cancelled jobs may take to end.
+/// Timeout for cancelled jobs to end.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Seconds that this machine's cores have been busy since it started, and the seconds that they have had; `None` where
-/// the system does not tell.
+/// Returns the seconds that this machine's cores have been busy since boot, and the seconds available.
+/// `None` where the system does not report them.
 pub(super) fn processors() -> Option<(f64, f64)> {
-    /// The kernel tells programs its times in hundredths of a second on all machines that we know.
+    /// The kernel reports times in hundredths of a second on all known machines.
     const TICKS_PER_SECOND: f64 = 100.0;
-    /// Places of the idle times in the line: idle, and waiting for a disk.
+    /// Indices of the idle times in the line: idle, and waiting for a disk.
     const IDLE: std::ops::Range<usize> = 3..5;
-    /// Times of guests stand from here on, and are counted in the first ones already.
+    /// Index of the first guest time. Guest times are already included in earlier fields.
     const GUESTS: usize = 8;
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let line = text.lines().next()?.strip_prefix("cpu ")?;
@@ -45,7 +45,7 @@ pub(super) fn processors() -> Option<(f64, f64)> {
     Some(((all - idle) / TICKS_PER_SECOND, all / TICKS_PER_SECOND))
 }
 
-/// Waits until so many workers have joined.
+/// Waits until this many workers have joined.
 pub(super) async fn joined(client: &AsyncClient, workers: u32) -> Result<MasterStatus, CompareError> {
     let patience = JOIN_PATIENCE + JOIN_PATIENCE_PER_WORKER * workers;
     let joined = client.await_workers(workers, patience).await;
@@ -56,7 +56,8 @@ pub(super) async fn trace_of(client: &AsyncClient, id: JobId) -> Result<JobTrace
     client.trace(id).await.map_err(CompareError::client("read a job's trace"))
 }
 
-/// Hands over each job when the one before has ended and its own pause is over; the last ones have none if there are fewer.
+/// Submits each job when the previous one has ended and its own pause is over. If there are fewer pauses
+/// than jobs, the last jobs have none.
 pub(super) async fn hand_over_one_by_one(
     client: &AsyncClient,
     pauses: &[Duration],
@@ -74,9 +75,9 @@ pub(super) async fn hand_over_one_by_one(
     Ok(ids)
 }
 
-/// Hands over each job at its time, one after the other, so that jobs of one instant arrive in the order of the list
-/// under every policy, and gives their numbers in that order. Where there are many, traces of those that have ended are
-/// read on the way: the master forgets the oldest.
+/// Submits each job at its time, one after the other, and returns their numbers in that order. Jobs of
+/// one instant arrive in the order of the list under every policy. If there are many, traces of jobs that
+/// have ended are read meanwhile, as the master discards the oldest.
 pub(super) async fn hand_over_in_time(
     client: &AsyncClient,
     jobs: &[DrawnJob],
@@ -113,12 +114,12 @@ pub(super) async fn all_ended(client: &AsyncClient) -> Result<(), CompareError> 
     }
 }
 
-/// Stops what a given cluster still runs of ours; it had nothing else.
+/// Cancels all jobs of a given cluster, which are all ours.
 pub(super) async fn cancel_all(client: &AsyncClient) {
     for job in client.jobs().await.unwrap_or_default().into_iter().filter(|job| !job.state.ended()) {
-        // A master that is gone has no jobs.
+        // A master that has stopped has no jobs.
         let _ = client.cancel(job.job).await;
     }
-    // What it knew before is put back only when no job is left.
+    // The estimator's knowledge is restored only after all jobs have ended.
     let _ = timeout(END_PATIENCE, all_ended(client)).await;
 }

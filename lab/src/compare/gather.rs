@@ -1,4 +1,4 @@
-//! The record of a run, from what the master knows of it.
+//! Builds the record of a run from the master's data.
 
 use super::record::{
     Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, Transfer,
@@ -10,18 +10,18 @@ use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::protocol::SlotCounts;
 use std::collections::BTreeMap;
 
-/// What a run is made of.
+/// Input of a run record.
 pub(super) struct Gathering<'a> {
     pub contender: &'a Contender,
     pub repetition: u32,
     pub place: u32,
     pub cores: Option<u32>,
-    /// Seconds that all cores were busy while jobs ran, and the seconds that they had.
+    /// Seconds that all cores were busy while jobs ran, and the seconds available.
     pub busy: Option<(f64, f64)>,
     pub workload: &'a Workload,
     pub drawn: &'a [DrawnJob],
     pub master: &'a MasterStatus,
-    /// One for each drawn job.
+    /// Traces, one for each drawn job.
     pub traces: &'a [JobTrace],
 }
 
@@ -30,7 +30,7 @@ fn seconds(ns: u64, base: u64) -> f64 {
 }
 
 impl Gathering<'_> {
-    /// The record of the run.
+    /// Returns the record of the run.
     pub fn record(&self) -> RunRecord {
         let base = self.traces.iter().map(|trace| trace.status.arrived_ns).min().unwrap_or(0);
         let mut record = RunRecord {
@@ -136,7 +136,7 @@ fn usage(trace: &JobTrace) -> SlotUsage {
     usage
 }
 
-/// Names, lengths and checksums of the parts in one number.
+/// Returns one number for the names, lengths and checksums of the parts.
 fn digest(trace: &JobTrace) -> u32 {
     trace.status.parts.iter().fold(0, |digest, part| {
         let digest = crc32c::crc32c_append(digest, part.name.as_bytes());
@@ -145,25 +145,25 @@ fn digest(trace: &JobTrace) -> u32 {
     })
 }
 
-/// Seconds for which an attempt held a slot: without those for which it was suspended.
+/// Returns the seconds for which an attempt held a slot, without those for which it was suspended.
 fn held(attempt: &AttemptRecord) -> Option<f64> {
     let span = attempt.ended_ns?.saturating_sub(attempt.started_ns?);
     let suspended = attempt.report.as_ref().map_or(0, |report| report.suspended_ns);
     Some(span.saturating_sub(suspended) as f64 / 1e9)
 }
 
-/// The same on a slot that is not slower than the machine.
+/// Returns the same on a slot that is not slower than the machine.
 fn worked(attempt: &AttemptRecord) -> Option<f64> {
     let paced = attempt.report.as_ref().map_or(0, |report| report.paced_ns);
     held(attempt).map(|held| (held - paced as f64 / 1e9).max(0.0))
 }
 
-/// Whether what an attempt did counts in the end: it succeeded, or another went on where it stood.
+/// True if the work of an attempt counts in the end: it succeeded, or another attempt resumed from its state.
 fn is_useful(attempt: &AttemptRecord) -> bool {
     matches!(attempt.end, AttemptEnd::Succeeded | AttemptEnd::HandedOver)
 }
 
-/// The times for which an attempt held a slot: one, or several if it was suspended.
+/// Returns the intervals in which an attempt held a slot: one, or several if it was suspended.
 fn spans(job: u32, attempt: &AttemptRecord, base: u64) -> Vec<SlotSpan> {
     let (Some(from), Some(to)) = (attempt.started_ns, attempt.ended_ns) else { return Vec::new() };
     let report = attempt.report.as_ref();
@@ -189,14 +189,14 @@ fn spans(job: u32, attempt: &AttemptRecord, base: u64) -> Vec<SlotSpan> {
         since = back.clamp(left, to.max(left));
     }
     pieces.push((since, to.max(since)));
-    // An attempt that was handed over ends suspended, and has no last piece.
+    // An attempt that was handed over ends suspended, and has no last interval.
     let last = pieces.len() - 1;
     let pieces =
         pieces.into_iter().enumerate().filter(|&(place, (from, to))| place == 0 || place < last || from < to);
     pieces.map(|(_, (from, to))| piece(from, to)).collect()
 }
 
-/// The work of a job task by task, from the attempts that succeeded last.
+/// Returns the work of a job task by task, from the attempts that succeeded last.
 pub(super) fn exact(trace: &JobTrace) -> ExactWork {
     let mut tasks: [BTreeMap<u32, f64>; 2] = Default::default();
     for attempt in trace.attempts.iter().filter(|attempt| attempt.end == AttemptEnd::Succeeded) {
@@ -211,7 +211,7 @@ pub(super) fn exact(trace: &JobTrace) -> ExactWork {
     }
 }
 
-/// Whether the job succeeded; else why not, in words.
+/// Returns a description of the failure; `None` if the job succeeded.
 pub(super) fn failure(trace: &JobTrace) -> Option<String> {
     let status = &trace.status;
     match (&status.failure, status.state) {

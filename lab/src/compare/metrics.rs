@@ -1,5 +1,5 @@
-//! The metrics of a run on real processes: those of the times of its jobs as simulators have them, and those that only
-//! real processes have. Their declarations are the scheduler's.
+//! Metrics of a run on real processes: those that follow from the times of its jobs, as for simulations,
+//! and those that only real processes have. They are declared in the scheduler.
 //!
 //! Not here: means over the repetitions of a policy (`summary`), and curves (`series`).
 
@@ -10,7 +10,7 @@ use gristmill_scheduler::metrics::{CollectSettings, Collector, JobTimes, Metric}
 use gristmill_scheduler::station::PerStation;
 use std::collections::BTreeMap;
 
-/// What metrics are made of that the times of jobs do not tell.
+/// Input of the metrics that do not follow from the times of jobs.
 struct Measures<'a> {
     run: &'a RunRecord,
     makespan: f64,
@@ -42,12 +42,13 @@ impl Measures<'_> {
             Metric::OthersBusy => self.run.others_busy.map(|share| 100.0 * share),
             Metric::Lateness => self.lateness(),
             Metric::WastedAttempts => Some(self.sum(|job| f64::from(job.usage.wasted_attempts))),
-            // The times of jobs tell it.
+            // Follows from the times of jobs.
             _ => None,
         }
     }
 
-    /// Times are counted from the first arrival, which may be late itself: then all others seem early.
+    /// Returns the range of lateness in milliseconds. Times are counted from the first arrival, which may
+    /// be late itself: then all others seem early.
     fn lateness(&self) -> Option<f64> {
         let late = || self.run.jobs.iter().map(|job| 1e3 * (job.arrived - job.planned));
         Some(late().reduce(f64::max)? - late().reduce(f64::min)?)
@@ -66,7 +67,7 @@ impl Measures<'_> {
         (0.0 < all).then(|| (100.0 * seconds / all).clamp(0.0, 100.0))
     }
 
-    /// The used part of the slots that may hold tasks of this kind, percent.
+    /// Returns the used percentage of the slots that may hold tasks of this kind.
     fn busy(&self, maps: bool, slots: impl Fn(&WorkerRecord) -> u32) -> Option<f64> {
         let slots: u32 = self.run.workers.iter().map(slots).sum();
         let busy = average(&busy_slots(self.run, maps), self.makespan);
@@ -81,10 +82,10 @@ impl Measures<'_> {
     }
 }
 
-/// All metrics of a run that mean something; `alone` has the time that each job takes alone, by its index.
+/// Returns all metrics that apply to a run. `alone` holds the time that each job takes alone, by its index.
 #[must_use]
 pub fn metrics(run: &RunRecord, alone: &BTreeMap<usize, f64>) -> BTreeMap<Metric, f64> {
-    // How busy slots were is measured, and need not be made of work and capacity.
+    // The use of slots is measured, and need not be computed from work and capacity.
     let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
     let mut collector = Collector::new(settings);
     for job in &run.jobs {
@@ -128,7 +129,7 @@ mod tests {
         };
         assert!(planned([0.0, 1.0, 2.0]).abs() < 1e-9);
         assert!((planned([0.0, 1.5, 2.0]) - 500.0).abs() < 1e-9);
-        // The first came half a second late, the others in time: the clock starts with it.
+        // The first arrived half a second late, the others in time. The clock starts with the first.
         assert!((planned([0.0, 0.5, 1.5]) - 500.0).abs() < 1e-9);
     }
 

@@ -1,9 +1,10 @@
-//! Policies compared on real execution: the same jobs, at the same times, on fresh clusters of the same shape, one run
-//! after the other in balanced orders, so that drift of the machine hits all policies alike.
+//! Comparison of policies on real execution. The same jobs arrive at the same times on fresh clusters of
+//! the same shape. Runs follow one another in balanced orders, so that drift of the machine affects all
+//! policies alike.
 //!
-//! [`run`] gives plain data; `summary` and `statistics` say what they show, `report` makes sections and pages of them.
-//! Every run is kept on disk as soon as it has ended, so that an interrupted comparison can go on. Not here: the command
-//! line, and decisions of policies.
+//! [`run`] returns plain data. `summary` and `statistics` evaluate it, `report` creates sections and
+//! pages. Every run is stored on disk as soon as it has ended, so that an interrupted comparison can
+//! resume. Not here: the command line, and decisions of policies.
 
 pub mod alone;
 pub mod bound;
@@ -46,95 +47,96 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Repetitions at most.
+/// Maximum number of repetitions.
 pub const REPETITIONS_MAX: u32 = 1000;
 
-/// Where the workload runs.
+/// Cluster on which the workload runs.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a process has one")]
 pub enum Site {
-    /// On a fresh cluster of local processes for each run; its policy and placement are the contender's.
+    /// Fresh cluster of local processes for each run. Its policy and placement are the contender's.
     Embedded(ClusterConfig),
-    /// On the cluster of this master, whose policy is changed between runs and restored at the end.
+    /// Cluster of this master, whose policy is changed between runs and restored at the end.
     Given(JoinLine),
 }
 
-/// How a comparison is done.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who is compared.
+    /// Contenders to compare.
     pub contenders: Vec<Contender>,
-    /// The contender against which the first of the others is compared as planned; `None`: nothing was planned.
+    /// Contender of the planned comparison, with the first of the others; `None` if no comparison is planned.
     pub against: Option<String>,
-    /// Runs of each.
+    /// Number of runs of each contender.
     pub repetitions: u32,
-    /// Where.
+    /// Cluster of the runs.
     pub site: Site,
-    /// The folder for runs and data; see [`Store`].
+    /// Directory for runs and data; see [`Store`].
     pub folder: PathBuf,
-    /// Go on with the runs in the folder.
+    /// True to resume with the runs in the directory.
     pub resume: bool,
-    /// A short run is discarded before all others, so that the first policy does not pay for cold caches.
+    /// True to discard a short run before all others, so that the first policy does not pay for cold caches.
     pub warm_up: bool,
-    /// A few jobs are run before all others that show what the system takes for tasks, so that runs can be predicted.
+    /// True to run a few jobs before all others that measure the system's cost of tasks, so that runs can
+    /// be predicted.
     pub calibrate: bool,
-    /// Each different job is also run alone, [`alone::RUNS`] times, for slowdown and for what an oracle tells.
+    /// True to also run each distinct job alone, [`alone::RUNS`] times, for slowdown and for the oracle.
     pub isolated: bool,
-    /// Parts are synced to disk.
+    /// True to sync parts to disk.
     pub sync: bool,
-    /// Longest time of one run.
+    /// Maximum time of one run.
     pub run_limit: Duration,
 }
 
-/// What one hears of a comparison while it is done.
+/// Progress report of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Progress<'a> {
-    /// Inputs are made.
+    /// Inputs are generated.
     Data,
-    /// What the system takes for tasks is measured.
+    /// The system's cost of tasks is measured.
     Calibration,
-    /// Something is run that will be discarded.
+    /// A warm-up run starts, which will be discarded.
     WarmUp,
     /// Jobs run alone.
     Isolated,
-    /// A run begins; its place among all.
+    /// A run starts; its number, and the number of all runs.
     Begins(&'a Contender, u32, u32),
     /// A run has ended.
     Ended(&'a RunRecord, u32),
-    /// A run was done in an earlier call.
+    /// A run of an earlier call is reused.
     Kept(&'a RunRecord, u32),
 }
 
-/// What came out.
+/// Result of a comparison.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
-    /// What was run.
+    /// Workload of the runs.
     pub workload: Workload,
-    /// All that two comparisons must share for their runs to stand side by side.
+    /// Properties that two comparisons must share for their runs to be comparable.
     pub setting: Value,
-    /// Who was compared.
+    /// Contenders of the comparison.
     pub contenders: Vec<Contender>,
-    /// As [`Options::against`].
+    /// Contender of the planned comparison, as in [`Options::against`].
     pub against: Option<String>,
-    /// Runs of each that were asked for.
+    /// Requested number of runs of each contender.
     pub repetitions: u32,
-    /// How many repetitions were asked for when earlier calls wrote a page: their verdicts were seen.
+    /// Requested numbers of repetitions when earlier calls wrote a page, which showed their verdicts.
     pub looks: BTreeSet<u32>,
-    /// Runs that ended, in the order in which they were done.
+    /// Completed runs, in the order in which they ran.
     pub runs: Vec<RunRecord>,
-    /// Jobs alone; empty if they were not run.
+    /// Jobs alone; empty if they did not run.
     pub alone: Vec<Alone>,
-    /// What the system takes for tasks, as measured before the first run; `None` if it was not.
+    /// System costs of tasks, as measured before the first run; `None` if not measured.
     pub costs: Option<SystemCosts>,
-    /// Whether somebody interrupted it.
+    /// True if the comparison was interrupted.
     pub interrupted: bool,
 }
 
-/// Refuses everything that can be refused before anything starts.
+/// Checks everything that can be checked before the first run.
 ///
 /// # Errors
-/// Unknown jobs and policies, policies that cannot run on a cluster, arguments that a job does not take, options that
-/// make no sense.
+/// Unknown jobs and policies, policies that cannot run on a cluster, arguments that a job does not
+/// accept, invalid options.
 pub fn check(registry: &Registry, workload: &Workload, options: &Options) -> Result<(), CompareError> {
     let refuse = |reason: String| Err(CompareError::Options { reason });
     if options.contenders.is_empty() {
@@ -170,13 +172,12 @@ pub fn check(registry: &Registry, workload: &Workload, options: &Options) -> Res
     Ok(())
 }
 
-/// Runs the workload under every policy, as often as asked for.
+/// Runs the workload under every policy, with the requested repetitions.
 ///
-/// Comes back early, with what has been done, once `interrupted` is above 0.
+/// Returns early, with the completed runs, once `interrupted` is above 0.
 ///
 /// # Errors
-/// Whatever [`check`] refuses, and everything that keeps a job from succeeding. Runs that ended before stay in the
-/// folder.
+/// The errors of [`check`], and every failure of a job. Completed runs stay in the directory.
 pub fn run(
     registry: &Registry,
     workload: &Workload,
@@ -223,7 +224,7 @@ pub fn run(
     prepare::make_data(workload, &store)?;
     let result = rounds::run_all(&runner, options, &store, &mut comparison, told);
     if let Some((line, before)) = before {
-        // What went wrong in a run tells more than what went wrong after it.
+        // An error in a run is more informative than an error after it.
         let restored = runner.restore(line, &before);
         result.and(restored)?;
     } else {

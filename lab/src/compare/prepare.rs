@@ -1,4 +1,5 @@
-//! What is done before the first run: inputs are made, and what makes two comparisons the same is written down.
+//! Preparation before the first run: generates inputs, and records the properties that make two
+//! comparisons the same.
 
 use super::store::{self, Store, StoreError};
 use super::workload::Workload;
@@ -8,7 +9,7 @@ use gristmill_runtime::generate::GenerateArgs;
 use gristmill_worker::protocol::SlotCounts;
 use serde_json::{Value, json};
 
-/// Makes inputs and files of times that are not there yet.
+/// Generates inputs and files of times that do not exist yet.
 pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), CompareError> {
     let data = store.data();
     std::fs::create_dir_all(&data).map_err(StoreError::io("make", &data))?;
@@ -41,7 +42,7 @@ pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), Compar
     Ok(())
 }
 
-/// All that must be the same for two runs to stand side by side.
+/// Returns the properties that must be equal for two runs to be comparable.
 pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
     let site = match &options.site {
         Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _, backups }) => json!({
@@ -51,7 +52,7 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
                 SlotCounts::Unified(_) => None,
                 SlotCounts::Pools { map, reduce } => Some((map, reduce)),
             },
-            // Behind `workers` in the order of names, as it may follow from that: the first that differs is told.
+            // Sorted after `workers`, from which it may follow: only the first difference is reported.
             "workers_memory_bytes": workers.memory(),
             "estimator": deciders.estimator,
             "pool_weights": pools,

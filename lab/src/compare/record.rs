@@ -1,6 +1,7 @@
-//! What is kept of a run: jobs with their phases, who held which slot when, what travelled, as plain numbers.
+//! Record of a run in plain numbers: jobs with their phases, slots held over time, and transfers.
 //!
-//! Times are seconds from the first arrival by the master's clock. Not here: how it is gathered (`gather`), and sums over runs.
+//! Times are seconds from the first arrival by the master's clock. Not here: its construction (`gather`),
+//! and sums over runs.
 
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::metrics::JobTimes;
@@ -9,10 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Version of a run's `results.json`.
 pub const SCHEMA: u32 = 2;
 
-/// A policy with a placement.
+/// Policy with a placement.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Contender {
-    /// For legends and tables; no two alike.
+    /// Unique name for legends and tables.
     pub name: String,
     /// Policy as text.
     pub policy: String,
@@ -23,95 +24,96 @@ pub struct Contender {
 /// One run of the workload under one policy.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// [`SCHEMA`].
+    /// Schema version, [`SCHEMA`].
     pub schema: u32,
-    /// Who decided.
+    /// Contender of the run.
     pub contender: Contender,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Which run of all, from 0.
+    /// Number of the run among all, from 0.
     pub place: u32,
-    /// Cores that all workers share; `None` if they are not all of this machine.
+    /// Cores that all workers share; `None` if the workers are not all on this machine.
     #[serde(default)]
     pub cores: Option<u32>,
-    /// Share of those cores' time that others than the slots used while jobs ran: other programs, and the master and
-    /// workers themselves.
+    /// Share of those cores' time not used by the slots while jobs ran: by other programs, and by the
+    /// master and the worker processes.
     #[serde(default)]
     pub others_busy: Option<f64>,
-    /// Workers that were there when the first job arrived.
+    /// Workers that had joined when the first job arrived.
     pub workers: Vec<WorkerRecord>,
-    /// In the order of arrival.
+    /// Jobs in the order of arrival.
     pub jobs: Vec<JobRun>,
-    /// Slots held by attempts that ran, in the order of launching within each job.
+    /// Slots held by attempts that ran, in launch order within each job.
     pub spans: Vec<SlotSpan>,
     /// Transfers over HTTP.
     pub transfers: Vec<Transfer>,
-    /// Records that the master left out of its traces because there were too many.
+    /// Number of records that the master omitted from its traces because there were too many.
     pub omitted: u64,
-    /// The simulation of what was measured in this run: its arrivals and the times of its tasks.
+    /// Simulation from measurements of this run: its arrivals and the times of its tasks.
     #[serde(default)]
     pub replayed: SimulatedRun,
-    /// The simulation of what was known before this run: planned arrivals, sizes and costs, nothing measured in it.
+    /// Simulation from what was known before this run: planned arrivals, sizes and costs, and no
+    /// measurement of it.
     #[serde(default)]
     pub predicted: SimulatedRun,
 }
 
-/// A worker.
+/// Worker of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkerRecord {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
-    /// Slots, of both kinds together if they are shared.
+    /// Number of slots, of both kinds together if they are shared.
     pub slots: u32,
-    /// Slots for maps; all, if they are shared.
+    /// Number of slots for maps; all slots if they are shared.
     pub map_slots: u32,
-    /// Slots for reduces; all, if they are shared.
+    /// Number of slots for reduces; all slots if they are shared.
     pub reduce_slots: u32,
-    /// How fast its slots are made to be.
+    /// Configured speed of its slots.
     pub speed: f64,
-    /// What its shuffle is held to in each direction, bytes in a second.
+    /// Rate limit of its shuffle in each direction, in bytes per second.
     pub nic_bytes_per_second: Option<u64>,
 }
 
-/// A job of a run.
+/// Job of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobRun {
-    /// Its place in the order of arrival.
+    /// Index in the order of arrival.
     pub index: usize,
-    /// Its kind.
+    /// Kind of the job.
     pub label: String,
-    /// Its number at the master.
+    /// Number of the job at the master.
     pub job: u32,
-    /// When it was to arrive.
+    /// Planned arrival.
     pub planned: f64,
-    /// When it arrived.
+    /// Actual arrival.
     pub arrived: f64,
-    /// When its first task was launched.
+    /// Launch of its first task.
     pub started: f64,
-    /// When its last map ended.
+    /// End of its last map.
     pub maps_done: f64,
-    /// When the last segment was in.
+    /// Arrival of its last segment.
     pub shuffle_done: f64,
-    /// When it ended.
+    /// End of the job.
     pub ended: f64,
-    /// When it should have ended.
+    /// Deadline of the job.
     #[serde(alias = "goal")]
     pub deadline: Option<f64>,
-    /// Whether that looked feasible, as the master said.
+    /// Feasibility of the deadline, as reported by the master.
     pub outlook: Option<String>,
-    /// What its attempts took; in files its fields stand beside the others.
+    /// Usage of its attempts. In files its fields are inlined.
     #[serde(flatten)]
     pub usage: SlotUsage,
-    /// Bytes that came from other workers.
+    /// Bytes fetched from other workers.
     pub shuffle_bytes: u64,
-    /// What it put out, likewise.
+    /// Output of the job, also inlined in files.
     #[serde(flatten)]
     pub output: JobOutput,
-    /// How large it looked: seconds since its arrival, maps done, whole work of the three stations.
+    /// Size estimates: seconds since its arrival, maps done, total work of the three stations.
     pub estimates: Vec<(f64, u32, [f64; 3])>,
 }
 
-/// What the attempts of a job took.
+/// Resources that the attempts of a job used.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SlotUsage {
     /// Slot-seconds of maps and reduces of attempts that succeeded, as held.
@@ -120,20 +122,20 @@ pub struct SlotUsage {
     pub work_seconds: [f64; 2],
     /// CPU seconds of all attempts.
     pub cpu_seconds: f64,
-    /// Seconds in which attempts were made to wait because their slots are slow.
+    /// Seconds in which attempts were delayed because their slots are slow.
     pub paced_seconds: f64,
     /// Seconds for which attempts were suspended.
     pub suspended_seconds: f64,
-    /// Times that attempts were suspended.
+    /// Number of suspensions of attempts.
     pub suspensions: u32,
-    /// Attempts that did not succeed, and maps that ran again.
+    /// Number of attempts that did not succeed, and of maps that ran again.
     pub wasted_attempts: u32,
 }
 
-/// What a job put out.
+/// Output of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobOutput {
-    /// Names, lengths and checksums of all parts in one number.
+    /// One number for the names, lengths and checksums of all parts.
     #[serde(rename = "output_digest")]
     pub digest: u32,
     /// Bytes of all parts.
@@ -142,7 +144,7 @@ pub struct JobOutput {
 }
 
 impl JobRun {
-    /// What its metrics are made of, but what it takes alone, which another run tells.
+    /// Returns the input of its metrics, except the time it takes alone, which is measured in another run.
     #[must_use]
     pub fn times(&self) -> JobTimes {
         JobTimes {
@@ -155,38 +157,39 @@ impl JobRun {
         }
     }
 
-    /// End minus arrival.
+    /// Returns end minus arrival.
     #[must_use]
     pub fn flow(&self) -> f64 {
         self.times().flow()
     }
 
-    /// First launch minus arrival.
+    /// Returns first launch minus arrival.
     #[must_use]
     pub fn waiting(&self) -> f64 {
         self.times().waiting()
     }
 
-    /// End minus first launch.
+    /// Returns end minus first launch.
     #[must_use]
     pub fn execution(&self) -> f64 {
         self.times().execution()
     }
 
-    /// Seconds of waiting, of maps, of the shuffle after them, of reduces after that: together the flow time.
+    /// Returns the seconds of waiting, of maps, of the shuffle after them, of reduces after that. Their
+    /// sum is the flow time.
     #[must_use]
     pub fn phases(&self) -> [f64; 4] {
         phases(self.arrived, self.started, self.maps_done, self.shuffle_done, self.ended)
     }
 
-    /// Seconds past the deadline; 0 if it was met.
+    /// Returns the seconds past the deadline; 0 if it was met.
     #[must_use]
     pub fn tardiness(&self) -> Option<f64> {
         self.times().tardiness()
     }
 }
 
-/// Splits a flow time at instants that need not be in order: a reduce may begin before the last map.
+/// Splits a flow time at instants that need not be in order: a reduce may start before the last map.
 #[must_use]
 pub fn phases(arrived: f64, started: f64, maps_done: f64, shuffle_done: f64, ended: f64) -> [f64; 4] {
     let started = started.clamp(arrived, ended);
@@ -195,18 +198,18 @@ pub fn phases(arrived: f64, started: f64, maps_done: f64, shuffle_done: f64, end
     [started - arrived, maps_done - started, shuffle_done - maps_done, ended - shuffle_done]
 }
 
-/// An attempt in a slot.
+/// Attempt in a slot.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SlotSpan {
     /// Index of the job in the run.
     pub job: u32,
-    /// Whether it is a map.
+    /// True for a map.
     pub map: bool,
-    /// Worker.
+    /// Number of the worker.
     pub worker: u32,
-    /// From.
+    /// Start of the span.
     pub from: f64,
-    /// To.
+    /// End of the span.
     pub to: f64,
     /// Share of that time, without pacing and suspension, in which it used a processor.
     pub busy: f64,
@@ -214,72 +217,72 @@ pub struct SlotSpan {
     pub paced: f64,
 }
 
-/// Bytes on their way.
+/// Transfer between two workers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// Index of the job in the run.
     pub job: u32,
-    /// From which worker.
+    /// Sending worker.
     pub from_worker: u32,
-    /// To which.
+    /// Receiving worker.
     pub to_worker: u32,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// From.
+    /// Start of the transfer.
     pub from: f64,
-    /// To.
+    /// End of the transfer.
     pub to: f64,
 }
 
-/// What a simulation says of a run.
+/// Result of a simulation of a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SimulatedRun {
-    /// Job by job; empty if there is no simulation.
+    /// Phases of each job; empty without a simulation.
     pub jobs: Vec<SimulatedPhases>,
-    /// Why there is none.
+    /// Reason why the simulation is missing.
     pub missing: Option<String>,
 }
 
 impl SimulatedRun {
-    /// No simulation, and why.
+    /// Returns a missing simulation with its reason.
     pub(super) fn missing(reason: &str) -> Self {
         Self { jobs: Vec::new(), missing: Some(reason.to_owned()) }
     }
 
-    /// What it says of a job.
+    /// Returns the simulated phases of a job.
     #[must_use]
     pub fn job(&self, index: usize) -> Option<&SimulatedPhases> {
         self.jobs.iter().find(|job| job.index == index)
     }
 }
 
-/// What a simulation says of a job.
+/// Simulated phases of a job.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SimulatedPhases {
     /// Index of the job in the run.
     pub index: usize,
-    /// Its phases as [`JobRun::phases`], seconds.
+    /// Phases in seconds, as in [`JobRun::phases`].
     pub phases: [f64; 4],
 }
 
 impl SimulatedPhases {
-    /// Their sum.
+    /// Returns their sum.
     #[must_use]
     pub fn flow(&self) -> f64 {
         self.phases.iter().sum()
     }
 }
 
-/// A job alone on the cluster.
+/// Job alone on the cluster.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Alone {
-    /// What makes it the same job: name, arguments, parts.
+    /// Properties that identify equal jobs: name, arguments, parts.
     pub key: String,
-    /// End minus arrival, seconds: the median of its runs.
+    /// End minus arrival in seconds: the median of its runs.
     pub flow: f64,
-    /// The same of each run, in their order.
+    /// End minus arrival of each run, in their order.
     pub flows: Vec<f64>,
-    /// Its work on slots of speed 1, in the run of the median.
+    /// Work on slots of speed 1, in the run of the median.
     pub exact: ExactWork,
 }
 

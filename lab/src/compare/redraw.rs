@@ -1,22 +1,22 @@
-//! What the repetitions of a workload draw anew, and from which seeds.
+//! Properties that each repetition of a workload draws again, and the seeds for them.
 //!
 //! Not here: the drawing itself (`workload`).
 
 use super::workload::{DrawnJob, Stream, Workload, draws};
 use rand_chacha::rand_core::Rng;
 
-/// What repetitions draw anew.
+/// Properties that repetitions draw again.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Redrawn {
-    /// Which jobs, or in which order, or what they are given.
+    /// True if the jobs, their order or their arguments are drawn again.
     pub jobs: bool,
-    /// When they arrive.
+    /// True if the arrivals are drawn again.
     pub arrivals: bool,
 }
 
 impl Workload {
-    /// What is drawn in a repetition comes from this. The first has the workload's own seed, and the others' are far from
-    /// those of any other seed: workloads of neighbouring seeds share no repetition.
+    /// Returns the seed of a repetition. The first has the workload's own seed. The others' are far from
+    /// those of any other seed, so workloads of neighbouring seeds share no repetition.
     pub(super) fn seed_of(&self, repetition: u32) -> u64 {
         if !self.redraw || repetition == 0 {
             return self.seed;
@@ -25,7 +25,7 @@ impl Workload {
         (0..repetition).map(|_| draws.next_u64()).last().unwrap_or(self.seed)
     }
 
-    /// What differs from repetition to repetition, because it is drawn anew.
+    /// Returns the properties that differ between repetitions because they are drawn again.
     #[must_use]
     pub fn redrawn(&self) -> Redrawn {
         let (Ok(first), Ok(second)) = (self.draw(0), self.draw(1)) else { return Redrawn::default() };

@@ -1,4 +1,5 @@
-//! The costs of tiny tasks and of requests: those with which the simulator takes as long for a job as the cluster did.
+//! Fits the costs of tiny tasks and of requests, so that the simulator takes as long for a job as the
+//! cluster did.
 //!
 //! Not here: the jobs, and costs that follow from their times alone (`trials`).
 
@@ -8,31 +9,31 @@ use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::registry::Registry;
 use std::collections::BTreeMap;
 
-/// Bounds of a cost, seconds.
+/// Bounds of a cost, in seconds.
 const BOUNDS: [f64; 2] = [1e-6, 1e-2];
 
 /// Halvings of the bounds on a scale of factors: the last one is 2 % wide.
 const HALVINGS: u32 = 9;
 
-/// A trial as a job of the simulator.
+/// Context of a fit, in which a trial is a job of the simulator.
 pub(super) struct Fit<'a> {
     pub registry: &'a Registry,
     pub estimator: &'a str,
     pub shape: Shape,
-    /// The calibration's own run, for the shape of the cluster.
+    /// Measurements of the calibration run, for the shape of the cluster.
     pub measured: &'a Measured,
 }
 
-/// A part of a job's time.
+/// Part of a job's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Span {
     Flow,
-    /// From the last segment on.
+    /// Time after the last segment.
     Reduces,
 }
 
 impl Span {
-    /// How long it is, by these instants of the job.
+    /// Returns the length of the span, from these instants of the job.
     pub fn of(self, arrived: f64, shuffle_done: f64, ended: f64) -> f64 {
         match self {
             Self::Flow => ended - arrived,
@@ -41,12 +42,12 @@ impl Span {
     }
 }
 
-/// A trial of tiny tasks and how long a span of it took.
+/// Trial of tiny tasks, with the measured length of a span.
 #[derive(Clone, Copy)]
 pub(super) struct TinyTrial<'a> {
     pub which: Which,
     pub span: Span,
-    /// As it was submitted.
+    /// Job as it was submitted.
     pub job: &'a MeasuredJob,
     pub seconds: f64,
 }
@@ -59,10 +60,11 @@ pub(super) struct Tiny<'a> {
 }
 
 impl Fit<'_> {
-    /// Costs with which these trials take as long as they did, one after the other: of a map, of a request, of a reduce.
+    /// Returns costs with which the simulator takes as long for these trials as the cluster did. They are
+    /// fitted one after the other: of a map, of a request, of a reduce.
     ///
     /// # Errors
-    /// What the simulator says.
+    /// The errors of the simulator.
     pub fn fitted(&self, mut costs: SystemCosts, tiny: &Tiny<'_>) -> Result<SystemCosts, SimulateError> {
         if let Some(trial) = tiny.maps {
             costs.work[0] = self.cost(trial, |cost| with(costs, |it| it.work[0] = cost))?;
@@ -76,8 +78,8 @@ impl Fit<'_> {
         Ok(costs)
     }
 
-    /// The cost with which this trial takes as long as it did. Its time never falls with the cost, but for noise of the
-    /// schedule.
+    /// Returns the cost with which the simulator takes as long for this trial as the cluster did. The
+    /// simulated time never falls with the cost, except for noise of the schedule.
     fn cost(&self, trial: TinyTrial<'_>, costs: impl Fn(f64) -> SystemCosts) -> Result<f64, SimulateError> {
         let [mut low, mut high] = BOUNDS;
         for _ in 0..HALVINGS {
@@ -90,7 +92,7 @@ impl Fit<'_> {
         Ok((low * high).sqrt())
     }
 
-    /// How long this trial takes in the simulator.
+    /// Returns the simulated time of this trial.
     fn seconds(&self, trial: TinyTrial<'_>, costs: &SystemCosts) -> Result<f64, SimulateError> {
         let work = self.shape.trial(trial.which).work();
         let known = KnownJob { arrival: 0.0, deadline: None, work, source: SizeSource::Told };
@@ -107,7 +109,7 @@ fn with(mut costs: SystemCosts, change: impl FnOnce(&mut SystemCosts)) -> System
 }
 
 impl Trial {
-    /// What its tasks pass and put out.
+    /// Returns the task times and output of the trial.
     pub fn work(self) -> ExactWork {
         ExactWork {
             map_seconds: vec![self.seconds; self.maps as usize],

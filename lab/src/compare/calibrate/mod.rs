@@ -1,8 +1,8 @@
-//! What the system itself takes for tasks on a cluster of this shape, measured before the first run by a few jobs whose
-//! tasks do next to nothing: on an idle cluster, and with every slot in use.
+//! Measures the costs of the system itself for tasks on a cluster of this shape. A few jobs whose tasks
+//! do almost nothing run before the first run: on an idle cluster, and with every slot in use.
 //!
-//! With all slots in use, the time that a job takes beyond one of few tasks is work of as many processors as its slots
-//! can use. Not here: what a simulation makes of the costs (`simulate`).
+//! With all slots in use, the time of a job beyond that of a job of few tasks is work of as many
+//! processors as its slots can use. Not here: the use of the costs in a simulation (`simulate`).
 
 mod fit;
 mod trials;
@@ -21,18 +21,18 @@ use std::path::Path;
 use std::time::Duration;
 use trials::{IDLE_SECONDS, Shape, Times, Trial, Which, costs};
 
-/// Jobs on an idle cluster.
+/// Number of jobs on an idle cluster.
 const IDLE_JOBS: usize = 12;
 
-/// Before each of them. One that follows another at once finds processors awake and their caches full of what it needs: its
-/// tasks take less than those of a job that comes by itself.
+/// Pause before each of them. A job that follows another at once finds processors awake and warm caches,
+/// so its tasks take less time than those of a job that arrives alone.
 const IDLE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Times that each job with all slots in use is run; the shortest counts, since other programs only make it longer. What
-/// tasks take for many bytes is told by the first, which finds no memory that was in use a moment ago.
+/// Number of runs of each job with all slots in use. The shortest counts, since other programs only
+/// lengthen it. The cost of many bytes comes from the first run, which finds no recently used memory.
 const ROUNDS: usize = 3;
 
-/// Measures the costs; `None` if somebody interrupted. What was measured in an earlier call is taken from the folder.
+/// Measures the costs; `None` if interrupted. Measurements of an earlier call are read from the directory.
 pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<SystemCosts>, CompareError> {
     if let Some(known) = store.costs()? {
         return Ok(Some(known));
@@ -66,23 +66,23 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     Ok(Some(found))
 }
 
-/// Bytes that the job with most of them puts out, as far as that is known beforehand.
+/// Returns the output bytes of the job with the most, as far as they are known beforehand.
 fn most_bytes(workload: &Workload) -> f64 {
     workload.kinds.iter().filter_map(|kind| Some(kind.exact.as_ref()?.shuffle_bytes)).fold(0.0, f64::max)
 }
 
-/// Which trial each job is, in their order.
+/// Returns the trial of each job, in their order.
 fn order() -> impl Iterator<Item = Which> {
     let tried = (0..ROUNDS).flat_map(|_| Which::ALL.into_iter().filter(|which| *which != Which::Idle));
     (0..IDLE_JOBS).map(|_| Which::Idle).chain(tried)
 }
 
-/// How long each of them waits after the one before, in their order.
+/// Returns the pause of each job after the previous one, in their order.
 fn pauses() -> Vec<Duration> {
     order().map(|which| if which == Which::Idle { IDLE_PAUSE } else { Duration::ZERO }).collect()
 }
 
-/// The costs that the journal of the calibration shows.
+/// Returns the costs that the journal of the calibration shows.
 fn found(
     registry: &Registry,
     estimator: &str,
@@ -108,7 +108,7 @@ fn kind(trial: &Trial) -> Kind {
     Kind { reduces: Some(trial.reduces), exact: Some(trial.work()), ..Kind::new("synthetic", &arguments) }
 }
 
-/// The jobs one after the other.
+/// Runs the jobs one after the other.
 fn run(
     runner: &Runner<'_>,
     workload: &Workload,
@@ -138,7 +138,7 @@ fn run(
     calibrates.run(&order)
 }
 
-/// What was seen of the jobs.
+/// Measurements of the jobs.
 struct Seen<'a> {
     jobs: Vec<(Which, &'a MeasuredJob)>,
 }
@@ -148,7 +148,7 @@ impl<'a> Seen<'a> {
         self.jobs.iter().filter(move |(one, _)| *one == which).map(|(_, job)| *job)
     }
 
-    /// A trial of tiny tasks, and how long this span of it took.
+    /// Returns a trial of tiny tasks, with the measured length of this span.
     fn tiny(&self, which: Which, span: Span) -> Option<TinyTrial<'a>> {
         let job = self.all(which).next()?;
         let measured = self.all(which).filter_map(|job| {
@@ -158,7 +158,8 @@ impl<'a> Seen<'a> {
         Some(TinyTrial { which, span, job, seconds: measured.reduce(f64::min)? })
     }
 
-    /// The time of this trial's jobs between two of their instants: the median on an idle cluster, else the shortest.
+    /// Returns the time of this trial's jobs between two of their instants: the median on an idle
+    /// cluster, else the shortest.
     fn time(
         &self,
         which: Which,
@@ -172,7 +173,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The time of the first of this trial's jobs between two of its instants.
+    /// Returns the time of the first of this trial's jobs between two of its instants.
     fn first_time(
         &self,
         which: Which,
@@ -207,7 +208,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What tasks on an idle cluster took from order to fact, beyond what they passed.
+/// Returns the time of tasks on an idle cluster from order to event, beyond their sleep.
 fn beyond(tasks: &[f64], overheads: &[Option<f64>]) -> Vec<f64> {
     let of = |(took, overhead): (&f64, &Option<f64>)| Some((took + (*overhead)? - IDLE_SECONDS).max(0.0));
     tasks.iter().zip(overheads).filter_map(of).collect()

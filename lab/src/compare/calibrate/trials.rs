@@ -1,48 +1,50 @@
-//! The jobs of a calibration, and the costs that follow from what they took.
+//! The jobs of a calibration, and the costs that follow from their times.
 //!
-//! Tasks that take no time are ordered and reported many at once, so that a task or an output costs least; others come
-//! one by one. The first tell what an output, a segment and a byte cost; what a task and a request cost is found by the
-//! simulator, with tasks of [`TINY_SECONDS`] (`fit`).
+//! Tasks that take no time are ordered and reported in batches, which makes a task or an output cheapest.
+//! Other tasks arrive one by one. The batched tasks show the cost of an output, a segment and a byte. The
+//! cost of a task and of a request is fitted with the simulator, from tasks of [`TINY_SECONDS`] (`fit`).
 
 use crate::simulate::SystemCosts;
 
-/// Time that a task passes on an idle cluster, seconds.
+/// Sleep of a task on an idle cluster, in seconds.
 pub(super) const IDLE_SECONDS: f64 = 0.005;
 
-/// Time that the tasks pass which show what tasks and requests cost, seconds: so little that slots wait for the system.
+/// Sleep of the tasks that show the cost of tasks and requests, in seconds. It is so short that slots
+/// wait for the system.
 const TINY_SECONDS: f64 = 0.0002;
 
-/// Tasks of a job of tiny ones.
+/// Number of tasks of a job of tiny tasks.
 const TINY: u32 = 400;
 
-/// Maps of a job that has many and does nothing else.
+/// Number of maps of a job that has only many maps.
 const MAPS: u32 = 4000;
 
-/// Reduces of a job that has many segments.
+/// Number of reduces of a job with many segments.
 const REDUCES: u32 = 400;
 
-/// Maps of a job that has many outputs, and of one that has many segments.
+/// Number of maps of a job with many outputs, and of one with many segments.
 const OUTPUTS: [u32; 2] = [800, 100];
 
-/// Bytes that each map puts out for each home, so that hardly any home goes without.
+/// Bytes that each map outputs for each keep, so that hardly any keep receives nothing.
 const BYTES_PER_HOME: u32 = 400;
 
-/// Bytes of the job that puts out many: as many as the largest of the workload, within these bounds. The first bytes find
-/// memory that was in use a moment ago; those beyond cost more, on a virtual machine whose host takes back what is free.
+/// Bounds of the output bytes of the job with the most, which follows the largest job of the workload.
+/// The first bytes use memory that was in use a moment ago. Later bytes cost more, on a virtual machine
+/// whose host reclaims free memory.
 const MANY_BYTES: [f64; 2] = [(32 << 20) as f64, (256 << 20) as f64];
 
-/// A job that only calibrates.
+/// Job that is only used for calibration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Trial {
     pub maps: u32,
     pub reduces: u32,
-    /// That each map puts out.
+    /// Output bytes of each map.
     pub bytes: u32,
-    /// That each task passes.
+    /// Sleep of each task.
     pub seconds: f64,
 }
 
-/// Which trial.
+/// Name of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Which {
     Idle,
@@ -70,15 +72,15 @@ impl Which {
     ];
 }
 
-/// The shape of a cluster as far as it matters here.
+/// Properties of a cluster that matter here.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Shape {
     pub workers: u32,
     pub slots: u32,
     pub cores: u32,
-    /// Whether the network is held to a rate.
+    /// True if the network has a rate limit.
     pub paced: bool,
-    /// Bytes that the job of the workload with most of them puts out.
+    /// Output bytes of the workload's job with the most.
     pub bytes: f64,
 }
 
@@ -93,47 +95,47 @@ impl Shape {
             Which::Outputs => Trial { maps: OUTPUTS[0], reduces: self.workers, bytes, ..nothing },
             Which::Segments => Trial { maps: OUTPUTS[1], reduces: REDUCES, bytes, ..nothing },
             Which::Reduces => Trial { maps: 1, reduces: REDUCES, ..nothing },
-            // As many maps as processors, so that none waits for another; a part for each worker, so that one knows how
-            // many bytes come from others.
+            // As many maps as processors, so that no map waits for another. One part for each worker, so
+            // that the number of bytes from others is known.
             Which::Bytes => {
                 let maps = self.cores.min(self.slots).max(1);
                 let bytes = self.bytes.clamp(MANY_BYTES[0], MANY_BYTES[1]) / f64::from(maps);
                 Trial { maps, reduces: self.workers, bytes: bytes as u32, ..nothing }
             }
             Which::TinyMaps => tiny,
-            // Each reduce has a few segments to merge.
+            // Each reduce merges a few segments.
             Which::TinyReduces => Trial { maps: TINY / 8, reduces: TINY, bytes, ..tiny },
             Which::TinyOutputs => Trial { reduces: self.workers, bytes, ..tiny },
         }
     }
 
-    /// Processors that work at once when every slot does.
+    /// Returns the processors that work at once when every slot does.
     fn processors(self) -> f64 {
         f64::from(self.cores.min(self.slots).max(1))
     }
 }
 
-/// What the jobs took, in seconds.
+/// Measured times of the jobs, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Times {
-    /// Of a map and a reduce on an idle cluster, beyond what they pass, from order to fact.
+    /// Times of a map and a reduce on an idle cluster beyond their sleep, from order to event.
     pub idle_task: [f64; 2],
-    /// From the last map's end to the last segment, on an idle cluster.
+    /// Time from the last map's end to the last segment, on an idle cluster.
     pub idle_fetch: f64,
-    /// The flow time of a job on an idle cluster beyond what its tasks pass.
+    /// Flow time of a job on an idle cluster beyond the sleep of its tasks.
     pub idle_flow: f64,
-    /// The time from its arrival to the last segment, beyond what its maps pass.
+    /// Time from its arrival to the last segment, beyond the sleep of its maps.
     pub idle_gathering: f64,
-    /// The flow times of many maps and many reduces that take no time.
+    /// Flow times of many maps and many reduces that take no time.
     pub many: [f64; 2],
-    /// The times from the arrival to the last segment of many outputs, of many segments, and of as many partitions
-    /// without segments.
+    /// Times from the arrival to the last segment of many outputs, of many segments, and of as many
+    /// partitions without segments.
     pub gathering: [f64; 3],
-    /// Maps, shuffle after them and reduces of a job of many bytes.
+    /// Times of maps, of the shuffle after them, and of reduces of a job of many bytes.
     pub bytes: [f64; 3],
 }
 
-/// The costs that explain these times: of tasks that come many at once, and without requests.
+/// Returns the costs that explain these times: of tasks that arrive in batches, and without requests.
 pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
     let processors = shape.processors();
     let beyond = |flow: f64| (flow - times.idle_flow).max(0.0) * processors;
@@ -141,7 +143,7 @@ pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
     let map = beyond(times.many[0]) / f64::from(maps.maps);
     let reduce = beyond(times.many[1]) / f64::from(reduces.reduces);
     let (byte_work, fetch_byte_work) = byte_work(shape, times, reduce);
-    // What of the time until all is gathered goes to outputs at homes, how many are fetched, and segments listed.
+    // Parts of the gathering time: outputs at keeps, fetches, and segments listed.
     let equation = |which: Which, gathering: f64, idle: f64| {
         let trial = shape.trial(which);
         let [maps, reduces] = [trial.maps, trial.reduces].map(f64::from);
@@ -167,7 +169,7 @@ pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
     }
 }
 
-/// For a byte of a map and of a reduce, and for one that comes from another worker.
+/// Returns the cost of a byte of a map and of a reduce, and of a byte that comes from another worker.
 fn byte_work(shape: Shape, times: &Times, reduce: f64) -> ([f64; 2], f64) {
     let trial = shape.trial(Which::Bytes);
     let bytes = f64::from(trial.bytes) * f64::from(trial.maps);
@@ -175,7 +177,7 @@ fn byte_work(shape: Shape, times: &Times, reduce: f64) -> ([f64; 2], f64) {
     let fetched = bytes * (workers - 1.0) / workers;
     let [map, fetch, reduces] = times.bytes;
     let map = (map - times.idle_task[0]) * f64::from(trial.maps) / bytes;
-    // A network that is held to a rate is waited for, which is no work.
+    // Time waiting for a network with a rate limit is not work.
     let fetch = match shape.paced || fetched == 0.0 {
         true => 0.0,
         false => (fetch - times.idle_fetch) * shape.processors() / fetched,
@@ -184,7 +186,8 @@ fn byte_work(shape: Shape, times: &Times, reduce: f64) -> ([f64; 2], f64) {
     ([map.max(0.0), (rest / bytes).max(0.0)], fetch.max(0.0))
 }
 
-/// What a fetch and a segment cost, by two jobs: seconds, fetches and segments of each. Nothing costs less than nothing.
+/// Solves for the cost of a fetch and of a segment from two jobs, each with its seconds, fetches and
+/// segments. No cost is negative.
 fn solved(few: (f64, f64, f64), many: (f64, f64, f64)) -> (f64, f64) {
     if few.1 == 0.0 {
         return (0.0, many.0 / many.2);
@@ -200,7 +203,7 @@ mod tests {
 
     const SHAPE: Shape = Shape { workers: 4, slots: 8, cores: 2, paced: false, bytes: 0.0 };
 
-    /// The times that jobs take for which the system takes this.
+    /// Returns the times of jobs under these costs of the system.
     fn times_of(costs: &SystemCosts) -> Times {
         let (idle_flow, idle_gathering) = (0.003, 0.002);
         // Three of four outputs are fetched.
@@ -210,7 +213,7 @@ mod tests {
             let outputs = maps * (costs.work[0] + 3.0 * costs.fetch_work + reduces * costs.segment_work);
             idle_gathering + (outputs + bytes * byte) / 2.0
         };
-        // Two maps on two processors; then 3 of 4 bytes are fetched; then four reduces.
+        // Two maps on two processors, then 3 of 4 bytes are fetched, then four reduces.
         let bytes = f64::from(SHAPE.trial(Which::Bytes).bytes);
         Times {
             idle_task: costs.task,

@@ -1,4 +1,5 @@
-//! The file in which people write a workload: TOML, every mistake told with its line before anything starts.
+//! Workload files that users write: TOML, in which every mistake is reported with its line before
+//! anything starts.
 //!
 //! | table | keys |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | `[[job]]` | `name`, `label`, `args`, `inputs`, `count` or `share`, `reduces`, `split-size`, `deadline`, `weight`, `pool`, `priority`, `map-seconds`, `reduce-seconds`, `shuffle-bytes` |
 //! | `[trace]` | `file`, `load`, `time`, `bytes`, `jobs` |
 //!
-//! Not here: what jobs mean by their arguments (their own flags), and the values of cluster flags (the command line's).
+//! Not here: the meaning of job arguments (their own flags), and the values of cluster flags (the command
+//! line's).
 
 #[cfg(test)]
 mod tests;
@@ -26,27 +28,27 @@ use std::path::Path;
 use toml::Spanned;
 use values::{ArrivalsKind, ArrivalsTable, DataTable, JobTable, WorkloadTable};
 
-/// A workload file that was read.
+/// Parsed workload file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadFile {
-    /// What is to be run.
+    /// Workload to run.
     pub workload: Workload,
-    /// Flags of the cluster as if they had been typed, names without hyphens before them.
+    /// Flags of the cluster as on the command line, names without leading hyphens.
     pub cluster: Vec<(&'static str, String)>,
-    /// Input files and folders that must be there, and where each is named.
+    /// Input files and directories that must exist, and the place where each is named.
     pub inputs: Vec<(String, FilePlace)>,
-    /// The jobs that must be known, and where each is named.
+    /// Jobs that must be known, and the place where each is named.
     pub jobs: Vec<(String, FilePlace)>,
-    /// Remarks for people, such as lines of a trace that were skipped.
+    /// Remarks for the user, such as skipped lines of a trace.
     pub remarks: Vec<String>,
 }
 
-/// A place in a text, both numbers from 1.
+/// Position in a text, counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FilePlace {
-    /// The line.
+    /// Line number.
     pub line: usize,
-    /// The character in it.
+    /// Number of the character in the line.
     pub column: usize,
 }
 
@@ -56,35 +58,35 @@ impl std::fmt::Display for FilePlace {
     }
 }
 
-/// What is wrong with a workload file.
+/// Error in a workload file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("could not read the workload {file}")]
     Read {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: io::Error,
     },
-    /// It is no TOML, or has a key or value that means nothing.
+    /// The file is invalid TOML, or has an unknown key or an invalid value.
     #[error("{file}, {place}: {reason}")]
     Text {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Where in it.
+        /// Position in the file.
         place: FilePlace,
-        /// Why, in words.
+        /// Description of the error.
         reason: String,
     },
-    /// A trace that cannot be read.
+    /// A trace cannot be read.
     #[error("the trace {file} cannot be used")]
     Trace {
-        /// The file.
+        /// Path of the trace.
         file: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: gristmill_scheduler::workload::WorkloadError,
     },
@@ -99,10 +101,10 @@ impl ExitsWith for FileError {
     }
 }
 
-/// Reads a workload file. Paths of inputs in it are relative to its folder.
+/// Reads a workload file. Paths of inputs in it are relative to its directory.
 ///
 /// # Errors
-/// The first mistake.
+/// The first mistake in the file.
 pub fn read(path: &Path) -> Result<WorkloadFile, FileError> {
     let file = path.display().to_string();
     let text =
@@ -112,7 +114,7 @@ pub fn read(path: &Path) -> Result<WorkloadFile, FileError> {
     parse(&file, &stem, &text, folder)
 }
 
-/// The text of a file, for places in it.
+/// Text of a file, for positions in it.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     file: &'a str,
@@ -132,10 +134,10 @@ impl Source<'_> {
     }
 }
 
-/// Reads the text of a workload file called `file`, whose workload is called `stem` unless it says otherwise.
+/// Parses the text of a workload file called `file`. The workload is called `stem` unless the file names it.
 ///
 /// # Errors
-/// The first mistake.
+/// The first mistake in the text.
 pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<WorkloadFile, FileError> {
     let source = Source { file, text };
     let refused = |error: toml::de::Error| {
@@ -209,7 +211,7 @@ fn data_set(table: DataTable) -> DataSet {
     DataSet { name: table.name.0, kind: table.kind.0, bytes: table.size.0, seed }
 }
 
-/// Returns the path of an input; one that is not absolute is below the folder.
+/// Returns the path of an input. A relative path is below the directory.
 fn path_in(folder: &Path, input: &str) -> String {
     folder.join(input).display().to_string()
 }
@@ -242,7 +244,7 @@ fn kind(table: &JobTable, folder: &Path) -> Result<Kind, String> {
     Ok(kind)
 }
 
-/// Refuses arguments that name generated data of which there is none.
+/// Refuses arguments that name generated data that does not exist.
 fn refuse_missing_data(kind: &Kind, data: &[DataSet]) -> Result<(), String> {
     for argument in &kind.arguments {
         for named in argument.split(DATA_MARK).skip(1) {
@@ -257,7 +259,7 @@ fn refuse_missing_data(kind: &Kind, data: &[DataSet]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sizes that are known before.
+/// Returns sizes that are known beforehand.
 fn exact(table: &JobTable) -> Result<Option<ExactWork>, String> {
     let seconds = |list: &Option<Vec<values::Length>>| {
         list.iter().flatten().map(|length| length.0).collect::<Vec<f64>>()

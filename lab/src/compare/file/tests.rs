@@ -1,4 +1,4 @@
-//! Mistakes in workload files, each told with its line.
+//! Mistakes in workload files, each reported with its line.
 
 use super::*;
 use crate::compare::workload::DrawnJob;

@@ -1,6 +1,6 @@
-//! A trace of a real cluster, scaled, as jobs that only take time.
+//! Converts a scaled trace of a real cluster to jobs that only take time.
 //!
-//! Not here: the formats of traces, which are the scheduler's.
+//! Not here: the formats of traces, which are in the scheduler.
 
 use super::values::TraceTable;
 use super::{FileError, Source};
@@ -16,10 +16,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use toml::Spanned;
 
-/// Bytes of an unpacked trace at most.
+/// Maximum bytes of a decompressed trace.
 const TRACE_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads the trace that the table names and puts its jobs and arrivals into the workload.
+/// Reads the trace that the table names and adds its jobs and arrivals to the workload.
 pub(super) fn read(
     table: &Spanned<TraceTable>,
     source: Source<'_>,
@@ -62,7 +62,7 @@ pub(super) fn read(
         let mut kind = Kind::new("synthetic", &[]);
         (kind.label, kind.told_label) = (label.shown, label.told);
         kind.amount = Amount::Count(1);
-        // A job without reduces is one of maps alone and says so itself.
+        // A job without reduces is a map-only job and specifies that itself.
         kind.reduces = Some(reduces.len() as u32).filter(|&reduces| 0 < reduces);
         kind.deadline = job.deadline.map(|deadline| deadline - job.arrival).filter(|span| 0.0 < *span);
         kind.weight = if 0.0 < job.weight { job.weight } else { 1.0 };
@@ -76,14 +76,14 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Different names of a trace's jobs at most that still are kinds and not the jobs' own.
+/// Maximum number of distinct job names in a trace for which names are kinds, not names of single jobs.
 const NAMES_MAX: usize = 12;
 
-/// Shown of a name.
+/// Bytes of a name that are shown.
 const NAME_BYTES_MAX: usize = 40;
 
-/// What kind of job each is: by the trace's own names where at least two jobs share one in the mean, else by the
-/// power of ten of its slot-seconds.
+/// Returns the kind of each job. It is the trace's own name if at least two jobs share one on average,
+/// else the power of ten of its slot-seconds.
 fn labels(jobs: &[Job]) -> Vec<Label> {
     let names: Option<Vec<&str>> = jobs.iter().map(|job| job.name.as_deref()).collect();
     let names = names.filter(|names| {
@@ -97,11 +97,11 @@ fn labels(jobs: &[Job]) -> Vec<Label> {
     }
 }
 
-/// What a job of a trace is called.
+/// Label of a job of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Label {
     shown: String,
-    /// What the master and its estimators hear.
+    /// Label that the master and its estimators receive.
     told: Option<String>,
 }
 
@@ -110,7 +110,8 @@ impl Label {
         Self { shown: clean::line(name, NAME_BYTES_MAX), told: None }
     }
 
-    /// A size says beforehand what estimators are to find out, so they are not told.
+    /// Returns a label by size. Estimators do not receive it, because it reveals the size that they must
+    /// estimate.
     fn sized(seconds: f64) -> Self {
         Self { shown: size_class(seconds), told: Some("trace".to_owned()) }
     }
@@ -121,7 +122,7 @@ fn slot_seconds(job: &Job) -> f64 {
     of(&job.maps, Station::Map) + of(&job.reduces, Station::Reduce)
 }
 
-/// The decade that a number of slot-seconds lies in, in words.
+/// Describes the decade of a number of slot-seconds.
 fn size_class(seconds: f64) -> String {
     const LEAST: i32 = -2;
     let decade = if 0.0 < seconds { (seconds.log10().floor() as i32).max(LEAST - 1) } else { LEAST - 1 };

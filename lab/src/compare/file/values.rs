@@ -1,4 +1,4 @@
-//! Tables of a workload file as TOML has them, with values that are refused where they stand.
+//! Tables of a workload file as in TOML, with values that are validated at their position.
 //!
 //! Not here: rules between keys of a table.
 
@@ -93,7 +93,7 @@ pub(super) struct TraceTable {
     pub jobs: Option<Jobs>,
 }
 
-/// A whole number in a range.
+/// Integer in a range.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "i64")]
 pub(super) struct Whole<const MIN: i64, const MAX: i64>(pub i64);
@@ -110,7 +110,7 @@ impl<const MIN: i64, const MAX: i64> TryFrom<i64> for Whole<MIN, MAX> {
     }
 }
 
-/// Any simple value, shown as one would type it on the command line; a list with commas between.
+/// Any simple value, formatted as on the command line. A list has commas between its values.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number, a text, or a list of them")]
 pub(super) enum Typed {
@@ -131,7 +131,7 @@ impl fmt::Display for Typed {
     }
 }
 
-/// Declares values that are read from simpler ones, or refused with a word of what was expected.
+/// Declares values that are parsed from simpler ones, or refused with a description of the expected value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident($value:ty) of $from:literal $of:ty, $wanted:literal: $read:expr;)*) => {$(
         $(#[$doc])*
@@ -152,32 +152,32 @@ macro_rules! values {
 }
 
 values! {
-    /// A number above 0.
+    /// Number above 0.
     Positive(f64) of "f64" f64, "a number above 0": |number| (0.0 < number && number.is_finite()).then_some(number);
     /// Seconds of a task.
     Length(f64) of "f64" f64, "a number of seconds": |number| (0.0..=1e6).contains(&number).then_some(number);
-    /// Bytes, which may be a fraction.
+    /// Number of bytes, which may be a fraction.
     ByteCount(f64) of "f64" f64, "a number of bytes":
         |number| (0.0 <= number && number.is_finite()).then_some(number);
-    /// A time with its unit.
+    /// Time with its unit.
     Seconds(f64) of "String" String, "a time with its unit, such as \"200ms\", \"1.5s\" or \"2min\"":
         |text| parse_seconds(&text);
-    /// A time above 0.
+    /// Time above 0 with its unit.
     Span(f64) of "String" String, "a time above 0 with its unit, such as \"200ms\", \"1.5s\" or \"2min\"":
         |text| parse_seconds(&text).filter(|&seconds| 0.0 < seconds);
-    /// Bytes of a file.
+    /// Number of bytes of a file.
     Size(u64) of "Typed" Typed, "a size such as \"16MiB\"":
         |typed| parse_bytes(&typed.to_string()).ok().filter(|&bytes| 0 < bytes);
-    /// A kind of generated data.
+    /// Kind of generated data.
     DataKind(Kind) of "String" String, "text, records or tables": |text| Kind::from_str(&text, false).ok();
-    /// A name of generated data, which is one of a file.
+    /// Name of generated data, which is also a file name.
     DataName(String) of "String" String, "a name of letters, digits, `-`, `_` and `.`": |name| {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
         (name.chars().all(plain) && !name.starts_with('.') && !name.is_empty()).then_some(name)
     };
 }
 
-/// A key of the table of the cluster, by its place in [`CLUSTER_KEYS`].
+/// Key of the cluster table, by its index in [`CLUSTER_KEYS`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct ClusterKey(usize);
@@ -201,7 +201,7 @@ impl TryFrom<String> for ClusterKey {
     }
 }
 
-/// Seconds of a text such as `200ms`, `1.5s`, `2min` or `1h`; a billion at most.
+/// Parses seconds of a text such as `200ms`, `1.5s`, `2min` or `1h`; at most a billion.
 pub(super) fn parse_seconds(text: &str) -> Option<f64> {
     let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let (number, unit) = text.split_at(digits);
