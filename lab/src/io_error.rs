@@ -1,23 +1,23 @@
-//! A step in the file system that failed: the error that stores of runs and pages share.
+//! Failed file operation: the error shared by the stores of runs and pages.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was tried, on which path, and why not.
+/// Failed file operation, with its path and cause.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {path}")]
 pub struct IoError {
-    /// What was tried.
+    /// Operation that failed.
     pub action: &'static str,
-    /// On what.
+    /// Path of the operation.
     pub path: PathBuf,
-    /// Why not.
+    /// Cause.
     #[source]
     pub source: io::Error,
 }
 
 impl IoError {
-    /// Makes the error of this step of what the system says.
+    /// Returns a function that converts an error of the system to the error of this operation.
     pub fn of<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self { action, path: path.to_path_buf(), source }
     }

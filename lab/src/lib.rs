@@ -1,9 +1,9 @@
-//! Experiments: comparisons of policies on real execution, and what simulations say of the same jobs.
+//! Experiments: comparisons of policies on real execution, and simulations of the same jobs.
 //!
-//! Each module imports only those before it: [`report`] (figures and tables as data, and how they are drawn), [`simulate`]
-//! (the jobs of a run in the cluster simulator), [`compare`] (a workload under several policies, live). [`parallel`] runs
-//! simulations on all processors. Not here: anything that a job needs to run, and the experiments of papers
-//! (`gristmill-papers`).
+//! Each module imports only earlier ones: [`report`] (figures and tables as data, and their drawing),
+//! [`simulate`] (the jobs of a run in the cluster simulator), [`compare`] (a workload under several
+//! policies, live). [`parallel`] runs simulations on all processors. Not here: anything that a job needs
+//! to run, and the experiments of papers (`gristmill-papers`).
 
 pub mod compare;
 mod io_error;

@@ -1,14 +1,14 @@
-//! Runs independent simulations on several threads; what comes out does not depend on how many.
+//! Runs independent simulations on several threads. The results do not depend on their number.
 //!
-//! Not here: what is run.
+//! Not here: the simulations.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Calls `run` for every item, on as many threads as the machine has processors, and gives the results in the order of
-/// the items. A panic in one of them goes on in the caller.
+/// Calls `run` for every item, on as many threads as the machine has processors, and returns the results
+/// in the order of the items. A panic in one of them continues in the caller.
 pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len().max(1));
     let next = AtomicUsize::new(0);
@@ -24,7 +24,7 @@ pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<
     thread::scope(|scope| {
         for _ in 1..threads {
             let sender = sender.clone();
-            // The threads that exist do the work of one that the system refuses.
+            // The existing threads do the work of a thread that the system refuses.
             let _ = thread::Builder::new().spawn_scoped(scope, || work(sender));
         }
         work(sender.clone());

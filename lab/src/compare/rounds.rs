@@ -12,10 +12,10 @@ use super::{
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;
 
-/// Jobs of the run that is discarded before all others.
+/// Number of jobs of the run that is discarded before all others.
 const WARM_UP_JOBS: usize = 4;
 
-/// Whether policies are told sizes that must be measured first.
+/// True if policies receive sizes that must be measured first.
 fn needs_sizes(workload: &Workload, options: &Options) -> bool {
     let oracle = match &options.site {
         Site::Embedded(config) => config.deciders.estimator.starts_with("oracle"),
@@ -24,7 +24,7 @@ fn needs_sizes(workload: &Workload, options: &Options) -> bool {
     oracle && workload.kinds.iter().any(|kind| kind.exact.is_none())
 }
 
-/// Cores that all workers share, if they are all of this machine.
+/// Returns the cores that all workers share, if all workers are on this machine.
 fn cores(site: &Site) -> Option<u32> {
     match site {
         Site::Embedded(_) => std::thread::available_parallelism().ok().map(|cores| cores.get() as u32),
@@ -32,22 +32,22 @@ fn cores(site: &Site) -> Option<u32> {
     }
 }
 
-/// A comparison that is being done.
+/// Comparison in progress.
 struct Rounds<'a> {
     runner: &'a Runner<'a>,
     options: &'a Options,
     store: &'a Store,
     comparison: &'a mut Comparison,
     told: &'a mut dyn FnMut(Progress<'_>),
-    /// Whether caches are warm, or need not be.
+    /// True if caches are warm, or need not be.
     warm: bool,
 }
 
-/// The jobs of a repetition.
+/// Jobs of a repetition.
 struct Round {
     repetition: u32,
     jobs: Vec<DrawnJob>,
-    /// The work of each, where it is known.
+    /// Work of each job, where it is known.
     exact: Vec<Option<ExactWork>>,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn run_all(
 }
 
 impl Rounds<'_> {
-    /// Measures what the system takes for tasks, unless it was done in an earlier call.
+    /// Measures the system's cost of tasks, unless an earlier call did.
     fn calibration(&mut self) -> Result<(), CompareError> {
         let can = self.runner.registry.find_job("synthetic").is_some();
         if !can || !self.options.calibrate || matches!(self.options.site, Site::Given(_)) {
@@ -92,7 +92,7 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Runs jobs alone, if somebody asked for it or policies need to know.
+    /// Runs jobs alone, if requested or if policies need the sizes.
     fn isolated(&mut self) -> Result<(), CompareError> {
         let workload = self.runner.workload;
         if !self.options.isolated && !needs_sizes(workload, self.options) {
@@ -111,7 +111,7 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// A run of a contender, unless it was done in an earlier call.
+    /// Runs a contender, unless an earlier call did.
     fn one(&mut self, contender: &Contender, round: &Round, place: u32) -> Result<(), CompareError> {
         if let Some(kept) = self.store.finished(contender, round.repetition)? {
             (self.told)(Progress::Kept(&kept, place));
@@ -169,7 +169,7 @@ impl Rounds<'_> {
         record
     }
 
-    /// A few jobs at once, for caches of files and of the processor's clock; what comes out is thrown away.
+    /// Runs a few jobs at once, to warm file caches and raise the processor clock. The result is discarded.
     fn warm_up(&mut self, contender: &Contender, round: &Round) -> Result<(), CompareError> {
         (self.told)(Progress::WarmUp);
         let few = round.jobs.iter().take(WARM_UP_JOBS);
@@ -185,7 +185,7 @@ impl Rounds<'_> {
     }
 }
 
-/// Refuses a run whose jobs gave other bytes than in the same repetition under another policy.
+/// Refuses a run whose jobs produced other bytes than in the same repetition under another policy.
 pub(super) fn same_output(runs: &[RunRecord], record: &RunRecord) -> Result<(), CompareError> {
     let Some(other) = runs.iter().find(|run| run.repetition == record.repetition) else { return Ok(()) };
     let differs = |(one, two): &(&JobRun, &JobRun)| {

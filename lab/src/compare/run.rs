@@ -1,7 +1,7 @@
-//! Runs a workload under one policy: a fresh cluster (or a given one), all jobs planned before the clock starts, each
-//! handed over at its time, and everything the master knows collected at the end.
+//! Runs a workload under one policy on a fresh cluster (or a given one). All jobs are planned before the
+//! clock starts, and each is submitted at its time. At the end all data of the master are collected.
 //!
-//! Not here: which run comes when ([`super`]), and what is made of it ([`super::record`]).
+//! Not here: the order of runs ([`super`]), and the use of their results ([`super::record`]).
 
 use super::follow::{
     all_ended, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
@@ -26,70 +26,70 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What all runs share.
+/// Properties common to all runs.
 pub(super) struct Runner<'a> {
     pub registry: &'a Registry,
     pub workload: &'a Workload,
     pub site: &'a Site,
-    /// Whether parts are synced to disk.
+    /// True to sync parts to disk.
     pub sync: bool,
-    /// Longest time of one run.
+    /// Maximum time of one run.
     pub run_limit: Duration,
-    /// Where inputs were made.
+    /// Directory of the inputs.
     pub data: PathBuf,
     pub interrupted: Option<watch::Receiver<u32>>,
-    /// What the estimator of a given master knows when a run begins, so that no contender profits from those before it;
-    /// fresh clusters know nothing.
+    /// Knowledge of a given master's estimator at the start of each run, so that no contender profits
+    /// from earlier runs. Fresh clusters have none.
     pub knowledge: Option<EstimatorMemory>,
     pub runtime: Arc<Runtime>,
 }
 
-/// One run to be done.
+/// Description of one run.
 pub(super) struct Order<'a> {
     pub contender: &'a Contender,
     pub jobs: &'a [DrawnJob],
-    /// The work of each job, where it is known.
+    /// Work of each job, where it is known.
     pub exact: &'a [Option<ExactWork>],
-    /// An empty folder.
+    /// Empty directory.
     pub folder: &'a Path,
     pub arrivals: Arrivals<'a>,
 }
 
-/// When jobs come.
+/// Arrival times of jobs.
 #[derive(Clone, Copy)]
 pub(super) enum Arrivals<'a> {
-    /// At the moments that were drawn.
+    /// At the drawn times.
     Drawn,
-    /// One after the other, each when the one before has ended.
+    /// One after the other, each when the previous one has ended.
     OneByOne,
-    /// Likewise, each after a pause of its own.
+    /// One after the other, each after a pause of its own.
     OneByOneAfter(&'a [Duration]),
 }
 
-/// What a run has left.
+/// Result of a run.
 pub(super) struct Ran {
-    /// The master when the first job was about to arrive.
+    /// Status of the master just before the first job arrived.
     pub master: MasterStatus,
-    /// In the order of the jobs.
+    /// Traces in the order of the jobs.
     pub traces: Vec<JobTrace>,
-    /// Seconds that this machine's cores were busy while jobs ran, and the seconds that they had.
+    /// Seconds that this machine's cores were busy while jobs ran, and the seconds available.
     pub busy: Option<(f64, f64)>,
 }
 
-/// A given master as it was before the comparison.
+/// State of a given master before the comparison.
 pub(super) struct Before {
     change: PolicyChange,
     pub memory: EstimatorMemory,
 }
 
-/// Name of a run's journal in its folder.
+/// Name of a run's journal in its directory.
 pub(super) const JOURNAL: &str = "journal.jsonl";
 
-/// Name of the folder for outputs in a run's folder; it goes when the run has ended.
+/// Name of the directory for outputs in a run's directory. It is removed when the run has ended.
 const OUTPUTS: &str = "outputs";
 
 impl Runner<'_> {
-    /// Does one run; `None` if somebody interrupted it.
+    /// Performs one run; `None` if interrupted.
     pub fn run(&self, order: &Order<'_>) -> Result<Option<Ran>, CompareError> {
         if self.is_interrupted() {
             return Ok(None);
@@ -113,7 +113,7 @@ impl Runner<'_> {
         self.interrupted.as_ref().is_some_and(|count| 0 < *count.borrow())
     }
 
-    /// What a given master decides by and its estimator knows, as it is now.
+    /// Returns the current policy and estimator knowledge of a given master.
     pub fn policy_of(&self, line: &JoinLine) -> Result<Before, CompareError> {
         let client = AsyncClient::new(line);
         let master =
@@ -128,7 +128,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Gives a master back what it decided by and its estimator knew.
+    /// Restores the policy and estimator knowledge of a master.
     pub fn restore(&self, line: &JoinLine, before: &Before) -> Result<(), CompareError> {
         let client = AsyncClient::new(line);
         let changed = self.runtime.block_on(client.decide_by(&before.change));
@@ -137,7 +137,7 @@ impl Runner<'_> {
         known.map_err(CompareError::client("restore what the master's estimator knew"))
     }
 
-    /// The contender decides, by an estimator that knows what it knew before the first run.
+    /// Installs the contender's policy, with an estimator that has the knowledge from before the first run.
     fn prepare_master(&self, client: &AsyncClient, contender: &Contender) -> Result<(), CompareError> {
         let change = PolicyChange {
             policy: Some(contender.policy.clone()),
@@ -176,7 +176,7 @@ impl Runner<'_> {
         })
     }
 
-    /// As [`Runner::carry_out`], until somebody interrupts or it takes too long.
+    /// Does the same as [`Runner::carry_out`], but stops on an interruption or after the time limit.
     async fn interruptible(
         &self,
         client: &AsyncClient,
@@ -279,7 +279,7 @@ impl Runner<'_> {
     }
 }
 
-/// The job of these arguments.
+/// Prepares the job of these arguments.
 pub(super) fn prepare(
     registry: &Registry,
     workload: &Workload,
@@ -303,7 +303,7 @@ pub(super) fn prepare(
     known.parse(&flags).map_err(refused)
 }
 
-/// Where the times of a kind are written for the job that plays them.
+/// Returns the path of the file with the times of a kind, for the job that plays them.
 pub(super) fn times_file(data: &Path, kind: usize) -> PathBuf {
     data.join(format!("times-{kind}.json"))
 }

@@ -1,18 +1,18 @@
-//! Runs as curves: how busy stations are over time, how many slots a job has, who sat in which slot.
+//! Curves of runs over time: utilisation of stations, slots of each job, attempts in each slot.
 //!
-//! Not here: how curves look, and numbers that are not over time (`summary`).
+//! Not here: the drawing of curves, and numbers that are not over time (`summary`).
 
 use super::record::{RunRecord, SlotSpan};
 use gristmill_scheduler::metrics::comparable::{SATURATED_MIN, WORKING_MIN};
 use std::collections::BTreeMap;
 
-/// When the last job ended.
+/// Returns the end of the last job.
 #[must_use]
 pub fn makespan(run: &RunRecord) -> f64 {
     run.jobs.iter().map(|job| job.ended).fold(0.0, f64::max)
 }
 
-/// A level that changes at instants: (time, level from then on). Changes are (time, by how much).
+/// Returns a level that changes over time: (time, level from then on). Changes are (time, difference).
 #[must_use]
 pub fn level(mut changes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     changes.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -20,7 +20,7 @@ pub fn level(mut changes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let mut now = 0.0;
     for (time, change) in changes {
         now += change;
-        // What is left of rounding is nothing.
+        // Remainders of rounding count as zero.
         let value = if f64::abs(now) < 1e-9 { 0.0 } else { now };
         match steps.last_mut() {
             Some(last) if last.0 == time => last.1 = value,
@@ -30,12 +30,12 @@ pub fn level(mut changes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     steps
 }
 
-/// Intervals as changes of a level by `height`.
+/// Returns intervals as changes of a level by `height`.
 pub(super) fn changes(intervals: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<(f64, f64)> {
     intervals.into_iter().flat_map(|(from, to, height)| [(from, height), (to, -height)]).collect()
 }
 
-/// The mean of a level over each of `bins` equal parts of the time to `end`, at the middle of each.
+/// Returns the mean of a level over each of `bins` equal parts of the time to `end`, at the middle of each.
 #[must_use]
 pub fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
     let width = end / bins.max(1) as f64;
@@ -45,7 +45,7 @@ pub fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
     let mut sums = vec![0.0; bins];
     for (place, &(from, value)) in steps.iter().enumerate() {
         let (from, to) = (from.max(0.0), steps.get(place + 1).map_or(end, |next| next.0).min(end));
-        // One earlier, because of rounding; what does not overlap adds nothing.
+        // One bin earlier, because of rounding. A bin without overlap adds nothing.
         let first = ((from / width) as usize).saturating_sub(1);
         for (bin, sum) in sums.iter_mut().enumerate().skip(first) {
             let (low, high) = (bin as f64 * width, (bin + 1) as f64 * width);
@@ -58,13 +58,13 @@ pub fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
     sums.into_iter().enumerate().map(|(bin, sum)| ((bin as f64 + 0.5) * width, sum / width)).collect()
 }
 
-/// The mean of a level from 0 to `end`.
+/// Returns the mean of a level from 0 to `end`.
 #[must_use]
 pub fn average(steps: &[(f64, f64)], end: f64) -> f64 {
     binned(steps, end, 1).first().map_or(0.0, |&(_, mean)| mean)
 }
 
-/// The part of the time to `end` in which a level is above `limit`.
+/// Returns the share of the time to `end` in which a level is above `limit`.
 #[must_use]
 pub fn share_above(steps: &[(f64, f64)], end: f64, limit: f64) -> f64 {
     let above = steps
@@ -74,21 +74,21 @@ pub fn share_above(steps: &[(f64, f64)], end: f64, limit: f64) -> f64 {
     average(&above, end)
 }
 
-/// Busy slots over time, of maps (`true`) or reduces.
+/// Returns busy slots over time, of maps (`true`) or reduces.
 #[must_use]
 pub fn busy_slots(run: &RunRecord, maps: bool) -> Vec<(f64, f64)> {
     let spans = run.spans.iter().filter(|span| span.map == maps);
     level(changes(spans.map(|span| (span.from, span.to, 1.0))))
 }
 
-/// Slots that a job holds over time.
+/// Returns the slots that a job holds over time.
 #[must_use]
 pub fn slots_of(run: &RunRecord, job: u32) -> Vec<(f64, f64)> {
     let spans = run.spans.iter().filter(|span| span.job == job);
     level(changes(spans.map(|span| (span.from, span.to, 1.0))))
 }
 
-/// Workers that receive something over time.
+/// Returns the number of receiving workers over time.
 #[must_use]
 pub fn receiving(run: &RunRecord) -> Vec<(f64, f64)> {
     let mut by_worker: BTreeMap<u32, Vec<(f64, f64, f64)>> = BTreeMap::new();
@@ -109,25 +109,27 @@ pub fn receiving(run: &RunRecord) -> Vec<(f64, f64)> {
     level(unions.collect())
 }
 
-/// Bytes in a second that workers receive together, each transfer spread evenly over its time.
+/// Returns the bytes per second that workers receive together, with each transfer spread evenly over its
+/// time.
 #[must_use]
 pub fn received_bytes(run: &RunRecord) -> Vec<(f64, f64)> {
     let transfers = run.transfers.iter().filter(|transfer| transfer.from < transfer.to);
     level(changes(transfers.map(|one| (one.from, one.to, one.bytes as f64 / (one.to - one.from)))))
 }
 
-/// Jobs that have arrived and not ended, over time.
+/// Returns the number of jobs that have arrived and not ended, over time.
 #[must_use]
 pub fn live_jobs(run: &RunRecord) -> Vec<(f64, f64)> {
     level(changes(run.jobs.iter().map(|job| (job.arrived, job.ended, 1.0))))
 }
 
-/// The part of the time to `end` in which slots fought for this many processors: more of them worked, or all processors
-/// were used while more slots held attempts that were not plainly asleep. What is paced does not count.
+/// Returns the share of the time to `end` in which slots competed for this many processors. Either more
+/// slots worked, or all processors were used while more slots held attempts that were not clearly asleep.
+/// Paced attempts do not count.
 #[must_use]
 pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
     let slots: u32 = run.workers.iter().map(|worker| worker.slots).sum();
-    // Half of what each attempt gets when all slots share the processors.
+    // Half of the share of each attempt when all slots share the processors.
     let awake = WORKING_MIN.min(0.5 * cores / f64::from(slots.max(1)));
     let mut changes: Vec<(f64, [f64; 3])> = Vec::with_capacity(2 * run.spans.len());
     for span in &run.spans {
@@ -151,11 +153,11 @@ pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
     if 0.0 < end { sum / end } else { 0.0 }
 }
 
-/// A row of a picture of who sat where: its name, and (job, from, to).
+/// Row of a chart of slots: its name, and (job, from, to).
 pub type Row = (String, Vec<(u32, f64, f64)>);
 
-/// A row for each slot of each worker. Who sits in which slot of a worker nobody has written down: each attempt takes
-/// the lowest that is free.
+/// Returns a row for each slot of each worker. Slot numbers are not recorded, so each attempt is assigned
+/// the lowest free slot.
 #[must_use]
 pub fn slot_rows(run: &RunRecord) -> Vec<Row> {
     let shared = run.workers.iter().all(|worker| worker.map_slots == worker.slots);
@@ -180,7 +182,7 @@ pub fn slot_rows(run: &RunRecord) -> Vec<Row> {
     rows
 }
 
-/// A row for what each worker receives, jobs one over the other.
+/// Returns a row for the data that each worker receives, with jobs stacked.
 #[must_use]
 pub fn lane_rows(run: &RunRecord) -> Vec<Row> {
     let mut by_worker: BTreeMap<u32, Vec<(u32, f64, f64)>> = BTreeMap::new();
@@ -190,7 +192,7 @@ pub fn lane_rows(run: &RunRecord) -> Vec<Row> {
     by_worker.into_iter().map(|(worker, row)| (format!("{worker}: in"), row)).collect()
 }
 
-/// Intervals, by their beginning, put into as few rows as they need.
+/// Assigns intervals, ordered by start, to the smallest number of rows.
 fn stacked(intervals: impl Iterator<Item = (u32, f64, f64)>) -> Vec<Vec<(u32, f64, f64)>> {
     let mut rows: Vec<Vec<(u32, f64, f64)>> = Vec::new();
     for interval in intervals {

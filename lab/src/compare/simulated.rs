@@ -1,7 +1,8 @@
-//! What the cluster simulator says of a run beside what happened: replayed from the run's own measurements, and predicted
-//! from what was known before it.
+//! Simulations of a run compared with its measurements: replayed from the run's own measurements, and
+//! predicted from what was known before it.
 //!
-//! Not here: reading journals and simulating (`simulate`), and how far the two are off (`simulation_error`).
+//! Not here: reading journals and simulating (`simulate`), and the errors of the simulations
+//! (`simulation_error`).
 
 use super::record::{Alone, RunRecord, SimulatedPhases, SimulatedRun, phases};
 use super::run::JOURNAL;
@@ -16,7 +17,7 @@ use gristmill_scheduler::ids::JobId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is known before a run.
+/// Knowledge before a run.
 pub(super) struct Foreknowledge<'a> {
     pub registry: &'a Registry,
     pub workload: &'a Workload,
@@ -25,7 +26,7 @@ pub(super) struct Foreknowledge<'a> {
     pub costs: Option<&'a SystemCosts>,
 }
 
-/// The size of a job as it is known before it runs, and from where.
+/// Returns the size of a job as known before it runs, and its source.
 pub(super) fn size(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Option<(ExactWork, SizeSource)> {
     let kind = &workload.kinds[job.kind];
     let told = kind.exact.clone().filter(|_| kind.plays_exact);
@@ -35,7 +36,7 @@ pub(super) fn size(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opti
     alone::known(workload, job, alone).map(|work| (work, SizeSource::Alone))
 }
 
-/// The times that a job which only takes time will draw from its law and seed.
+/// Returns the times that a sleeping job will draw from its distribution and seed.
 fn drawn_times(kind: &Kind, job: &DrawnJob) -> Option<ExactWork> {
     if kind.job != "synthetic" {
         return None;
@@ -47,7 +48,7 @@ fn drawn_times(kind: &Kind, job: &DrawnJob) -> Option<ExactWork> {
 }
 
 impl Foreknowledge<'_> {
-    /// Adds both simulations to a run that has ended, or why there is none.
+    /// Adds both simulations to a run that has ended, or the reason why one is missing.
     pub fn simulate(&self, site: &Site, folder: &Path, record: &mut RunRecord) {
         let Site::Embedded(config) = site else {
             let missing = Some("the journal of a given master is its own affair".to_owned());
@@ -77,7 +78,7 @@ impl Foreknowledge<'_> {
         }
     }
 
-    /// What is known of each job, by its number at the master.
+    /// Returns what is known of each job, by its number at the master.
     fn known(&self, record: &RunRecord) -> BTreeMap<JobId, KnownJob> {
         let first = self.drawn.first().map_or(0.0, |job| job.arrival);
         let known = self.drawn.iter().zip(&record.jobs).filter_map(|(drawn, run)| {

@@ -1,36 +1,36 @@
-//! How far a simulation is from the runs beside it: of the mean, job by job, and phase by phase, so that errors which
-//! cancel are seen.
+//! Errors of a simulation compared with its runs: of the mean, by job, and by phase, so that cancelling
+//! errors are visible.
 //!
-//! Not here: the simulations (`simulated`), and how errors are shown (`report`).
+//! Not here: the simulations (`simulated`), and the presentation of errors (`report`).
 
 use super::record::{JobRun, RunRecord, SimulatedRun};
 use super::statistics::mean;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Waiting, maps, shuffle after them, reduces after that.
+/// Names of the phases.
 pub const PHASES: [&str; 4] = ["waiting", "maps", "shuffle after maps", "reduces"];
 
-/// All runs of a policy beside one of their simulations. Errors are simulated minus measured.
+/// Comparison of all runs of a policy with one of their simulations. Errors are simulated minus measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SimulationError {
-    /// Mean seconds of each phase as simulated.
+    /// Mean simulated seconds of each phase.
     pub phases: [f64; 4],
     /// Error of the mean flow time of all jobs, as a share of the measured one.
     pub mean_flow: f64,
-    /// The same for each run alone, in the order of repetitions.
+    /// Error of the mean flow time of each run, in the order of repetitions.
     pub mean_flow_by_run: Vec<f64>,
     /// Mean absolute error of a job's flow time, as a share of the measured mean flow time.
     pub per_job: f64,
     /// Mean absolute error of a job's phases, in seconds.
     pub per_job_phases: [f64; 4],
-    /// By how much the errors of the phases' means cancel in the mean flow time, as a share of the measured one: the sum
-    /// of their absolute values less the absolute value of their sum.
+    /// Amount by which the errors of the phases' means cancel in the mean flow time, as a share of the
+    /// measured one: the sum of their absolute values minus the absolute value of their sum.
     pub cancelled: f64,
 }
 
 impl SimulationError {
-    /// Of these runs; `None` if one has no such simulation or nothing took any time.
+    /// Returns the errors of these runs; `None` if one has no such simulation or no job took time.
     #[must_use]
     pub fn of(runs: &[&RunRecord], simulated: fn(&RunRecord) -> &SimulatedRun) -> Option<Self> {
         let by_run: Vec<Vec<Pair>> =
@@ -62,7 +62,7 @@ impl SimulationError {
     }
 }
 
-/// The phases of a job.
+/// Simulated and measured phases of a job.
 struct Pair {
     measured: [f64; 4],
     simulated: [f64; 4],
@@ -78,7 +78,7 @@ fn difference(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
     [0, 1, 2, 3].map(|place| one[place] - other[place])
 }
 
-/// The error of the mean flow time of a run.
+/// Returns the error of the mean flow time of a run.
 fn relative(pairs: &[Pair]) -> f64 {
     let sum = |of: fn(&Pair) -> [f64; 4]| pairs.iter().flat_map(of).sum::<f64>();
     sum(|pair| pair.simulated) / sum(|pair| pair.measured) - 1.0
@@ -95,7 +95,7 @@ mod tests {
         SimulatedRun { jobs: jobs.collect(), missing: None }
     }
 
-    /// Two jobs of 10 s: 1 s of waiting, 5 s of maps, 1 s of shuffle, 3 s of reduces each.
+    /// Compares two jobs of 10 s: 1 s of waiting, 5 s of maps, 1 s of shuffle, 3 s of reduces each.
     fn beside(phases: &[[f64; 4]]) -> SimulationError {
         let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 5.0, 15.0)]);
         one.predicted = simulated(phases);

@@ -1,9 +1,9 @@
-//! The folder of a comparison: what was asked for, every finished run, and the means to go on where it stopped.
+//! Directory of a comparison: its settings, every completed run, and the data to resume it.
 //!
-//! `compare.json` says what was run; `runs/NAME-REPETITION/results.json` appears whole once a run has ended, beside its
-//! journal; `knowledge.json` holds what a given master's estimator knew before, `isolated.json` jobs alone,
-//! `calibration.json` what the system takes for tasks, `looks.json` how many repetitions were asked for whenever a page was
-//! written. Not here: the report.
+//! `compare.json` holds the settings. `runs/NAME-REPETITION/results.json` is created atomically once a
+//! run has ended, next to its journal. `knowledge.json` holds the prior knowledge of a given master's
+//! estimator, `isolated.json` jobs alone, `calibration.json` the system's cost of tasks. `looks.json`
+//! holds the requested number of repetitions of each page that was written. Not here: the report.
 
 use super::record::{Alone, Contender, RunRecord, SCHEMA};
 use crate::IoError;
@@ -18,62 +18,62 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The file by which a folder is known as one of these.
+/// File that identifies a directory of this kind.
 pub const MARK: &str = "compare.json";
 
-/// Why the folder cannot be used.
+/// Reason why the directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is something already.
+    /// The directory exists and is not empty.
     #[error("the output folder {path} exists and is not empty")]
     NotEmpty {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// There is something else in it.
+    /// The directory contains no comparison.
     #[error("the output folder {path} holds no comparison that could go on")]
     Nothing {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// It holds runs of something else, and numbers of the two cannot stand side by side.
+    /// The directory holds runs of another setting, whose numbers are not comparable.
     #[error(
         "the runs in {path} cannot be compared with new ones, because {what} was {was} there and is {is} now: \
          clusters or workloads that differ"
     )]
     Differs {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
-        /// The first setting that differs.
+        /// First setting that differs.
         what: String,
-        /// As it was.
+        /// Stored value.
         was: String,
-        /// As it is.
+        /// Requested value.
         is: String,
     },
-    /// A comparison may be planned before there are runs, and not after.
+    /// A comparison may be planned before the first run, and not after it.
     #[error(
         "the comparison in {path} was begun with {was} as `against`, not {is}: a comparison that is planned once there \
          are results is not a planned one"
     )]
     Planned {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
-        /// As it was.
+        /// Stored value.
         was: String,
-        /// As it is.
+        /// Requested value.
         is: String,
     },
-    /// The file system says no.
+    /// A file operation failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// A file of ours that cannot be read any more.
+    /// A file of the store cannot be parsed.
     #[error("{path} is damaged; remove it and its runs are done again")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause.
         #[source]
         source: serde_json::Error,
     },
@@ -107,24 +107,25 @@ struct Mark {
     setting: Value,
 }
 
-/// The folder.
+/// Directory of a comparison.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
 }
 
 impl Store {
-    /// Claims a folder that is not there or empty, or with `resume` also one that holds runs of the same setting.
+    /// Opens a directory that does not exist or is empty, or with `resume` also one that holds runs of
+    /// the same setting.
     ///
     /// # Errors
-    /// A folder with something else in it.
+    /// The directory has other content, or a file operation failed.
     pub fn open(path: &Path, setting: &Value, resume: bool) -> Result<Self, StoreError> {
         let path = std::path::absolute(path).map_err(StoreError::io("resolve", path))?;
         let mark = path.join(MARK);
         let store = Self { path };
         if resume {
             let found: Option<Mark> = store.read_json(&mark)?;
-            // Read from text like the other, so that both have lost the same of their last digits.
+            // Parsed from text like the other, so that both have lost the same last digits.
             let damaged = |source| StoreError::Damaged { path: mark.clone(), source };
             let is = serde_json::from_str(&setting.to_string()).map_err(damaged)?;
             let found = found.map(|found| first_difference("", &found.setting, &is));
@@ -136,7 +137,7 @@ impl Store {
                 Some(Some((what, was, is))) => {
                     return Err(StoreError::Differs { path: store.path, what, was, is });
                 }
-                // Nothing was done before.
+                // No earlier call has stored anything.
                 None => {}
             }
         }
@@ -150,45 +151,45 @@ impl Store {
         Ok(store)
     }
 
-    /// The folder, absolute.
+    /// Absolute path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where inputs are made.
+    /// Returns the directory of inputs.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.path.join("data")
     }
 
-    /// Where a run puts its files.
+    /// Returns the directory of a run's files.
     #[must_use]
     pub fn run_folder(&self, contender: &Contender, repetition: u32) -> PathBuf {
         let name = format!("{}-{}", crate::report::names::slug(&contender.name), repetition + 1);
         self.path.join("runs").join(name)
     }
 
-    /// A run that has ended in an earlier call.
+    /// Returns a run that ended in an earlier call.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn finished(&self, contender: &Contender, repetition: u32) -> Result<Option<RunRecord>, StoreError> {
         self.read_json(&self.run_folder(contender, repetition).join("results.json"))
     }
 
-    /// Keeps a run that has ended.
+    /// Stores a run that has ended.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn keep(&self, run: &RunRecord) -> Result<(), StoreError> {
         self.write_json(&self.run_folder(&run.contender, run.repetition).join("results.json"), run)
     }
 
-    /// An empty folder for a run; what an interrupted one left is removed.
+    /// Creates an empty directory for a run, after removing files of an interrupted one.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn begin(&self, contender: &Contender, repetition: u32) -> Result<PathBuf, StoreError> {
         let folder = self.run_folder(contender, repetition);
         remove_tree(&folder)?;
@@ -196,61 +197,62 @@ impl Store {
         Ok(folder)
     }
 
-    /// Jobs alone, if they were run.
+    /// Returns the stored jobs alone, if they ran.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn alone(&self) -> Result<Option<Vec<Alone>>, StoreError> {
         self.read_json(&self.path.join("isolated.json"))
     }
 
-    /// Keeps jobs alone.
+    /// Stores jobs alone.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn keep_alone(&self, alone: &[Alone]) -> Result<(), StoreError> {
         self.write_json(&self.path.join("isolated.json"), &alone)
     }
 
-    /// What the system takes for tasks, if it was measured.
+    /// Returns the system's cost of tasks, if it was measured.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn costs(&self) -> Result<Option<SystemCosts>, StoreError> {
         self.read_json(&self.path.join("calibration.json"))
     }
 
-    /// Keeps what the system takes for tasks.
+    /// Stores the system's cost of tasks.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn keep_costs(&self, costs: &SystemCosts) -> Result<(), StoreError> {
         self.write_json(&self.path.join("calibration.json"), costs)
     }
 
-    /// How many repetitions were asked for when pages were written: verdicts were seen then.
+    /// Returns the requested numbers of repetitions of the pages that were written, each of which showed
+    /// verdicts.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn looks(&self) -> Result<BTreeSet<u32>, StoreError> {
         Ok(self.read_json(&self.path.join("looks.json"))?.unwrap_or_default())
     }
 
-    /// Notes that a page was written of so many repetitions that were asked for.
+    /// Records that a page with this requested number of repetitions was written.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn keep_look(&self, repetitions: u32) -> Result<(), StoreError> {
         let mut looks = self.looks()?;
         looks.insert(repetitions);
         self.write_json(&self.path.join("looks.json"), &looks)
     }
 
-    /// What the estimator of a given master knew before the first run of all: this now, unless an earlier call has
-    /// written it down.
+    /// Returns the knowledge of a given master's estimator before the first run of all. It is `now`,
+    /// unless an earlier call has stored it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn knowledge(&self, now: &EstimatorMemory) -> Result<EstimatorMemory, StoreError> {
         let path = self.path.join("knowledge.json");
         if let Some(kept) = self.read_json(&path)? {
@@ -276,10 +278,10 @@ impl Store {
         self.write(path, &bytes)
     }
 
-    /// Writes a file of the folder: it appears whole or not at all.
+    /// Writes a file of the directory atomically.
     ///
     /// # Errors
-    /// What the file system says.
+    /// A file operation failed.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(StoreError::io("make", parent))?;
@@ -289,7 +291,7 @@ impl Store {
     }
 }
 
-/// Removes a folder with everything in it, if it is there.
+/// Removes a directory with its content, if it exists.
 pub(super) fn remove_tree(path: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
@@ -297,7 +299,7 @@ pub(super) fn remove_tree(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The first place where two settings differ, with both values.
+/// Returns the first path at which two settings differ, with both values.
 fn first_difference(place: &str, was: &Value, is: &Value) -> Option<(String, String, String)> {
     let inside = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
     match (was, is) {

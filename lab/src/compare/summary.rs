@@ -1,6 +1,6 @@
-//! Runs as numbers, over the repetitions of a policy.
+//! Numbers of runs over the repetitions of a policy.
 //!
-//! Not here: the metrics of a run (`metrics`), and how numbers are shown (`report`).
+//! Not here: the metrics of a run (`metrics`), and their presentation (`report`).
 
 use super::Comparison;
 use super::metrics::metrics;
@@ -16,22 +16,22 @@ use std::collections::BTreeMap;
 /// All runs of a policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// Who decided.
+    /// Contender of the runs.
     pub contender: Contender,
-    /// Metrics, means over repetitions.
+    /// Means of metrics over repetitions.
     pub metrics: BTreeMap<Metric, Interval>,
-    /// The same for each run, in the order of repetitions.
+    /// Metrics of each run, in the order of repetitions.
     pub by_run: Vec<BTreeMap<Metric, f64>>,
     /// Mean seconds of waiting, maps, shuffle after them and reduces after that.
     pub phases: [f64; 4],
-    /// How far the simulation of what was measured is off; `None` if a run has none.
+    /// Error of the simulation from measurements of the run; `None` if a run has none.
     pub replayed: Option<SimulationError>,
-    /// How far the simulation of what was known before is off; `None` if a run has none.
+    /// Error of the simulation from prior knowledge; `None` if a run has none.
     pub predicted: Option<SimulationError>,
 }
 
 impl Summary {
-    /// The mean of a metric.
+    /// Returns the mean of a metric.
     #[must_use]
     pub fn mean(&self, metric: Metric) -> Option<f64> {
         self.metrics.get(&metric).map(|interval| interval.mean)
@@ -39,7 +39,7 @@ impl Summary {
 }
 
 impl Comparison {
-    /// The runs of a contender, by repetition.
+    /// Returns the runs of a contender, by repetition.
     #[must_use]
     pub fn runs_of(&self, contender: &Contender) -> Vec<&RunRecord> {
         let mut runs: Vec<&RunRecord> = self.runs.iter().filter(|run| run.contender == *contender).collect();
@@ -47,7 +47,7 @@ impl Comparison {
         runs
     }
 
-    /// Flow times alone of the jobs of a repetition, by index.
+    /// Returns the flow times alone of the jobs of a repetition, by index.
     #[must_use]
     pub fn alone_of(&self, repetition: u32) -> BTreeMap<usize, f64> {
         let Ok(jobs) = self.workload.draw(repetition) else { return BTreeMap::new() };
@@ -58,7 +58,7 @@ impl Comparison {
         jobs.iter().filter_map(|job| Some((job.index, flow(job)?))).collect()
     }
 
-    /// All contenders that have ended a run, in their order.
+    /// Returns summaries of all contenders that have ended a run, in their order.
     #[must_use]
     pub fn summaries(&self) -> Vec<Summary> {
         let all = self.contenders.iter().map(|contender| (contender, self.runs_of(contender)));
@@ -87,7 +87,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison that was planned, as (one, other).
+    /// Returns the planned comparison, as (one, other).
     #[must_use]
     pub fn planned(&self) -> Option<(&Contender, &Contender)> {
         let against = self.against.as_ref()?;
@@ -95,7 +95,7 @@ impl Comparison {
         Some((self.contenders.iter().find(|contender| *contender != other)?, other))
     }
 
-    /// Of which jobs and arrivals the runs speak.
+    /// Returns the jobs and arrivals for which the runs are valid.
     #[must_use]
     pub fn scope(&self) -> Scope {
         let Redrawn { jobs, arrivals } = self.workload.redrawn();
@@ -107,7 +107,8 @@ impl Comparison {
         }
     }
 
-    /// Every contender against every one before it, judged together; the planned comparison first, if there is one.
+    /// Compares every contender with every earlier one, judged together. The planned comparison comes
+    /// first, if there is one.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
         let mut found = statistics::differences(self.scope(), &self.all_flow_times());
@@ -115,7 +116,7 @@ impl Comparison {
         found
     }
 
-    /// The flow times of all pairs of contenders, the planned one first.
+    /// Returns the flow times of all pairs of contenders, the planned one first.
     pub(super) fn all_flow_times(&self) -> Vec<FlowTimes> {
         let planned = self.planned();
         let is_planned = |one, other| planned == Some((one, other)) || planned == Some((other, one));
@@ -128,8 +129,9 @@ impl Comparison {
         all
     }
 
-    /// One contender against another, by their names, as if nothing else were compared: for whoever has planned just
-    /// that. `None` if there are no such contenders, or they share no repetition.
+    /// Compares one contender with another, by their names, as if nothing else were compared. It is only
+    /// valid for a comparison planned beforehand. `None` if there are no such contenders, or they share
+    /// no repetition.
     #[must_use]
     pub fn difference(&self, one: &str, other: &str) -> Option<Difference> {
         let named = |name: &str| self.contenders.iter().find(|contender| contender.name == name);
@@ -142,7 +144,7 @@ impl Comparison {
         FlowTimes { one: one.name.clone(), other: other.name.clone(), planned, repetitions }
     }
 
-    /// Flow times of the same jobs under both, for each repetition that both have.
+    /// Returns the flow times of the same jobs under both, for each repetition that both have.
     fn pairs(&self, one: &Contender, other: &Contender) -> Vec<Vec<(f64, f64)>> {
         let others = self.runs_of(other);
         let runs = self.runs_of(one).into_iter().filter_map(|run| {
@@ -152,9 +154,9 @@ impl Comparison {
         runs.collect()
     }
 
-    /// Says that verdicts were seen before their number of repetitions was settled.
+    /// Reports that verdicts were seen before their number of repetitions was fixed.
     fn looked_at(&self) -> Option<String> {
-        // Of a single repetition there is no verdict.
+        // A single repetition has no verdict.
         let seen = self.looks.iter().filter(|&&look| 1 < look && look != self.repetitions);
         let seen: Vec<String> = seen.map(u32::to_string).collect();
         (!seen.is_empty()).then(|| {
@@ -168,7 +170,7 @@ impl Comparison {
         })
     }
 
-    /// Why numbers of these runs should not be trusted beside each other; empty if nothing speaks against it.
+    /// Returns reasons not to compare numbers of these runs; empty without such reasons.
     #[must_use]
     pub fn reservations(&self) -> Vec<String> {
         let mut words: Vec<String> = self.looked_at().into_iter().collect();
@@ -204,8 +206,8 @@ impl Comparison {
     }
 }
 
-/// Says in how many runs attempts failed or were lost, as when a worker goes: their jobs took longer than the policy made
-/// them.
+/// Reports the number of runs in which attempts failed or were lost, for example when a worker is lost.
+/// Their jobs took longer than under the policy alone.
 fn disturbed(summary: &Summary) -> Option<String> {
     let wasted: Vec<f64> =
         summary.by_run.iter().filter_map(|run| run.get(&Metric::WastedAttempts)).copied().collect();
@@ -220,7 +222,7 @@ fn disturbed(summary: &Summary) -> Option<String> {
     })
 }
 
-/// The largest value of a metric in any run, 0 at least.
+/// Returns the largest value of a metric in any run, at least 0.
 fn worst_of(summary: &Summary, metric: Metric) -> f64 {
     summary.by_run.iter().filter_map(|run| run.get(&metric)).copied().fold(0.0, f64::max)
 }
@@ -270,7 +272,7 @@ mod tests {
         let mut beside = asleep.runs[0].clone();
         beside.others_busy = Some(0.8);
         assert!(comparison(vec![beside]).reservations()[0].starts_with("noisy: under fifo"));
-        // Paced slots of a tiny speed want little of a core.
+        // Paced slots of a tiny speed use little of a core.
         many.spans.iter_mut().for_each(|span| span.paced = 0.9999);
         assert_eq!(comparison(vec![many]).reservations(), Vec::<String>::new());
     }

@@ -1,4 +1,4 @@
-//! Runs made by hand, for tests.
+//! Made-up runs for tests.
 
 use super::Comparison;
 use super::record::{
@@ -11,7 +11,7 @@ pub fn contender(name: &str) -> Contender {
     Contender { name: name.to_owned(), policy: name.to_owned(), placement: "pull".to_owned() }
 }
 
-/// A job from arrival to end, half of which are maps.
+/// Returns a job from arrival to end, half of which are maps.
 pub fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
     let flow = ended - arrived;
     JobRun {
@@ -38,12 +38,12 @@ pub fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
     }
 }
 
-/// A map in a slot.
+/// Returns a map in a slot.
 pub fn span(job: u32, worker: u32, from: f64, to: f64) -> SlotSpan {
     SlotSpan { job, map: true, worker, from, to, busy: 0.0, paced: 0.0 }
 }
 
-/// A run on two workers of two slots, in which each job holds a slot for a map and then for a reduce.
+/// Returns a run on two workers of two slots, in which each job holds a slot for a map and then for a reduce.
 pub fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
     let worker = |worker| WorkerRecord {
         worker,
@@ -75,7 +75,7 @@ pub fn run(name: &str, repetition: u32, jobs: Vec<JobRun>) -> RunRecord {
     }
 }
 
-/// A comparison of these runs, contenders in the order of their first run.
+/// Returns a comparison of these runs, contenders in the order of their first run.
 pub fn comparison(runs: Vec<RunRecord>) -> Comparison {
     let mut contenders: Vec<Contender> = Vec::new();
     for run in &runs {

@@ -1,116 +1,117 @@
-//! A workload: which jobs arrive when, drawn from a seed so that every policy meets the same.
+//! Workload: jobs and their arrivals, drawn from a seed so that every policy receives the same.
 //!
-//! Not here: what repetitions draw anew (`redraw`), the file that people write ([`super::file`]), and running anything.
+//! Not here: the properties that repetitions draw again (`redraw`), the file that users write
+//! ([`super::file`]), and running anything.
 
 use gristmill_runtime::api::ExactWork;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// Jobs of one run at most.
+/// Maximum number of jobs of one run.
 pub const JOBS_MAX: usize = 10_000;
 
-/// Stands in an argument for a number that differs from job to job and is the same under every policy.
+/// Placeholder in an argument for a number that differs from job to job and is the same under every policy.
 pub const SEED_MARK: &str = "{seed}";
 
-/// Stands in an argument for the number of the job among those of its kind, from 1.
+/// Placeholder in an argument for the number of the job among those of its kind, from 1.
 pub const NUMBER_MARK: &str = "{number}";
 
-/// Stands in an argument for the folder in which the workload's data were made.
+/// Placeholder in an argument for the directory of the workload's data.
 pub const DATA_MARK: &str = "{data}";
 
-/// Jobs and how they arrive.
+/// Jobs and their arrivals.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Workload {
-    /// For titles.
+    /// Name for titles.
     pub name: String,
-    /// Whatever is drawn comes from it.
+    /// Seed of all draws.
     pub seed: u64,
-    /// When jobs arrive.
+    /// Arrival times of jobs.
     pub arrivals: Arrivals,
-    /// In which order.
+    /// Order of the jobs.
     pub order: Order,
-    /// Jobs in all, where kinds have shares and not counts.
+    /// Number of all jobs, where kinds have shares and not counts.
     pub total: Option<u32>,
-    /// Arrivals, order and seeds are drawn anew for every repetition; the policies of one repetition still meet the
-    /// same.
+    /// True to draw arrivals, order and seeds again for every repetition. The policies of one repetition
+    /// still receive the same.
     pub redraw: bool,
-    /// At least one.
+    /// Kinds of jobs, at least one.
     pub kinds: Vec<Kind>,
-    /// Inputs that are made before the first run.
+    /// Inputs that are generated before the first run.
     pub data: Vec<DataSet>,
 }
 
-/// When jobs arrive.
+/// Arrival times of jobs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// All at once.
     Batch,
-    /// At these seconds, one for each job, not falling.
+    /// At these seconds, one for each job, in ascending order.
     Times(Vec<f64>),
-    /// With exponential pauses of this mean, seconds; the first job at 0.
+    /// With exponential pauses of this mean in seconds, the first job at 0.
     Poisson(f64),
-    /// Drawn by whoever made the workload: for each repetition the kinds of its jobs and when they arrive, seconds, not
-    /// falling. Orders and counts of kinds say nothing then.
+    /// Drawn by the creator of the workload: for each repetition the kinds of its jobs and their arrivals
+    /// in seconds, in ascending order. Orders and counts of kinds are ignored then.
     Draws(Vec<Vec<(usize, f64)>>),
 }
 
-/// In which order the jobs of several kinds arrive.
+/// Order in which the jobs of several kinds arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// As listed.
+    /// The order of the list.
     Listed,
-    /// In an order drawn from the seed.
+    /// An order drawn from the seed.
     Shuffled,
 }
 
-/// How many jobs of a kind there are.
+/// Number of jobs of a kind.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
-    /// So many.
+    /// This number of jobs.
     Count(u32),
-    /// This part of the total, relative to the shares of the other kinds; each job is drawn.
+    /// This share of the total, relative to the shares of the other kinds; each job is drawn.
     Share(f64),
 }
 
-/// Jobs that are alike.
+/// Jobs of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Kind {
-    /// For legends and tables.
+    /// Label for legends and tables.
     pub label: String,
-    /// What the master hears instead; `None`: the label. Estimators take jobs of one label to be alike, so a label that
-    /// tells the size must stay here.
+    /// Label that the master receives instead; `None` for the label. Estimators treat jobs of one label
+    /// as alike, so a label that reveals the size must not be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_label: Option<String>,
     /// Name of the job in the registry.
     pub job: String,
-    /// As on the command line, with marks in braces.
+    /// Arguments as on the command line, with placeholders in braces.
     pub arguments: Vec<String>,
-    /// How many.
+    /// Number of jobs.
     pub amount: Amount,
-    /// Number of parts; `None`: one for each slot.
+    /// Number of parts; `None` for one per slot.
     pub reduces: Option<u32>,
-    /// Bytes of input of one map; `None`: as usual.
+    /// Bytes of input of one map; `None` for the default.
     pub split_bytes: Option<u64>,
-    /// Seconds from arrival within which it should end.
+    /// Deadline in seconds from arrival.
     pub deadline: Option<f64>,
-    /// Share under a fair policy.
+    /// Weight under a fair policy.
     pub weight: f64,
     /// Pool under a fair policy.
     pub pool: Option<String>,
-    /// Urgency.
+    /// Priority of the jobs.
     pub priority: i32,
-    /// Its work, if it is known before: for the oracle estimator.
+    /// Work of the jobs, if it is known beforehand: for the oracle estimator.
     pub exact: Option<ExactWork>,
-    /// `exact` is also handed to the job, in a file named by `--times`.
+    /// True to also pass `exact` to the job, in a file named by `--times`.
     pub plays_exact: bool,
 }
 
 impl Kind {
-    /// One job of this name, of weight 1.
+    /// Returns one job of this name, of weight 1.
     #[must_use]
     pub fn new(job: &str, arguments: &[&str]) -> Self {
         Self {
@@ -131,59 +132,59 @@ impl Kind {
     }
 }
 
-/// An input that is made before the first run, the same bytes everywhere.
+/// Input that is generated before the first run, the same bytes on every machine.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DataSet {
-    /// Its name below the folder for data: `{data}/NAME`.
+    /// Name below the directory for data: `{data}/NAME`.
     pub name: String,
-    /// What it is.
+    /// Kind of data.
     pub kind: gristmill_runtime::generate::Kind,
-    /// How much, bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Another seed gives other bytes.
+    /// Seed of the content.
     pub seed: u64,
 }
 
-/// A job that was drawn.
+/// Drawn job.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DrawnJob {
-    /// Its place in the order of arrival, from 0.
+    /// Index in the order of arrival, from 0.
     pub index: usize,
     /// Index into the kinds.
     pub kind: usize,
-    /// When it arrives, seconds.
+    /// Arrival in seconds.
     pub arrival: f64,
-    /// Arguments with all marks but that of the data replaced.
+    /// Arguments with all placeholders but that of the data replaced.
     pub arguments: Vec<String>,
 }
 
-/// Why nothing can be drawn.
+/// Reason why jobs cannot be drawn.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// No kinds, or none with jobs.
+    /// The workload has no kinds, or none with jobs.
     #[error("the workload has no jobs")]
     Empty,
-    /// Too many jobs.
+    /// The workload has too many jobs.
     #[error("the workload has {jobs} jobs, more than {JOBS_MAX}")]
     TooMany {
-        /// How many.
+        /// Number of jobs.
         jobs: usize,
     },
-    /// Another number of times than jobs.
+    /// The number of times differs from the number of jobs.
     #[error("the workload has {jobs} job(s), but {times} time(s) of arrival")]
     Times {
-        /// How many jobs.
+        /// Number of jobs.
         jobs: usize,
-        /// How many times.
+        /// Number of times.
         times: usize,
     },
-    /// Shares without a total.
+    /// The workload has shares without a total.
     #[error("kinds with a share need the number of all jobs")]
     NoTotal,
 }
 
-/// What is drawn from a seed, each from a stream of its own.
+/// Kinds of draws from a seed, each from a stream of its own.
 #[derive(Clone, Copy)]
 pub(super) enum Stream {
     Arrivals,
@@ -194,7 +195,7 @@ pub(super) enum Stream {
 }
 
 impl Workload {
-    /// A batch of one job of each kind.
+    /// Returns a batch of one job of each kind.
     #[must_use]
     pub fn batch(name: &str, kinds: Vec<Kind>) -> Self {
         Self {
@@ -209,10 +210,10 @@ impl Workload {
         }
     }
 
-    /// The jobs of a repetition, from 0, in the order of their arrival.
+    /// Draws the jobs of a repetition, counted from 0, in the order of their arrival.
     ///
     /// # Errors
-    /// No jobs, too many, or another number of times.
+    /// The workload has no jobs or too many, or its number of times differs from that of its jobs.
     pub fn draw(&self, repetition: u32) -> Result<Vec<DrawnJob>, DrawError> {
         let seed = self.seed_of(repetition);
         let placed = match &self.arrivals {
@@ -224,7 +225,7 @@ impl Workload {
         let mut jobs = Vec::with_capacity(placed.len());
         for (index, (kind, arrival)) in placed.into_iter().enumerate() {
             numbers[kind] += 1;
-            // Short enough to be read, and no two alike by chance.
+            // Short enough to be readable, and unlikely to collide.
             let own_seed = (seeds.next_u64() >> 33).to_string();
             let number = numbers[kind].to_string();
             let arguments = self.kinds[kind].arguments.iter();
@@ -235,7 +236,7 @@ impl Workload {
         Ok(jobs)
     }
 
-    /// The kinds of all jobs with their times of arrival.
+    /// Draws the kinds of all jobs with their times of arrival.
     fn placed(&self, seed: u64) -> Result<Vec<(usize, f64)>, DrawError> {
         let mut kinds = self.kinds_in_order(seed)?;
         if self.order == Order::Shuffled {
@@ -245,7 +246,7 @@ impl Workload {
         Ok(kinds.into_iter().zip(times).collect())
     }
 
-    /// The kind of each job, in the order of the list.
+    /// Draws the kind of each job, in the order of the list.
     fn kinds_in_order(&self, seed: u64) -> Result<Vec<usize>, DrawError> {
         let mut kinds = Vec::new();
         for (kind, amount) in self.kinds.iter().map(|kind| kind.amount).enumerate() {
@@ -305,12 +306,12 @@ pub(super) fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
     draws
 }
 
-/// Uniform from 0 to below 1.
+/// Draws uniformly from 0 to below 1.
 fn unit(draws: &mut ChaCha8Rng) -> f64 {
     (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Every order alike.
+/// Shuffles the items, all orders equally likely.
 fn shuffle(items: &mut [usize], draws: &mut ChaCha8Rng) {
     for last in (1..items.len()).rev() {
         let other = (unit(draws) * (last + 1) as f64) as usize;

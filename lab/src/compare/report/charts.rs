@@ -1,6 +1,6 @@
-//! The charts of a comparison.
+//! Charts of a comparison.
 //!
-//! Not here: the words around them.
+//! Not here: the text around them.
 
 use super::text::SIMULATIONS;
 use crate::compare::Comparison;
@@ -15,26 +15,26 @@ use crate::report::{Axis, Chart, ChartKind, Series};
 use gristmill_scheduler::metrics::quantile;
 use std::collections::BTreeMap;
 
-/// Parts into which a run is cut for curves over time.
+/// Number of intervals into which a run is divided for curves over time.
 const BINS: usize = 120;
 
-/// Jobs with a curve of their own; more are joined by kind.
+/// Maximum number of jobs with a curve of their own. More jobs are grouped by kind.
 const CURVES_MAX: usize = 8;
 
-/// Classes of size.
+/// Number of classes of size.
 const CLASSES: usize = 4;
 
-/// A gap this small, as a share of the run, is not seen: neighbours in a picture of slots are joined over it.
+/// Smallest visible gap, as a share of the run. Neighbours in a chart of slots are joined over smaller gaps.
 const SEEN_LEAST: f64 = 1.0 / 1500.0;
 
-/// Rows of a picture of slots at most.
+/// Maximum number of rows of a chart of slots.
 const ROWS_MAX: usize = 60;
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
     Series::new(name, points)
 }
 
-/// How the flow times of all jobs of all repetitions are distributed.
+/// Chart of the distribution of the flow times of all jobs of all repetitions.
 pub(super) fn distribution(comparison: &Comparison) -> Chart {
     let series = comparison.contenders.iter().map(|contender| {
         let runs = comparison.runs_of(contender);
@@ -52,7 +52,7 @@ pub(super) fn distribution(comparison: &Comparison) -> Chart {
     )
 }
 
-/// Slowdown (or flow time, where jobs alone were not measured) of small and large jobs.
+/// Chart of the slowdown of small and large jobs, or of flow time if jobs alone were not measured.
 pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
     let slowdown = !comparison.alone.is_empty();
     let mut all: Vec<(&str, f64, f64)> = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
     let sizes = sorted(all.iter().map(|job| job.1));
     let mut edges: Vec<f64> =
         (1..CLASSES).filter_map(|class| quantile(&sizes, class as f64 / CLASSES as f64)).collect();
-    // Classes that differ by less than a tenth are one.
+    // Classes that differ by less than a tenth are merged.
     edges.dedup_by(|one, other| (*one - *other).abs() <= 0.1 * other.abs());
     let class_of = |size: f64| edges.iter().filter(|&&edge| edge < size).count();
     let names = (0..=edges.len()).map(|class| {
@@ -98,7 +98,7 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
     ))
 }
 
-/// Where flow time goes, measured and simulated.
+/// Chart of the phases of flow time, measured and simulated.
 pub(super) fn phases(summaries: &[Summary]) -> Chart {
     let names = PHASES.map(str::to_owned);
     let bars =
@@ -120,7 +120,7 @@ pub(super) fn phases(summaries: &[Summary]) -> Chart {
     )
 }
 
-/// How busy the three stations are over the time of a run.
+/// Chart of the utilisation of the three stations over the time of a run.
 pub(super) fn utilisation(run: &RunRecord) -> Chart {
     let end = makespan(run);
     let slots: f64 = run.workers.iter().map(|worker| f64::from(worker.slots)).sum::<f64>().max(1.0);
@@ -145,7 +145,7 @@ pub(super) fn utilisation(run: &RunRecord) -> Chart {
     )
 }
 
-/// How jobs are called in charts: by themselves while they are few, else by kind.
+/// Returns the name of a job in charts: its own while jobs are few, else that of its kind.
 fn name_of(run: &RunRecord, job: &JobRun) -> String {
     match run.jobs.len() {
         count if count <= CURVES_MAX => format!("{} {}", job.index + 1, job.label),
@@ -153,7 +153,7 @@ fn name_of(run: &RunRecord, job: &JobRun) -> String {
     }
 }
 
-/// Slots that each job, or each kind of job, holds over time.
+/// Chart of the slots that each job, or each kind of job, holds over time.
 pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
     let mut changes: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for job in &run.jobs {
@@ -179,12 +179,12 @@ pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
     )
 }
 
-/// Who sat in which slot, and what each worker received.
+/// Chart of the attempts in each slot, and of the data that each worker received.
 pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
     let mut rows: Vec<Row> = slot_rows(run).into_iter().chain(lane_rows(run)).collect();
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     rows.truncate(ROWS_MAX);
-    // The first row stands on top.
+    // The first row is at the top.
     rows.reverse();
     let gap = makespan(run) * SEEN_LEAST;
     let mut series: Vec<Series> = Vec::new();
@@ -213,7 +213,7 @@ pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
     }
 }
 
-/// Neighbours of one name joined where nobody could see the gap between them.
+/// Joins neighbours of one name whose gap is too small to be visible.
 fn joined(run: &RunRecord, spans: &[(u32, f64, f64)], gap: f64) -> Vec<(String, f64, f64)> {
     let mut joined: Vec<(String, f64, f64)> = Vec::new();
     let mut spans = spans.to_vec();
@@ -229,10 +229,10 @@ fn joined(run: &RunRecord, spans: &[(u32, f64, f64)], gap: f64) -> Vec<(String, 
     joined
 }
 
-/// How far estimates are from what jobs turned out to be, over the share of their maps that are done.
+/// Chart of the errors of estimates, by the share of a job's maps that are done.
 pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
     const STEPS: usize = 20;
-    /// Smaller errors are drawn as this one, since the axis has no 0.
+    /// Smallest error drawn. Smaller ones are drawn as this one, since the axis has no 0.
     const LEAST: f64 = 1e-3;
     let series = comparison.contenders.iter().map(|contender| {
         let mut errors: Vec<Vec<f64>> = vec![Vec::new(); STEPS + 1];

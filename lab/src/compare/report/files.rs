@@ -1,6 +1,7 @@
-//! The files of a comparison: the page, a line for each job of each run, everything as JSON, each chart as SVG.
+//! Files of a comparison: the page, a CSV line for each job of each run, everything as JSON, each chart
+//! as SVG.
 //!
-//! Not here: runs themselves, which the folder has already.
+//! Not here: the runs themselves, which are already in the directory.
 
 use super::page::sections;
 use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
@@ -33,10 +34,10 @@ struct Results<'a> {
     comparison: &'a Comparison,
 }
 
-/// Writes all files and answers where the page is.
+/// Writes all files and returns the path of the page.
 ///
 /// # Errors
-/// What the file system says.
+/// A file operation failed.
 pub fn write(
     comparison: &Comparison,
     circumstances: &Circumstances,
@@ -78,7 +79,7 @@ pub fn write(
     Ok(path)
 }
 
-/// Without what only curves need; the runs' own folders have it.
+/// Returns the comparison without data that only curves need, which is in the runs' own directories.
 fn without_curves(comparison: &Comparison) -> Comparison {
     let mut light = Comparison { runs: Vec::new(), ..comparison.clone() };
     light.runs.extend(comparison.runs.iter().map(|run| RunRecord {
@@ -100,7 +101,7 @@ fn lead(comparison: &Comparison) -> Vec<String> {
     )]
 }
 
-/// A job of a run with what is known beside it.
+/// Job of a run with related data.
 struct Row<'a> {
     run: &'a RunRecord,
     job: &'a JobRun,
@@ -109,10 +110,10 @@ struct Row<'a> {
     predicted: Option<&'a SimulatedPhases>,
 }
 
-/// A column of `report.csv`; empty where there is no number.
+/// Column of `report.csv`; empty where the number does not exist.
 type NumberColumn = (&'static str, fn(&Row<'_>) -> Option<f64>);
 
-/// Columns behind those that say which job it is and what its times are.
+/// Columns after those that identify the job and give its times.
 const NUMBERS: [NumberColumn; 20] = [
     ("planned", |row| Some(row.job.planned)),
     ("shuffle-done", |row| Some(row.job.shuffle_done)),
@@ -156,7 +157,7 @@ impl Row<'_> {
     }
 }
 
-/// A line for each job of each run.
+/// Returns a CSV line for each job of each run.
 fn jobs_csv(comparison: &Comparison) -> String {
     let names = ["policy", "placement", "repetition", "job", "kind"].into_iter();
     let names = names.chain(JOB_COLUMNS.iter().map(|(name, _)| *name));

@@ -1,6 +1,6 @@
-//! A comparison made to be looked at: sections for a page, a table for the terminal, files for programs.
+//! Presentation of a comparison: sections for a page, a table for the terminal, files for programs.
 //!
-//! Not here: numbers (`summary`, `series`), and how charts look ([`crate::report`]).
+//! Not here: numbers (`summary`, `series`), and the drawing of charts ([`crate::report`]).
 
 mod charts;
 mod files;

@@ -1,4 +1,4 @@
-//! The sections of the page.
+//! Sections of the page.
 //!
 //! Not here: charts, and the page around the sections.
 
@@ -40,7 +40,7 @@ const STATIONS: [Metric; 6] = [
     Metric::Suspended,
 ];
 
-/// Metrics of what was real.
+/// Metrics that only real execution has.
 const REAL: [Metric; 7] = [
     Metric::SlotCpu,
     Metric::SlotPaced,
@@ -51,11 +51,11 @@ const REAL: [Metric; 7] = [
     Metric::WastedAttempts,
 ];
 
-/// Everything that was found, section by section.
+/// Returns all results, section by section.
 #[must_use]
 pub fn sections(comparison: &Comparison) -> Vec<Section> {
     let summaries = comparison.summaries();
-    // Curves over time are those of the first repetition.
+    // Curves over time show the first repetition.
     let first: Vec<&RunRecord> = comparison
         .contenders
         .iter()
@@ -97,7 +97,7 @@ fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section 
     Section::new(id, title, text.iter().copied(), blocks)
 }
 
-/// Metrics of all policies: a row for each of whichever there are more.
+/// Table of metrics of all policies. Its rows are metrics or policies, whichever are more.
 pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries: &[Summary]) -> Block {
     let metrics = columns(names, summaries);
     let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
@@ -124,7 +124,7 @@ pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries:
     Block::Table(Table::new(id, caption, head, rows))
 }
 
-/// What each metric of the page means.
+/// Section with the meaning of each metric of the page.
 fn meanings(summaries: &[Summary]) -> Section {
     let metrics = columns(Metric::ALL, summaries);
     let rows = metrics.iter().map(|metric| {
@@ -160,7 +160,7 @@ fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     Section::new("result", "Result", text, blocks)
 }
 
-/// Words that begin with a capital letter and end with a full stop.
+/// Capitalizes the text and adds a full stop.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();

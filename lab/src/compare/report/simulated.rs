@@ -1,4 +1,4 @@
-//! Simulated beside real: what was replayed and what was predicted, each with its errors.
+//! Simulated compared with real: replays and predictions, each with its errors.
 //!
 //! Not here: the simulations (`compare::simulated`) and their errors (`compare::simulation_error`).
 
@@ -11,7 +11,7 @@ use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use crate::simulate::SystemCosts;
 
-/// Part of the mean flow time from which on errors of phases that cancel are worth a sentence.
+/// Smallest fraction of the mean flow time for which cancelling errors of phases are reported.
 const CANCELLED_WORTH: f64 = 0.05;
 
 pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section {
@@ -34,7 +34,7 @@ pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section
     Section::new("simulated", "Simulated beside real", text, blocks.into_iter().chain(costs).collect())
 }
 
-/// What a prediction uses.
+/// Describes the knowledge that a prediction uses.
 fn knowledge(comparison: &Comparison) -> String {
     let alone = match comparison.alone.is_empty() {
         true => "",
@@ -48,7 +48,7 @@ fn knowledge(comparison: &Comparison) -> String {
     )
 }
 
-/// Why runs lack a simulation.
+/// Describes why runs lack a simulation.
 fn missing(comparison: &Comparison, what: &str, of: fn(&RunRecord) -> &SimulatedRun) -> Option<String> {
     let mut reasons: Vec<&String> =
         comparison.runs.iter().filter_map(|run| of(run).missing.as_ref()).collect();
@@ -58,7 +58,7 @@ fn missing(comparison: &Comparison, what: &str, of: fn(&RunRecord) -> &Simulated
     Some(format!("{runs} of {} runs could not be {what}: {reason}.", comparison.runs.len()))
 }
 
-/// Says where errors of phases cancel.
+/// Reports where errors of phases cancel.
 fn cancelled(summary: &Summary) -> Vec<String> {
     let found = SIMULATIONS.iter().filter_map(|(what, of)| {
         let error = of(summary).filter(|error| CANCELLED_WORTH <= error.cancelled)?;
@@ -72,7 +72,7 @@ fn cancelled(summary: &Summary) -> Vec<String> {
     found.collect()
 }
 
-/// One row for each policy and simulation.
+/// Table of errors with one row for each policy and simulation.
 fn errors(summaries: &[Summary]) -> Table {
     let columns = [
         ("policy", ""),
@@ -113,7 +113,7 @@ fn errors(summaries: &[Summary]) -> Table {
     )
 }
 
-/// One row for each policy, simulation and phase.
+/// Table with one row for each policy, simulation and phase.
 fn phases(summaries: &[Summary]) -> Table {
     let columns = [
         ("policy", ""),
@@ -154,7 +154,7 @@ fn phases(summaries: &[Summary]) -> Table {
     )
 }
 
-/// What the system takes, as it was measured.
+/// Table of the measured system costs.
 fn calibration(costs: &SystemCosts) -> Table {
     let ms = |seconds: f64| Cell::number(1e3 * seconds);
     let per_gb = |seconds: f64| Cell::number(1e9 * seconds);

@@ -1,4 +1,4 @@
-//! A report of runs made by hand has everything in it and is sound markup.
+//! A report of made-up runs is complete and has valid markup.
 
 use super::*;
 use crate::compare::Store;
@@ -8,7 +8,7 @@ use crate::report::{Block, Circumstances};
 use gristmill_scheduler::metrics::JOB_COLUMNS;
 use serde_json::Value;
 
-/// Three repetitions of two policies, one of which is a quarter faster.
+/// Returns three repetitions of two policies, one of which is a quarter faster.
 fn made() -> Comparison {
     let runs = (0..3).flat_map(|repetition| {
         let shift = f64::from(repetition) * 0.01;

@@ -1,4 +1,4 @@
-//! The table for the terminal, and what the differences show in words.
+//! Table for the terminal, and the differences in words.
 //!
 //! Not here: pages.
 
@@ -9,7 +9,7 @@ use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};
 
-/// Metrics of the table, if they mean anything.
+/// Metrics of the table, if they apply.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP95,
@@ -22,8 +22,7 @@ const COLUMNS: [Metric; 9] = [
     Metric::EfficiencyRatio,
 ];
 
-/// Those of these metrics that any policy has.
-/// What a simulation is called, and where its error is.
+/// Name of a simulation, and its error in a summary.
 pub(super) type Simulation = (&'static str, fn(&Summary) -> Option<&SimulationError>);
 
 /// Both simulations.
@@ -35,7 +34,7 @@ pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> 
     metrics.iter().copied().filter(known).collect()
 }
 
-/// A line for each policy: mean over repetitions ± half the width of the 95 % interval.
+/// Returns a line for each policy: mean over repetitions ± half the width of the 95 % interval.
 #[must_use]
 pub fn table(comparison: &Comparison) -> String {
     let summaries = comparison.summaries();
@@ -66,15 +65,15 @@ pub fn table(comparison: &Comparison) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a pair of policies has a sentence: with more than three policies only those with the one that was named, or
-/// else the first.
+/// True if a pair of policies has a sentence. With more than three policies only pairs with the named one
+/// have, or else those with the first.
 fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
     let first = comparison.contenders.first().map(|contender| contender.name.as_str());
     let reference = comparison.against.as_deref().or(first);
     comparison.contenders.len() <= 3 || Some(one) == reference || Some(other) == reference
 }
 
-/// What pairs of policies show, in sentences, what was planned first.
+/// Returns the differences between pairs of policies in sentences, the planned one first.
 #[must_use]
 pub fn verdicts(comparison: &Comparison) -> Vec<String> {
     let words = |difference: Difference| match difference.planned {
@@ -85,7 +84,7 @@ pub fn verdicts(comparison: &Comparison) -> Vec<String> {
     differences.filter(|one| is_shown(comparison, &one.one, &one.other)).map(words).collect()
 }
 
-/// How the verdicts of a page of several comparisons are kept from showing by chance; `None` of a single comparison.
+/// Describes the correction for several comparisons on one page; `None` for a single comparison.
 #[must_use]
 pub fn correction(comparison: &Comparison) -> Option<String> {
     let policies = comparison.contenders.len();

@@ -1,4 +1,4 @@
-//! What was run: arrivals, kinds of jobs, and every metric.
+//! Description of the runs: arrivals, kinds of jobs, and every metric.
 
 use super::page::metric_table;
 use crate::compare::Comparison;
@@ -9,7 +9,7 @@ use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;
 
-/// Kinds that are listed; a trace has one for each job.
+/// Maximum number of kinds listed. A trace has one for each job.
 const KINDS_MAX: usize = 100;
 
 pub(super) fn section(comparison: &Comparison) -> Section {
@@ -30,7 +30,7 @@ pub(super) fn section(comparison: &Comparison) -> Section {
     Section::new("workload", "What was run", text, blocks)
 }
 
-/// Whether the order of runs treats all policies alike, in words.
+/// Describes if the order of runs treats all policies alike.
 fn balance(comparison: &Comparison) -> String {
     let (policies, rows) = (comparison.contenders.len(), order::rows(comparison.contenders.len()));
     if policies < 2 {
@@ -48,7 +48,7 @@ fn balance(comparison: &Comparison) -> String {
     )
 }
 
-/// When jobs come and in which order, in words.
+/// Describes the arrival times and the order of jobs.
 fn arrivals(workload: &Workload) -> String {
     let arrivals = match &workload.arrivals {
         Arrivals::Batch => "all jobs arrive at once".to_owned(),
@@ -85,7 +85,7 @@ fn kinds(workload: &Workload) -> Table {
     )
 }
 
-/// Jobs alone, those first whose runs differ most.
+/// Table of jobs alone, those first whose runs differ most.
 fn alone(jobs: &[Alone]) -> Table {
     let least = |one: &Alone| one.flows.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |one: &Alone| one.flows.iter().copied().fold(0.0, f64::max);
@@ -139,7 +139,7 @@ fn kind(kind: &Kind) -> Vec<Cell> {
     ]
 }
 
-/// A small JSON object as words.
+/// Formats a small JSON object as words.
 fn words(value: &serde_json::Value) -> String {
     let Some(object) = value.as_object() else { return value.to_string() };
     let set = object.iter().filter(|(_, value)| !value.is_null());

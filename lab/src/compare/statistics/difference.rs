@@ -1,6 +1,6 @@
-//! How the mean flow times under two policies differ, and the words for what that shows.
+//! Difference of the mean flow times under two policies, and its description in words.
 //!
-//! Not here: the statistics (`paired`), and which of several differences may be said to show something (`holm`).
+//! Not here: the statistics (`paired`), and the correction for several differences (`holm`).
 
 use super::holm::{Candidate, FALSE_MAX, Judgement, judge};
 use super::mean;
@@ -8,79 +8,81 @@ use super::paired::{Contrast, Paired};
 use crate::report::number::number;
 use serde::Serialize;
 
-/// How the mean flow time under one policy differs from that under another, as a share of the other's.
+/// Difference of the mean flow time under one policy to that under another, as a share of the other's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Difference {
-    /// One policy.
+    /// Name of the one policy.
     pub one: String,
-    /// The other, of whose mean the difference is a share.
+    /// Name of the other policy, of whose mean the difference is a share.
     pub other: String,
-    /// Whether this comparison was planned before anything was run (`--against`).
+    /// True if this comparison was planned before the first run (`--against`).
     pub planned: bool,
-    /// Mean over repetitions, ratios averaged as logarithms; below 0 if the one is faster. `None` if they share no
-    /// repetition.
+    /// Mean over repetitions, with ratios averaged as logarithms; below 0 if the one is faster. `None` if
+    /// they share no repetition.
     pub share: Option<f64>,
-    /// Its interval, of 1 less the level; `None` of fewer than two repetitions.
+    /// Interval of the share, at a confidence of 1 minus the level; `None` for fewer than two repetitions.
     pub interval: Option<[f64; 2]>,
-    /// The chance of this difference or a larger one if the two were alike; `None` of fewer than two repetitions.
+    /// Probability of this difference or a larger one if the two were equal; `None` for fewer than two
+    /// repetitions.
     pub chance: Option<f64>,
-    /// The chance below which it shows something: 5 %, less where several comparisons stand on one page.
+    /// Probability below which it is significant: 5 %, or less with several comparisons on one page.
     pub level: f64,
-    /// Repetitions that both have.
+    /// Number of repetitions that both have.
     pub repetitions: u64,
-    /// Jobs, paired with themselves under the other policy, that were faster under the one.
+    /// Number of jobs that were faster under the one policy, each paired with itself under the other.
     pub faster: usize,
-    /// Pairs of jobs.
+    /// Number of pairs of jobs.
     pub pairs: usize,
-    /// What it shows.
+    /// Result of the comparison.
     pub shown: Shown,
-    /// Of which jobs and arrivals it speaks.
+    /// Jobs and arrivals for which the result is valid.
     pub scope: Scope,
 }
 
-/// What a difference shows.
+/// Result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// The interval lies below 0.
+    /// The interval is below 0.
     Faster,
-    /// The interval lies above 0.
+    /// The interval is above 0.
     Slower,
-    /// The interval holds 0.
+    /// The interval contains 0.
     Nothing,
-    /// There is no interval: fewer than two repetitions.
+    /// The interval does not exist: fewer than two repetitions.
     TooFew,
 }
 
-/// Of which jobs and arrivals a comparison speaks.
+/// Jobs and arrivals for which a comparison is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Of all that the workload may draw: every repetition drew its own jobs and arrivals.
+    /// All draws of the workload: every repetition drew its own jobs and arrivals.
     AnyDraw,
-    /// Of all jobs that it may draw, which arrive when those of all repetitions did.
+    /// All jobs that the workload may draw, with the arrivals common to all repetitions.
     AnyJobs,
-    /// Of all arrivals that it may draw, of the jobs of all repetitions.
+    /// All arrivals that the workload may draw, with the jobs common to all repetitions.
     AnyArrivals,
-    /// Of the jobs and arrivals that all repetitions met, and of no others.
+    /// Only the jobs and arrivals common to all repetitions.
     ThisDraw,
 }
 
-/// Two policies with the flow times of the same jobs under both, (one, other), for each repetition that both have.
+/// Two policies with the flow times of the same jobs under both, (one, other), for each repetition that
+/// both have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowTimes {
-    /// One policy.
+    /// Name of the one policy.
     pub one: String,
-    /// The other.
+    /// Name of the other policy.
     pub other: String,
-    /// Whether their comparison was planned.
+    /// True if their comparison was planned.
     pub planned: bool,
-    /// By repetition.
+    /// Flow times by repetition.
     pub repetitions: Vec<Vec<(f64, f64)>>,
 }
 
 impl FlowTimes {
-    /// Mean flow times under both, by repetition.
+    /// Returns mean flow times under both, by repetition.
     pub(super) fn means(&self) -> Vec<(f64, f64)> {
         let of = |pairs: &Vec<(f64, f64)>| {
             Some((mean(pairs.iter().map(|pair| pair.0))?, mean(pairs.iter().map(|pair| pair.1))?))
@@ -132,7 +134,7 @@ pub fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
     all.iter().zip(judged).map(|(times, judged)| times.difference(scope, judged)).collect()
 }
 
-/// Judges one comparison as if it stood alone.
+/// Judges one comparison as if it were the only one.
 #[must_use]
 pub fn difference(scope: Scope, times: &FlowTimes) -> Difference {
     let chance = times.paired().and_then(|paired| paired.chance());
@@ -141,7 +143,7 @@ pub fn difference(scope: Scope, times: &FlowTimes) -> Difference {
 }
 
 impl Difference {
-    /// In a sentence, without a full stop.
+    /// Describes the difference in a sentence, without a full stop.
     #[must_use]
     pub fn words(&self) -> String {
         let Self { one, other, share, shown, .. } = self;
@@ -183,7 +185,7 @@ impl Difference {
         }
     }
 
-    /// Says how sure the interval is, where that is not the usual 95 %.
+    /// Describes the confidence of the interval, if it is not the usual 95 %.
     fn other_than_usual(&self) -> String {
         match (self.level - FALSE_MAX).abs() < 1e-12 {
             true => String::new(),
@@ -192,8 +194,8 @@ impl Difference {
     }
 }
 
-/// Digits after the point: one where all shares are small, and as many as it takes for none to be printed as 0, so that
-/// an interval that leaves out 0 is seen to.
+/// Returns the number of decimals: one where all shares are small, and enough that no nonzero share is
+/// printed as 0. So an interval without 0 is recognizable.
 fn decimals(shares: &[f64]) -> usize {
     const SMALL: f64 = 0.1;
     const MOST: usize = 4;
@@ -207,7 +209,7 @@ fn decimals(shares: &[f64]) -> usize {
 
 fn signed(share: f64, decimals: usize) -> String {
     let text = format!("{:+.decimals$}", 100.0 * share);
-    // What rounds to nothing has no sign.
+    // A value that rounds to zero has no sign.
     if text.trim_start_matches(['+', '-']).chars().all(|digit| ['0', '.'].contains(&digit)) {
         return "0".to_owned();
     }
@@ -218,7 +220,7 @@ fn signed(share: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
 
-    /// One job in each repetition, whose flow times have these ratios.
+    /// Returns one job in each repetition, whose flow times have these ratios.
     fn times(one: &str, other: &str, ratios: &[f64]) -> FlowTimes {
         let repetitions = ratios.iter().map(|&ratio| vec![(2.0 * ratio, 2.0), (8.0 * ratio, 8.0)]).collect();
         FlowTimes { one: one.to_owned(), other: other.to_owned(), planned: false, repetitions }

@@ -1,32 +1,33 @@
-//! Many comparisons on one page: which of them may be said to show something, so that a page on which nothing differs
-//! says so on at most one in twenty.
+//! Correction for several comparisons on one page. If nothing differs, at most one page in twenty reports
+//! a difference.
 //!
-//! Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6 (1979), with
-//! weights (its section 4). Whatever depends on whatever, the chance of one false rejection or more is [`FALSE_MAX`] at
-//! most. Not here: where the chances come from (`paired`), and words (`difference`).
+//! Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6
+//! (1979), with weights (its section 4). Under any dependence, the probability of at least one false
+//! rejection is at most [`FALSE_MAX`]. Not here: the computation of the probabilities (`paired`), and
+//! words (`difference`).
 
-/// The chance at most that one false difference or more is said to show on a page.
+/// Maximum probability that a page reports at least one false difference.
 pub const FALSE_MAX: f64 = 0.05;
 
-/// Share of [`FALSE_MAX`] that the planned comparison has to begin with, where there are others: it needs about 7 % more
-/// repetitions than it would alone, and the others can still show something where it does not.
+/// Initial share of [`FALSE_MAX`] of the planned comparison, if other comparisons exist. It needs about 7
+/// % more repetitions than it would alone, and the others can still be significant where it is not.
 pub const PLANNED_SHARE: f64 = 0.8;
 
-/// One of several comparisons before it is judged.
+/// Comparison before it is judged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Candidate {
-    /// The chance of what was seen, or more, if nothing differs; `None` if there is nothing to test.
+    /// Probability of the observed difference, or a larger one, if nothing differs; `None` without a test.
     pub chance: Option<f64>,
-    /// Whether it is the one that was planned.
+    /// True for the planned comparison.
     pub planned: bool,
 }
 
-/// What becomes of it.
+/// Result for a comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judgement {
-    /// The chance below which it shows something: 1 less that is the level of the interval that agrees with it.
+    /// Probability below which it is significant. The matching interval has a confidence of 1 minus this.
     pub level: f64,
-    /// Whether it shows something.
+    /// True if it is significant.
     pub shows: bool,
 }
 
@@ -54,7 +55,7 @@ pub fn judge(candidates: &[Candidate]) -> Vec<Judgement> {
     judged
 }
 
-/// Equal weights, but for the planned comparison.
+/// Returns equal weights, except for the planned comparison.
 fn weights(candidates: &[Candidate]) -> Vec<f64> {
     let others = candidates.iter().filter(|candidate| !candidate.planned).count();
     let planned = others < candidates.len();
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn comparison_after_the_first_that_shows_nothing_shows_nothing_however_small() {
-        // The second fails its 0.0125, so the third is not let in though it passes 5 % over 3.
+        // The second fails its 0.0125, so the third is not significant though it passes 5 % over 3.
         assert_eq!(shown(&[0.009, 0.013, 0.0135, 0.9, 0.9].map(open)), [true, false, false, false, false]);
     }
 
@@ -111,12 +112,13 @@ mod tests {
     fn planned_comparison_has_four_fifths_and_the_others_share_one() {
         assert_eq!(shown(&[planned(0.039), open(0.2), open(0.2)]), [true, false, false]);
         assert_eq!(shown(&[planned(0.041), open(0.2), open(0.2)]), [false; 3]);
-        // The others have half a percent each while the planned one shows nothing, and all five once it does.
+        // The others have half a percent each while the planned one is not significant, and all five once
+        // it is.
         assert_eq!(shown(&[planned(0.5), open(0.006), open(0.2)]), [false; 3]);
         assert_eq!(shown(&[planned(0.5), open(0.004), open(0.2)]), [false, true, false]);
         assert_eq!(shown(&[planned(0.01), open(0.024), open(0.2)]), [true, true, false]);
         assert_eq!(shown(&[planned(0.01), open(0.026), open(0.2)]), [true, false, false]);
-        // And the planned one has all five where the others show something.
+        // The planned one has all five once the others are significant.
         assert_eq!(shown(&[planned(0.049), open(0.001), open(0.001)]), [true; 3]);
     }
 

@@ -1,7 +1,7 @@
-//! Statistics of comparisons: balanced orders of runs, paired differences with intervals and chances, several of them
-//! judged together, repetitions that a difference needs; and means of samples.
+//! Statistics of comparisons: balanced orders of runs, paired differences with intervals and
+//! probabilities, corrections for several of them, required repetitions, and means of samples.
 //!
-//! Not here: intervals of means and quantiles, which are the scheduler's (`metrics`).
+//! Not here: intervals of means and quantiles, which are in the scheduler (`metrics`).
 
 mod difference;
 mod holm;
@@ -14,7 +14,7 @@ pub use holm::{Candidate, FALSE_MAX, Judgement, PLANNED_SHARE, judge};
 pub use paired::{Contrast, Paired};
 pub use power::{Need, POWER, SPREAD_SURE, repetitions};
 
-/// Returns the samples in order.
+/// Returns the samples in ascending order.
 #[must_use]
 pub fn sorted(samples: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut samples: Vec<f64> = samples.into_iter().collect();

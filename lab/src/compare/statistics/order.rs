@@ -1,15 +1,16 @@
-//! In which order the contenders run in each repetition.
+//! Order of the contenders in each repetition.
 //!
-//! Williams, *Experimental designs balanced for the estimation of residual effects of treatments*, Australian Journal of
-//! Scientific Research A 2 (1949): over one set of rows every contender stands in each place equally often, and runs right
-//! after each other one equally often. So what grows or fades over time, and what a run leaves behind for the next (a warm
-//! cache, a hot processor), hits all alike; a rotation has every contender run after the same one nearly always.
+//! Williams, *Experimental designs balanced for the estimation of residual effects of treatments*,
+//! Australian Journal of Scientific Research A 2 (1949). Over one set of rows every contender runs
+//! equally often at each position, and equally often directly after each other one. So a drift over time,
+//! and an effect of one run on the next (a warm cache, a hot processor), affect all alike. In a rotation
+//! every contender would nearly always run after the same one.
 //! Not here: running anything.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Rows of one balanced set: as many as contenders if these are even in number, else twice as many.
+/// Returns the number of rows of one balanced set: the number of contenders if it is even, else twice that.
 #[must_use]
 pub fn rows(contenders: usize) -> usize {
     match contenders {
@@ -19,10 +20,10 @@ pub fn rows(contenders: usize) -> usize {
     }
 }
 
-/// The order of a repetition, the same for the same seed however many repetitions there are.
+/// Returns the order of a repetition. It depends on the seed, not on the number of repetitions.
 ///
-/// Each set of [`rows`] repetitions is a design with names and rows shuffled by the seed. A set that is begun and not
-/// ended is not balanced, but its rows were drawn like all others.
+/// Each set of [`rows`] repetitions is a design with names and rows shuffled by the seed. An incomplete
+/// set is not balanced, but its rows are drawn like all others.
 #[must_use]
 pub fn order(contenders: usize, repetition: u32, seed: u64) -> Vec<usize> {
     let (set, row) = (repetition as usize / rows(contenders), repetition as usize % rows(contenders));
@@ -33,14 +34,14 @@ pub fn order(contenders: usize, repetition: u32, seed: u64) -> Vec<usize> {
     design(contenders, drawn).into_iter().map(|place| names[place]).collect()
 }
 
-/// Whether so many repetitions are whole sets.
+/// True if this number of repetitions forms complete sets.
 #[must_use]
 pub fn is_balanced(contenders: usize, repetitions: u32) -> bool {
     0 < repetitions && (repetitions as usize).is_multiple_of(rows(contenders))
 }
 
-/// A row of the design: 0, 1, n - 1, 2, n - 2, ... moved on by the number of the row; of an odd number of contenders the
-/// second half of the rows is the first backwards.
+/// Returns a row of the design: 0, 1, n - 1, 2, n - 2, ... shifted by the number of the row. For an odd
+/// number of contenders the second half of the rows is the first half reversed.
 fn design(contenders: usize, row: usize) -> Vec<usize> {
     let zigzag = (0..contenders).map(|place| match place % 2 {
         1 => place.div_ceil(2),
@@ -53,11 +54,11 @@ fn design(contenders: usize, row: usize) -> Vec<usize> {
     order
 }
 
-/// Numbers from 0, every order alike.
+/// Returns the numbers from 0 in a random order, all orders equally likely.
 fn shuffled(count: usize, draws: &mut ChaCha8Rng) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
-        // The rest of a division by so few is even enough: off by less than 1e-15.
+        // The bias of the remainder for such a small divisor is less than 1e-15.
         let other = (draws.next_u64() % (last as u64 + 1)) as usize;
         numbers.swap(last, other);
     }
@@ -70,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// How often each contender stands in each place, and runs right after each other one.
+    /// Counts how often each contender runs at each position, and directly after each other one.
     fn counts(contenders: usize, orders: &[Vec<usize>]) -> [Vec<usize>; 2] {
         let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut after: BTreeMap<(usize, usize), usize> = BTreeMap::new();

@@ -1,31 +1,32 @@
-//! One number under two policies, pair by pair: how far apart they are, the interval, and the chance of seeing as much
-//! if they were alike.
+//! One number under two policies, pair by pair: the mean difference, its interval, and its probability if
+//! the policies were equal.
 //!
-//! A pair is a repetition, in which both met the same jobs: jobs of one run depend on each other, repetitions do not.
-//! Not here: what is judged by it (`difference`), and several comparisons together (`holm`).
+//! A pair is a repetition, in which both ran the same jobs. Jobs of one run depend on each other,
+//! repetitions do not. Not here: judging (`difference`), and several comparisons together (`holm`).
 
 use gristmill_scheduler::metrics::{Moments, student};
 
-/// How two values are set against each other.
+/// Scale on which two values are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contrast {
-    /// By their ratio less 1. Ratios are averaged as logarithms, so that twice and half cancel and no interval reaches
-    /// -100 %.
+    /// Ratio minus 1. Ratios are averaged as logarithms, so that twice and half cancel and no interval
+    /// reaches -100 %.
     Ratio,
-    /// By what one is more than the other, in the unit of both: for numbers that may be 0.
+    /// Difference of one to the other, in the unit of both: for numbers that may be 0.
     More,
 }
 
-/// The pairs of two policies as one number with its error.
+/// Pairs of values under two policies as one number with its error.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Paired {
     contrast: Contrast,
-    /// On the scale on which it is averaged.
+    /// Moments on the scale of averaging.
     moments: Moments,
 }
 
 impl Paired {
-    /// Of pairs (one, other); pairs of which no logarithm can be taken are left out of ratios. `None` without pairs.
+    /// Builds it from pairs (one, other). For ratios, pairs without a logarithm are omitted. `None`
+    /// without pairs.
     #[must_use]
     pub fn of(contrast: Contrast, pairs: &[(f64, f64)]) -> Option<Self> {
         let contrasts = pairs.iter().map(|&(one, other)| match contrast {
@@ -36,31 +37,32 @@ impl Paired {
         (0 < moments.count()).then_some(Self { contrast, moments })
     }
 
-    /// Pairs that count.
+    /// Returns the number of pairs that count.
     #[must_use]
     pub fn pairs(&self) -> u64 {
         self.moments.count()
     }
 
-    /// The mean: a share of the other's value, or a difference.
+    /// Returns the mean: a share of the other's value, or a difference.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.shown(self.moments.mean().unwrap_or(0.0))
     }
 
-    /// The chance that pairs which are alike but for noise are as far apart as these (Student's t, both sides); `None`
-    /// of fewer than two pairs.
+    /// Returns the probability that pairs which differ only by noise are as far apart as these (Student's
+    /// t, two-sided); `None` for fewer than two pairs.
     #[must_use]
     pub fn chance(&self) -> Option<f64> {
         let (mean, error, freedom) = self.tested()?;
-        // All pairs agree to the last digit: then nothing is noise.
+        // All pairs agree to the last digit, so there is no noise.
         if error <= 0.0 {
             return Some(if mean == 0.0 { 1.0 } else { 0.0 });
         }
         Some(student::two_sided(mean / error, freedom))
     }
 
-    /// The interval in which the mean lies but for this chance; `None` of fewer than two pairs.
+    /// Returns the interval that contains the mean, except with this probability; `None` for fewer than
+    /// two pairs.
     #[must_use]
     pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
         let (mean, error, freedom) = self.tested()?;
@@ -68,13 +70,14 @@ impl Paired {
         Some([self.shown(mean - half), self.shown(mean + half)])
     }
 
-    /// The standard deviation from pair to pair, of logarithms for ratios; `None` of fewer than two pairs.
+    /// Returns the standard deviation between pairs, of logarithms for ratios; `None` for fewer than two
+    /// pairs.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {
         self.moments.variance().map(f64::sqrt)
     }
 
-    /// The mean, its standard error, and degrees of freedom.
+    /// Returns the mean, its standard error, and degrees of freedom.
     fn tested(&self) -> Option<(f64, f64, u64)> {
         let count = self.moments.count();
         let error = (self.moments.variance()? / count as f64).sqrt();

@@ -1,6 +1,6 @@
-//! How many repetitions it takes to show a difference, from the spread of a short trial.
+//! Number of repetitions needed to show a difference, from the spread of a short trial.
 //!
-//! Not here: running the trial, and judging anything: a trial's own differences are not looked at.
+//! Not here: running the trial, and judging: the trial's own differences are not used.
 
 use super::difference::FlowTimes;
 use super::holm::{self, Candidate};
@@ -9,40 +9,40 @@ use crate::compare::{Comparison, REPETITIONS_MAX};
 use gristmill_scheduler::metrics::student;
 use serde::Serialize;
 
-/// The chance with which a difference that is there is to be shown.
+/// Probability with which an existing difference should be shown.
 pub const POWER: f64 = 0.8;
 
-/// The chance that the true spread is below the upper one that is given beside that of the trial.
+/// Probability that the true spread is below the upper one, which is reported with that of the trial.
 pub const SPREAD_SURE: f64 = 0.8;
 
-/// What a pair of policies needs.
+/// Repetitions that a pair of policies needs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Need {
-    /// One policy.
+    /// Name of the one policy.
     pub one: String,
-    /// The other.
+    /// Name of the other policy.
     pub other: String,
-    /// Whether their comparison is planned.
+    /// True if their comparison is planned.
     pub planned: bool,
-    /// The chance below which it will show something while no other comparison does.
+    /// Probability below which it is significant while no other comparison is.
     pub level: f64,
-    /// Standard deviation of the logarithm of the ratio of mean flow times from repetition to repetition, in the trial.
+    /// Standard deviation of the logarithm of the ratio of mean flow times between repetitions, in the trial.
     pub spread: f64,
-    /// What it may be all the same: the upper end of its interval.
+    /// Upper end of the interval of the spread.
     pub spread_high: f64,
-    /// Repetitions by the spread of the trial; `None` if more than [`REPETITIONS_MAX`].
+    /// Number of repetitions by the spread of the trial; `None` if more than [`REPETITIONS_MAX`].
     pub repetitions: Option<u32>,
-    /// Repetitions by the upper spread.
+    /// Number of repetitions by the upper spread.
     pub repetitions_high: Option<u32>,
 }
 
 impl Comparison {
-    /// What each pair of policies needs for a difference of this share to be shown; `None` for a trial of fewer than two
-    /// repetitions.
+    /// Returns the repetitions that each pair of policies needs to show a difference of this share;
+    /// `None` for a trial of fewer than two repetitions.
     #[must_use]
     pub fn needs(&self, share: f64) -> Option<Vec<Need>> {
         let times = self.all_flow_times();
-        // Nobody shows anything yet: these are the levels with which judging begins.
+        // No comparison is significant yet: these are the levels at the start of judging.
         let open = |planned| Candidate { chance: None, planned };
         let candidates: Vec<Candidate> = times.iter().map(|times| open(times.planned)).collect();
         let levels = holm::judge(&candidates);
@@ -65,11 +65,11 @@ impl Comparison {
     }
 }
 
-/// The fewest repetitions with which a difference of this share shows with a chance of [`POWER`]; `None` if that takes
-/// more than [`REPETITIONS_MAX`].
+/// Returns the smallest number of repetitions with which a difference of this share is shown with a
+/// probability of [`POWER`]; `None` if it is more than [`REPETITIONS_MAX`].
 ///
-/// `(t_level + t_power) · spread / √n <= ln(1 + share)`, both quantiles with n - 1 degrees of freedom: the usual
-/// approximation, which stays within a few hundredths of [`POWER`].
+/// `(t_level + t_power) · spread / √n <= ln(1 + share)`, both quantiles with n - 1 degrees of freedom.
+/// This usual approximation stays within a few hundredths of [`POWER`].
 #[must_use]
 pub fn repetitions(spread: f64, share: f64, level: f64) -> Option<u32> {
     let effect = share.ln_1p();
@@ -89,10 +89,11 @@ pub fn repetitions(spread: f64, share: f64, level: f64) -> Option<u32> {
     Some(many)
 }
 
-/// By how much the upper end of the interval of a standard deviation is above what was seen with this many degrees of
-/// freedom: the root of freedom over a quantile of chi-squared, which is that of Wilson and Hilferty (1931).
+/// Returns the ratio of the upper end of the interval of a standard deviation to the observed one, with
+/// this many degrees of freedom. It is the root of freedom over a quantile of chi-squared, approximated
+/// after Wilson and Hilferty (1931).
 fn high_factor(freedom: u64) -> f64 {
-    /// Where a normal variable is below with a chance of 1 less [`SPREAD_SURE`].
+    /// Quantile of the normal distribution at a probability of 1 minus [`SPREAD_SURE`].
     const QUANTILE: f64 = -0.841_621;
     let part = 2.0 / (9.0 * freedom as f64);
     let root = 1.0 - part + QUANTILE * part.sqrt();
@@ -106,12 +107,12 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
 
-    /// About normal: twelve uniform draws.
+    /// Draws from an approximately normal distribution: twelve uniform draws.
     fn normal(draws: &mut ChaCha8Rng) -> f64 {
         (0..12).map(|_| (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
     }
 
-    /// Of 1,000 comparisons of so many repetitions, those that show the difference.
+    /// Returns how many of 1,000 comparisons with this many repetitions show the difference.
     fn shown(count: u32, spread: f64, share: f64, level: f64) -> usize {
         let shows = |seed: u64| {
             let mut draws = ChaCha8Rng::seed_from_u64(seed);
@@ -132,7 +133,7 @@ mod tests {
             println!(
                 "spread {spread}, share {share}, level {level}: {count} repetitions, {found} of 1000, seeds 0 to 999"
             );
-            // 80 % within three standard deviations of 1.3 %, and some more where one repetition is a large step.
+            // 80 % within three standard deviations of 1.3 %, and more where one repetition is a large step.
             assert!(760 <= found, "{count} repetitions show it {found} times in 1000");
             let fewer = shown(count - 1, spread, share, level);
             assert!(fewer < 840, "{} repetitions are enough: {fewer} times in 1000", count - 1);

@@ -1,7 +1,7 @@
-//! Pages of made-up runs, through the code that judges real ones: equal policies get a false verdict on at most one page
-//! in twenty, and a real difference is found.
+//! Pages of made-up runs, judged by the code for real ones. Equal policies get a false verdict on at most
+//! one page in twenty, and a real difference is found.
 //!
-//! Every page has a seed of its own, which is printed where it shows something.
+//! Every page has a seed of its own, which is printed if the page shows a difference.
 
 use crate::compare::Comparison;
 use crate::compare::report::verdicts;
@@ -10,46 +10,48 @@ use crate::compare::testing::{comparison, job, run};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Pages on which nothing differs.
+/// Number of pages on which nothing differs.
 const PAGES: u64 = 2_000;
 
-/// Of [`PAGES`] that each show something with a chance of 5 %, more than this many do so with a chance of 0.1 %
-/// (binomial: a mean of 100, a standard deviation of 9.7). Pages that do so with a chance of 8 % exceed it with a chance
-/// of 99 %; of 200 pages that limit was 20, which pages with a chance of 9 % pass three times in four.
+/// Maximum number of false pages. Of [`PAGES`] that each show a difference with a probability of 5 %,
+/// more than this many do so with a probability of 0.1 % (binomial: mean 100, standard deviation 9.7). At
+/// a probability of 8 % the limit is exceeded with a probability of 99 %. With 200 pages the limit was
+/// 20, which pages at 9 % pass three times in four.
 const FALSE_PAGES_MAX: usize = 131;
 
-/// Pages on which something does.
+/// Number of pages on which policies differ.
 const TOLD_PAGES: u64 = 200;
 
-/// Jobs of a run.
+/// Number of jobs of a run.
 const JOBS: usize = 8;
 
-/// A page to be made up.
+/// Made-up page.
 #[derive(Clone, Copy)]
 struct Made<'a> {
-    /// How long jobs take under each policy, beside the first.
+    /// Times of jobs under each policy, relative to the first.
     factors: &'a [f64],
     repetitions: u32,
-    /// Whether the second policy is planned to be compared with the first.
+    /// True if the comparison of the second policy with the first is planned.
     planned: bool,
-    /// Standard deviation of what a run adds to the logarithms of its flow times.
+    /// Standard deviation of the noise that a run adds to the logarithms of its flow times.
     noise: f64,
-    /// Part of the runs that take half as long again, as on a machine that does something else meanwhile.
+    /// Fraction of the runs that take half as long again, as on a machine with another load.
     disturbed: f64,
 }
 
-/// From 0 to below 1.
+/// Draws from 0 to below 1.
 fn uniform(draws: &mut ChaCha8Rng) -> f64 {
     (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// About normal, of mean 0 and deviation 1: twelve uniform draws.
+/// Draws from an approximately normal distribution with mean 0 and deviation 1: twelve uniform draws.
 fn normal(draws: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| uniform(draws)).sum::<f64>() - 6.0
 }
 
 impl Made<'_> {
-    /// Every repetition has its own draw of jobs and its own drift, every run its noise, and every job of a run some more.
+    /// Builds a page. Every repetition has its own draw of jobs and its own drift, every run its noise,
+    /// and every job of a run some more.
     fn page(&self, seed: u64) -> Comparison {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
         let mut runs = Vec::new();
@@ -71,7 +73,7 @@ impl Made<'_> {
         page
     }
 
-    /// Pages on which something that is not so is said to be shown.
+    /// Counts pages that report a difference that does not exist.
     fn false_pages(&self, first_seed: u64) -> usize {
         let mut count = 0;
         for seed in first_seed..first_seed + PAGES {

@@ -1,4 +1,4 @@
-//! What is refused before anything starts.
+//! Options and workloads that are refused before the first run.
 
 mod false_verdicts;
 
@@ -29,7 +29,7 @@ fn options(policies: &[&str]) -> Options {
     }
 }
 
-/// A master that is never asked.
+/// Returns a master that is never called.
 fn given() -> JoinLine {
     JoinLine {
         endpoint: gristmill_worker::http::Endpoint { host: "127.0.0.1".to_owned(), port: 1, pin: None },
