@@ -1,56 +1,57 @@
-//! From numbers to places along an axis, and the ticks that are worth a label.
+//! Positions of numbers along an axis, and ticks with labels.
 //!
 //! Not here: pixels.
 
 use super::number;
 use crate::report::Axis;
 
-/// Values beyond this, or on a logarithmic axis nearer to 0 than its inverse, are not drawn.
+/// Largest value drawn, and on a logarithmic axis the inverse of the smallest.
 const DRAWN_MAX: f64 = 1e150;
 
-/// A chart that starts above this share of its largest value need not show 0.
+/// Share of its largest value above which a chart may start without showing 0.
 const ZERO_BELOW: f64 = 0.4;
 
-/// Decades of a logarithmic axis that have a tick each, also those without a label.
+/// Maximum number of decades of a logarithmic axis that each have a tick, including those without a label.
 const LESSER_DECADES_MAX: f64 = 20.0;
 
-/// A mark on an axis.
+/// Mark on an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Tick {
-    /// Where.
+    /// Value of the mark.
     pub(super) value: f64,
-    /// Empty for lesser ticks.
+    /// Label; empty for minor ticks.
     pub(super) label: String,
 }
 
-/// How far an axis reaches beyond its values.
+/// Extension of an axis beyond its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reach {
-    /// Not at all.
+    /// No extension.
     Tight,
-    /// To the next tick, and to 0 if that is near.
+    /// To the next tick, and to 0 if it is near.
     Ticks,
     /// To the next tick, and to 0.
     Zero,
 }
 
-/// An axis with its ends and ticks.
+/// Axis with its ends and ticks.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct AxisScale {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// In order.
+    /// Ticks in ascending order.
     pub(super) ticks: Vec<Tick>,
 }
 
-/// Whether an axis can show this value.
+/// True if an axis can show this value.
 pub(super) fn drawable(axis: &Axis, value: f64) -> bool {
     if axis.logarithmic { (DRAWN_MAX.recip()..=DRAWN_MAX).contains(&value) } else { value.abs() <= DRAWN_MAX }
 }
 
 impl AxisScale {
-    /// An axis for values from the first to the second of `extent`, all of them drawable, with about `ticks` ticks.
+    /// Creates an axis for values from the first to the second of `extent`, all of them drawable, with
+    /// about `ticks` ticks.
     pub(super) fn new(axis: &Axis, extent: Option<(f64, f64)>, ticks: usize, reach: Reach) -> Self {
         if !axis.names.is_empty() {
             return Self::of_names(&axis.names, extent);
@@ -79,7 +80,7 @@ impl AxisScale {
         if zero && high < 0.0 {
             high = 0.0;
         }
-        // Values that are all the same, or nearly, still need an axis.
+        // Values that are all equal, or nearly, still need an axis.
         let least = low.abs().max(high.abs()) * 1e-9;
         if high - low <= least {
             let half = if least == 0.0 { 0.5 } else { low.abs().max(high.abs()) * 0.05 };
@@ -131,7 +132,7 @@ impl AxisScale {
         Self { low: 10_f64.powf(low), high: 10_f64.powf(high), logarithmic: true, ticks: found }
     }
 
-    /// Where a value lies between the ends of the axis, 0 to 1; values beyond lie at the ends.
+    /// Returns the position of a value between the ends of the axis, 0 to 1. Values beyond are at the ends.
     pub(super) fn place(&self, value: f64) -> f64 {
         let place = if self.logarithmic {
             (value.max(self.low).log10() - self.low.log10()) / (self.high.log10() - self.low.log10())
@@ -141,12 +142,12 @@ impl AxisScale {
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Where bars stand: 0, or the end of the axis that is nearer to it.
+    /// Returns the base of bars: 0, or the end of the axis that is nearer to it.
     pub(super) fn base(&self) -> f64 {
         if self.logarithmic { self.low } else { 0.0_f64.clamp(self.low, self.high) }
     }
 
-    /// With this share of its length more at both ends.
+    /// Extends both ends by this share of its length.
     pub(super) fn padded(mut self, share: f64) -> Self {
         if self.logarithmic {
             let more = (self.high.log10() - self.low.log10()) * share;
@@ -160,7 +161,7 @@ impl AxisScale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, whichever is nearest.
+/// Returns 1, 2 or 5 times a power of ten, whichever is nearest.
 fn nice_step(rough: f64) -> f64 {
     let power = 10_f64.powf(rough.log10().floor());
     let multiple = match rough / power {
@@ -172,7 +173,7 @@ fn nice_step(rough: f64) -> f64 {
     multiple * power
 }
 
-/// The next logarithm of 1, 2 or 5 times a power of ten.
+/// Returns the next logarithm of 1, 2 or 5 times a power of ten.
 fn one_two_five(value: f64, up: bool) -> f64 {
     let decade = value.floor();
     let all = [-1.0, 0.0, 1.0]

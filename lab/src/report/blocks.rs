@@ -9,16 +9,17 @@ use super::svg;
 use crate::report::{Axis, Block, Cell, Chart, Claim, Compared, Table, Verdict};
 use std::fmt::Write;
 
-/// Points of a chart whose numbers stand beside it, at most; files hold those of larger ones.
+/// Maximum number of points of a chart whose numbers are listed next to it. Files hold those of larger
+/// charts.
 const LISTED_POINTS_MAX: usize = 240;
 
-/// Rows of a table on a page at most; files hold the others.
+/// Maximum number of rows of a table on a page. Files hold the others.
 const ROWS_MAX: usize = 500;
 
-/// Where the files of a block are: their path without the ending, if there are any.
+/// Path of the files of a block without the extension, if there are any.
 pub(super) type Files<'a> = Option<&'a str>;
 
-/// A block as HTML.
+/// Writes a block as HTML.
 pub(super) fn html(block: &Block, colours: &Colours, files: Files<'_>, out: &mut String) {
     match block {
         Block::Chart(chart) => figure(chart, colours, files, out),
@@ -28,13 +29,13 @@ pub(super) fn html(block: &Block, colours: &Colours, files: Files<'_>, out: &mut
     }
 }
 
-/// The mark and word of a verdict on a number or on a statement.
+/// Returns the mark and word of a verdict on a number or on a statement.
 pub(super) fn verdict(verdict: Verdict, word: &str) -> String {
     let (class, mark) = kind(verdict);
     format!("<span class=\"verdict {class}\"><span aria-hidden=\"true\">{mark}</span> {word}</span>")
 }
 
-/// Class and mark of a verdict.
+/// Returns the class and mark of a verdict.
 pub(super) fn kind(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Holds => ("holds", "✓"),
@@ -45,7 +46,7 @@ pub(super) fn kind(verdict: Verdict) -> (&'static str, &'static str) {
     }
 }
 
-/// The word for a verdict on a number.
+/// Returns the word for a verdict on a number.
 pub(super) fn of_number(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "agrees",
@@ -74,7 +75,7 @@ fn figure(chart: &Chart, colours: &Colours, files: Files<'_>, out: &mut String) 
     out.push_str("</figure>\n");
 }
 
-/// The numbers of a chart, for those who cannot see it or want to know exactly.
+/// Writes the numbers of a chart, for readers who cannot see it or need exact values.
 fn numbers(chart: &Chart, out: &mut String) {
     let head =
         |axis: &Axis, name: &str| if axis.label.is_empty() { name.to_owned() } else { plain(&axis.label) };
@@ -94,8 +95,8 @@ fn on_axis(axis: &Axis, value: f64, half_width: Option<f64>) -> String {
     axis.name_at(value).map_or_else(|| number::with_interval(value, half_width), escape)
 }
 
-/// Writes a table of HTML in a frame that scrolls where the screen is too narrow; columns are heads, and whether numbers
-/// stand below them. The first cell of a row names it.
+/// Writes an HTML table in a frame that scrolls on narrow screens. Columns are heads, and true where
+/// numbers are below them. The first cell of a row names it.
 pub(super) fn write_table(
     class: &str,
     label: &str,
@@ -153,19 +154,19 @@ fn table(table: &Table, files: Files<'_>, out: &mut String) {
     }
 }
 
-/// What ours is compared with, and how far it is from it.
+/// Returns the number that ours is compared with.
 fn base(compared: &Compared) -> Option<f64> {
     compared.printed.or(compared.reference.map(|reference| reference.0))
 }
 
-/// The difference from what is printed, relative to it.
+/// Returns the difference to the printed number, relative to it.
 fn difference(compared: &Compared) -> Option<f64> {
     let base = base(compared).filter(|base| *base != 0.0 && base.is_finite())?;
     let difference = (compared.ours - base) / base.abs();
     difference.is_finite().then_some(difference)
 }
 
-/// Notes that stand at several numbers, in order; they are said once, below the table.
+/// Returns notes that several numbers share, in order. They are written once, below the table.
 fn shared_notes(compared: &[Compared]) -> Vec<&str> {
     let mut shared: Vec<&str> = Vec::new();
     for one in compared.iter().filter(|one| !one.note.is_empty()) {
@@ -221,7 +222,7 @@ fn comparison(compared: &[Compared], files: Files<'_>, out: &mut String) {
     }
 }
 
-/// The difference where it cannot be relative.
+/// Returns the difference where it cannot be relative.
 fn apart(compared: &Compared) -> String {
     match base(compared) {
         Some(base) if base.total_cmp(&compared.ours).is_eq() => "0 %".to_owned(),

@@ -1,27 +1,27 @@
-//! Charts as data: axes, and points that belong together.
+//! Charts as data: axes, and series of points.
 
 use gristmill_scheduler::metrics::Interval;
 use serde::{Deserialize, Serialize};
 
-/// A chart.
+/// Chart with axes and series.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Chart {
-    /// For files, unique in its paper: `figure-9-load-075`.
+    /// Identifier for files, unique in its paper: `figure-9-load-075`.
     pub id: String,
-    /// What is to be seen.
+    /// Caption of the chart.
     pub caption: String,
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// How the points are drawn.
+    /// Kind of drawing.
     pub kind: ChartKind,
-    /// In the order of the legend.
+    /// Series in the order of the legend.
     pub series: Vec<Series>,
 }
 
 impl Chart {
-    /// Straight lines between points; the axes are the horizontal and the vertical one.
+    /// Creates a chart with straight lines between points. The axes are the horizontal and the vertical one.
     #[must_use]
     pub fn lines(
         id: impl Into<String>,
@@ -32,7 +32,7 @@ impl Chart {
         Self::drawn_as(ChartKind::Lines, id.into(), caption.into(), axes, series)
     }
 
-    /// Values that hold until the next point.
+    /// Creates a chart of values that hold until the next point.
     #[must_use]
     pub fn steps(
         id: impl Into<String>,
@@ -43,7 +43,7 @@ impl Chart {
         Self::drawn_as(ChartKind::Steps, id.into(), caption.into(), axes, series)
     }
 
-    /// Groups of bars, one for each place on the horizontal axis.
+    /// Creates a chart with groups of bars, one for each position on the horizontal axis.
     #[must_use]
     pub fn bars(
         id: impl Into<String>,
@@ -65,7 +65,7 @@ impl Chart {
     }
 }
 
-/// How the points of a chart are drawn.
+/// Kind of drawing of the points of a chart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
@@ -76,71 +76,71 @@ pub enum ChartKind {
     Steps,
     /// Marks only.
     Points,
-    /// Groups of bars: the points of all series share their places on the horizontal axis.
+    /// Groups of bars: the points of all series share their positions on the horizontal axis.
     Bars,
-    /// Bars along the horizontal axis: points come in pairs, where a bar begins and where it ends, both at the height of
-    /// its row.
+    /// Bars along the horizontal axis. Points come in pairs, the start and the end of a bar, both at the
+    /// height of its row.
     Spans,
 }
 
-/// An axis.
+/// Axis of a chart.
 #[derive(Clone, PartialEq, Debug, Serialize, Default)]
 pub struct Axis {
     /// Label, with the unit: "mean flow time, s".
     pub label: String,
-    /// Logarithmic; then all values are above 0.
+    /// True for a logarithmic axis, whose values are all above 0.
     pub logarithmic: bool,
-    /// Names of the places 0, 1, 2, ... where the axis shows kinds and not numbers.
+    /// Names of the positions 0, 1, 2, ... if the axis shows categories instead of numbers.
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// A linear axis of numbers.
+    /// Creates a linear axis of numbers.
     #[must_use]
     pub fn linear(label: &str) -> Self {
         Self { label: label.to_owned(), ..Self::default() }
     }
 
-    /// A logarithmic axis.
+    /// Creates a logarithmic axis.
     #[must_use]
     pub fn logarithmic(label: &str) -> Self {
         Self { label: label.to_owned(), logarithmic: true, names: Vec::new() }
     }
 
-    /// The name at this place, if the axis has one there.
+    /// Returns the name at this position, if the axis has one.
     pub(crate) fn name_at(&self, value: f64) -> Option<&str> {
         let name = self.names.get(value as usize).filter(|_| 0.0 <= value && value.fract() == 0.0);
         name.map(String::as_str)
     }
 
-    /// An axis of names at the places 0, 1, 2, ...
+    /// Creates an axis of names at the positions 0, 1, 2, ...
     #[must_use]
     pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Self {
         Self { label: label.to_owned(), logarithmic: false, names: names.into_iter().collect() }
     }
 }
 
-/// Points that belong together.
+/// Series of points.
 #[derive(Clone, PartialEq, Debug, Serialize, Default)]
 pub struct Series {
-    /// As in the legend. The same name has the same colour in all charts of a page.
+    /// Name in the legend. The same name has the same colour in all charts of a page.
     pub name: String,
-    /// (x, y), finite, in the order in which they are connected.
+    /// Points (x, y), finite, in the order in which they are connected.
     pub points: Vec<(f64, f64)>,
     /// Half widths of the 95 % intervals of y; empty, or one for each point.
     pub half_widths: Vec<f64>,
-    /// A printed or reference curve, drawn dashed.
+    /// True for a printed or reference curve, drawn dashed.
     pub reference: bool,
 }
 
 impl Series {
-    /// Our own points, without intervals.
+    /// Creates a series of our own points, without intervals.
     #[must_use]
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, ..Self::default() }
     }
 
-    /// Our own means with the half widths of their intervals, 0 where there is none.
+    /// Creates a series of our own means with the half widths of their intervals, 0 where there is none.
     #[must_use]
     pub fn means(name: impl Into<String>, means: impl IntoIterator<Item = (f64, Interval)>) -> Self {
         let means = means.into_iter().map(|(x, mean)| ((x, mean.mean), mean.half_width.unwrap_or(0.0)));
@@ -148,13 +148,13 @@ impl Series {
         Self { half_widths, ..Self::new(name, points) }
     }
 
-    /// The same with half widths of 95 % intervals, one for each point.
+    /// Sets half widths of 95 % intervals, one for each point.
     #[must_use]
     pub fn with_half_widths(self, half_widths: Vec<f64>) -> Self {
         Self { half_widths, ..self }
     }
 
-    /// The same as a printed or reference curve.
+    /// Marks the series as a printed or reference curve.
     #[must_use]
     pub fn as_reference(self) -> Self {
         Self { reference: true, ..self }

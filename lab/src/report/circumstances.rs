@@ -1,4 +1,4 @@
-//! When, where and how fast a run was: all that differs between two runs of the same command.
+//! Time, machine and duration of a run: everything that differs between two runs of the same command.
 //!
 //! Not here: anything that results depend on.
 
@@ -11,24 +11,24 @@ use time::OffsetDateTime;
 /// Circumstances of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Circumstances {
-    /// The command as it was given.
+    /// Command line of the run.
     pub command: String,
-    /// When it ended, in UTC.
+    /// End of the run, in UTC.
     pub date: String,
     /// Processor, number of cores, memory and system.
     pub machine: String,
-    /// Seconds for each paper.
+    /// Duration of each paper, in seconds.
     pub seconds: Vec<(String, f64)>,
 }
 
 impl Circumstances {
-    /// Of this process, now.
+    /// Returns the circumstances of this process, now.
     #[must_use]
     pub fn now(command: String, seconds: Vec<(String, f64)>) -> Self {
         Self { command, date: written(OffsetDateTime::now_utc()), machine: machine(), seconds }
     }
 
-    /// In a few sentences.
+    /// Describes the circumstances in a few sentences.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let total: f64 = self.seconds.iter().map(|(_, seconds)| seconds).sum();
@@ -46,13 +46,13 @@ impl Circumstances {
     }
 }
 
-/// As `2026-11-21 09:30 UTC`.
+/// Formats a date as `2026-11-21 09:30 UTC`.
 fn written(date: OffsetDateTime) -> String {
     let (year, month, day) = date.to_calendar_date();
     format!("{year}-{:02}-{day:02} {:02}:{:02} UTC", u8::from(month), date.hour(), date.minute())
 }
 
-/// What runs this, as far as it tells.
+/// Describes this machine, as far as it can be detected.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let looks = RefreshKind::nothing()

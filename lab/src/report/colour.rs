@@ -1,7 +1,7 @@
-//! Which colour a series has: the same name the same colour on a whole page, and within a chart no colour twice while
-//! there are enough.
+//! Colours of series. The same name has the same colour on a whole page. Within a chart no colour is used
+//! twice while there are enough.
 //!
-//! Shapes of marks tell series apart as well. Not here: the palettes (`svg/chart.css`).
+//! Shapes of marks also distinguish series. Not here: the palettes (`svg/chart.css`).
 
 use crate::report::{Block, Chart, Section, Series};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,26 +9,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of colours of a palette.
 pub(super) const COLOURS: usize = 8;
 
-/// The first colours of the palettes are farthest from each other.
+/// Number of colours at the start of the palettes that are farthest from each other.
 const CLEAREST: usize = 5;
 
-/// How a series looks.
+/// Appearance of a series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Look {
     /// Index into a palette.
     pub(super) colour: usize,
-    /// 0 for the first series of this colour; others have other dashes.
+    /// 0 for the first series of this colour. Later ones have different dashes.
     pub(super) round: usize,
 }
 
-/// The looks of all series on a page, by name.
+/// Appearance of all series on a page, by name.
 #[derive(Debug, Default)]
 pub struct Colours {
     looks: BTreeMap<String, Look>,
 }
 
 impl Colours {
-    /// The colours of everything that is drawn in these sections, in order of appearance.
+    /// Assigns the colours of everything drawn in these sections, in order of appearance.
     #[must_use]
     pub fn of<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Self {
         let blocks = sections.into_iter().flat_map(|section| &section.blocks);
@@ -38,7 +38,7 @@ impl Colours {
         }))
     }
 
-    /// The colours of these charts.
+    /// Assigns the colours of these charts.
     #[must_use]
     pub fn of_charts<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> Self {
         let charts: Vec<&Chart> = charts.into_iter().collect();
@@ -65,14 +65,15 @@ impl Colours {
             let taken: BTreeSet<Look> = neighbours.filter_map(|&other| looks.get(other).copied()).collect();
             let mut uses = [0; COLOURS];
             looks.values().for_each(|look| uses[look.colour] += 1);
-            // Among the free looks the least round, then the clearest colours, then the one that the fewest names have.
+            // Among the free looks: the lowest round, then the clearest colours, then the one with the
+            // fewest names.
             let free = (0_usize..).flat_map(|round| (0..COLOURS).map(move |colour| Look { colour, round }));
             let free = free.take((taken.len() / COLOURS + 1) * COLOURS).filter(|look| !taken.contains(look));
             let first =
                 free.min_by_key(|look| (look.round, CLEAREST <= look.colour, uses[look.colour], look.colour));
             looks.insert(name.to_owned(), first.unwrap_or(Look { colour: 0, round: 0 }));
         }
-        // References that share the colour of what they are references for are found under their own names, too.
+        // References that share the colour of their base series are also stored under their own names.
         for series in charts.iter().flat_map(|chart| &chart.series) {
             if let Some(&look) = looks.get(key(series, &plain)) {
                 looks.insert(series.name.clone(), look);
@@ -81,13 +82,14 @@ impl Colours {
         Self { looks }
     }
 
-    /// How this series looks.
+    /// Returns the appearance of this series.
     pub(super) fn look(&self, series: &Series) -> Look {
         self.looks.get(&series.name).copied().unwrap_or(Look { colour: 0, round: 0 })
     }
 }
 
-/// The name whose colour a series has. A reference such as "srpt (paper)" has that of "srpt", if there is one.
+/// Returns the name whose colour a series has. A reference such as "srpt (paper)" has that of "srpt", if
+/// it exists.
 fn key<'a>(series: &'a Series, plain: &BTreeSet<&str>) -> &'a str {
     let name = series.name.as_str();
     if !series.reference || plain.contains(name) {

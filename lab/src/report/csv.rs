@@ -1,10 +1,10 @@
-//! The numbers behind a page as CSV, in full: as many digits as it takes to read the same number back.
+//! Numbers of a page as CSV, with enough digits to read the same number back.
 //!
-//! Not here: numbers as people read them ([`super::number`]).
+//! Not here: numbers for readers ([`super::number`]).
 
 use crate::report::{Axis, Cell, Chart, Claim, Compared, Table};
 
-/// All points of a chart, one for each line.
+/// Returns all points of a chart, one per line.
 #[must_use]
 pub fn chart(chart: &Chart) -> String {
     let label = |axis: &Axis, name: &str| {
@@ -22,7 +22,7 @@ pub fn chart(chart: &Chart) -> String {
     lines([head.to_vec()].into_iter().chain(points))
 }
 
-/// A table; a column with intervals is followed by one for their half widths.
+/// Returns a table. A column with intervals is followed by one for their half widths.
 #[must_use]
 pub fn table(table: &Table) -> String {
     let with_interval: Vec<bool> = (0..table.columns.len())
@@ -55,7 +55,7 @@ pub fn table(table: &Table) -> String {
     lines([head].into_iter().chain(rows))
 }
 
-/// Our numbers beside printed ones.
+/// Returns our numbers with the printed ones.
 #[must_use]
 pub fn comparison(compared: &[Compared]) -> String {
     let head = [
@@ -84,7 +84,7 @@ pub fn comparison(compared: &[Compared]) -> String {
     lines([head.map(str::to_owned).to_vec()].into_iter().chain(rows))
 }
 
-/// Statements of a paper.
+/// Returns the statements of a paper.
 #[must_use]
 pub fn claims(claims: &[Claim]) -> String {
     let head = ["place", "statement", "verdict", "evidence"].map(str::to_owned);
@@ -99,16 +99,17 @@ fn on_axis(axis: &Axis, value: f64) -> String {
     axis.name_at(value).map_or_else(|| number(value), str::to_owned)
 }
 
-/// The shortest text that reads back as the same number; nothing for what is none.
+/// Returns the shortest text that reads back as the same number; empty for NaN.
 fn number(value: f64) -> String {
     if value.is_nan() { String::new() } else { value.to_string() }
 }
 
-/// Lines of these cells; one that a spreadsheet would take for a formula begins with an apostrophe.
+/// Returns lines of these cells. A cell that a spreadsheet would treat as a formula starts with an
+/// apostrophe.
 pub(crate) fn lines(lines: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     for line in lines {
-        // Memory takes everything.
+        // Writing to memory does not fail.
         let _ = writer.write_record(line.into_iter().map(guarded));
     }
     writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()

@@ -1,9 +1,9 @@
-//! Text inside markup.
+//! Escapes text inside markup.
 //!
 //! Not here: markup itself.
 
-/// Text for an element or an attribute in double quotes, of HTML as well as XML. Control characters, which neither may
-/// hold, become spaces.
+/// Escapes text for an element or an attribute in double quotes, in HTML and XML. Control characters,
+/// which neither allows, become spaces.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -23,11 +23,11 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The same, with what stands between backticks as code.
+/// Escapes text, and formats text between backticks as code.
 pub(super) fn prose(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let mut out = String::with_capacity(text.len());
-    // An odd number of backticks leaves the last one as it is.
+    // With an odd number of backticks the last one is unpaired and stays.
     let paired = pieces.len() % 2 == 1;
     for (place, piece) in pieces.iter().enumerate() {
         let last = place + 1 == pieces.len();
@@ -47,7 +47,7 @@ pub(super) fn prose(text: &str) -> String {
     out
 }
 
-/// The same words without backticks, for places that know no code.
+/// Returns the text without backticks, for places without code formatting.
 pub(super) fn plain(text: &str) -> String {
     escape(&text.replace('`', ""))
 }

@@ -1,8 +1,8 @@
-//! Charts, tables and pages: what experiments and simulations found, made to be looked at.
+//! Charts, tables and pages of the results of experiments and simulations.
 //!
-//! Everything is plain text in memory: SVG from [`svg`], CSV from [`csv`], and HTML pages that stand alone, without a
-//! request to anywhere and without scripts. The same data give the same bytes. Not here: what is shown (experiments
-//! make [`Section`]s), and files (whoever calls writes them).
+//! Everything is plain text in memory: SVG from [`svg`], CSV from [`csv`], and self-contained HTML pages
+//! without external requests and scripts. The same data produce the same bytes. Not here: the content
+//! (experiments create [`Section`]s), and files (callers write them).
 
 mod axis;
 mod blocks;
@@ -28,7 +28,7 @@ pub use escape::escape;
 pub use model::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};
 pub use tally::Tally;
 
-/// A page with one section after the other, for whatever is no run of a paper.
+/// Returns a page with one section after the other, for content other than papers.
 #[must_use]
 pub fn page(title: &str, sections: &[Section]) -> String {
     let part = Part { name: "", title: "", about: &[], sections, folder: None };

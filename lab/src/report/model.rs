@@ -1,26 +1,26 @@
-//! What there is to look at: sections with charts, tables, comparisons and claims, as plain data.
+//! Content of pages as plain data: sections with charts, tables, comparisons and claims.
 //!
-//! Not here: how any of it looks.
+//! Not here: its presentation.
 
 use super::chart::Chart;
 use gristmill_scheduler::metrics::Interval;
 use serde::Serialize;
 
-/// One figure, table or example of the paper.
+/// Section for one figure, table or example of the paper.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Section {
-    /// For links and files: `figure-9`, `table-2`, `section-5-3`.
+    /// Identifier for links and files: `figure-9`, `table-2`, `section-5-3`.
     pub id: String,
-    /// As a reader of the paper looks for it: "Figure 9: slowdown by size of the job".
+    /// Title by which a reader of the paper finds it: "Figure 9: slowdown by size of the job".
     pub title: String,
-    /// What was run, with all parameters and seeds: one paragraph each.
+    /// Description of the runs, with all parameters and seeds, one paragraph each.
     pub text: Vec<String>,
-    /// What came out.
+    /// Results.
     pub blocks: Vec<Block>,
 }
 
 impl Section {
-    /// A section, as its fields say.
+    /// Creates a section from its fields.
     #[must_use]
     pub fn new<T: Into<String>>(
         id: impl Into<String>,
@@ -32,7 +32,7 @@ impl Section {
     }
 }
 
-/// Something to look at.
+/// Block of a section.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
@@ -40,27 +40,27 @@ pub enum Block {
     Chart(Chart),
     /// Rows and columns.
     Table(Table),
-    /// Our numbers beside printed ones.
+    /// Our numbers next to printed ones.
     Comparison(Vec<Compared>),
-    /// Statements of the paper and whether they hold.
+    /// Statements of the paper and their verdicts.
     Claims(Vec<Claim>),
 }
 
-/// A table.
+/// Table with rows and columns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Table {
-    /// For files, unique in its paper: `table-2-uniform`.
+    /// Identifier for files, unique in its paper: `table-2-uniform`.
     pub id: String,
-    /// What is to be seen.
+    /// Caption of the table.
     pub caption: String,
-    /// Columns, the first one naming the rows.
+    /// Columns. The first one names the rows.
     pub columns: Vec<Column>,
-    /// One cell for each column.
+    /// Rows, each with one cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table, as its fields say.
+    /// Creates a table from its fields.
     #[must_use]
     pub fn new(
         id: impl Into<String>,
@@ -72,40 +72,40 @@ impl Table {
     }
 }
 
-/// A column.
+/// Column of a table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its unit; empty for none.
+    /// Unit of its numbers; empty for none.
     pub unit: String,
 }
 
 impl Column {
-    /// A column of this name and unit.
+    /// Creates a column of this name and unit.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> Self {
         Self { name: name.to_owned(), unit: unit.to_owned() }
     }
 
-    /// Columns of these names and units.
+    /// Creates columns of these names and units.
     #[must_use]
     pub fn list(columns: &[(&str, &str)]) -> Vec<Self> {
         columns.iter().map(|(name, unit)| Self::new(name, unit)).collect()
     }
 }
 
-/// What stands in a table.
+/// Cell of a table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// Nothing.
+    /// Empty cell.
     Empty,
-    /// Words.
+    /// Text.
     Text(String),
-    /// A number, shown with four significant digits, and the half width of its 95 % interval.
+    /// Number, shown with four significant digits, and the half width of its 95 % interval.
     Number {
-        /// The number; finite or infinite, never NaN.
+        /// Value, finite or infinite, never NaN.
         value: f64,
         /// Half width of its 95 % interval, if it is a mean.
         half_width: Option<f64>,
@@ -113,13 +113,13 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// A number without interval.
+    /// Creates a number without interval.
     #[must_use]
     pub fn number(value: f64) -> Self {
         Cell::Number { value, half_width: None }
     }
 
-    /// Words.
+    /// Creates a text.
     #[must_use]
     pub fn text(words: impl Into<String>) -> Self {
         Cell::Text(words.into())
@@ -132,7 +132,7 @@ impl From<Interval> for Cell {
     }
 }
 
-/// Nothing where there is nothing.
+/// Converts `None` to an empty cell.
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(content: Option<T>) -> Self {
         content.map_or(Cell::Empty, T::into)
@@ -145,27 +145,27 @@ impl From<f64> for Cell {
     }
 }
 
-/// A number of ours beside a printed one.
+/// One of our numbers and the printed one.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Compared {
-    /// What is compared: "load 0.75, max-srpt, mean response".
+    /// Compared quantity: "load 0.75, max-srpt, mean response".
     pub what: String,
-    /// As the paper prints it; `None` where only an independent reference has it.
+    /// Number printed in the paper; `None` where only an independent reference has it.
     pub printed: Option<f64>,
-    /// From an independent reference implementation, with its half width, where there is one.
+    /// Number from an independent reference implementation, with its half width, where it exists.
     pub reference: Option<(f64, f64)>,
-    /// Ours.
+    /// Our number.
     pub ours: f64,
     /// Half width of its 95 % interval, if it is a mean.
     pub half_width: Option<f64>,
-    /// Whether it agrees.
+    /// Verdict on the agreement.
     pub verdict: Verdict,
-    /// Why it differs, or what makes it agree; may be empty.
+    /// Reason of a difference or of the agreement; may be empty.
     pub note: String,
 }
 
 impl Compared {
-    /// A number of ours beside nothing yet.
+    /// Creates one of our numbers without a number to compare it with.
     #[must_use]
     pub fn new(what: impl Into<String>, ours: f64, verdict: impl Into<Verdict>) -> Self {
         Self {
@@ -180,21 +180,21 @@ impl Compared {
     }
 }
 
-/// A statement of the paper.
+/// Statement of the paper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Claim {
-    /// Where it stands: "Corollary 4".
+    /// Location in the paper: "Corollary 4".
     pub place: String,
-    /// In our words.
+    /// Statement in our words.
     pub statement: String,
-    /// Whether it holds.
+    /// Verdict on the statement.
     pub verdict: Verdict,
-    /// What was run and seen, in numbers; a counterexample if it fails.
+    /// Runs and results in numbers; a counterexample if it fails.
     pub evidence: String,
 }
 
 impl Claim {
-    /// A statement with its verdict; `true` is [`Verdict::Holds`], `false` [`Verdict::Fails`].
+    /// Creates a statement with its verdict; `true` is [`Verdict::Holds`], `false` [`Verdict::Fails`].
     #[must_use]
     pub fn new(
         place: impl Into<String>,
@@ -211,24 +211,24 @@ impl Claim {
     }
 }
 
-/// Whether something came out as printed.
+/// Agreement of a result with the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It does.
+    /// It agrees.
     Holds,
-    /// Under some conditions, which the note names.
+    /// It agrees under some conditions, which the note names.
     Partly,
-    /// It does not.
+    /// It does not agree.
     Fails,
-    /// It cannot be judged here; the note says why.
+    /// It cannot be judged here. The note gives the reason.
     Open,
-    /// Nothing to judge: it was put in, and not found. It is not counted.
+    /// It is an input, not a result, so it is not judged and not counted.
     Input,
 }
 
 impl Verdict {
-    /// The word for it on a statement, in files and on pages.
+    /// Returns the word for it on a statement, in files and on pages.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -240,7 +240,7 @@ impl Verdict {
         }
     }
 
-    /// Whether all, some or none of these hold; of nothing all do.
+    /// Judges if all, some or none of these hold. An empty list holds.
     #[must_use]
     pub fn of_all(holds: impl IntoIterator<Item = bool>) -> Self {
         let holds: Vec<bool> = holds.into_iter().collect();
@@ -251,7 +251,8 @@ impl Verdict {
         }
     }
 
-    /// Holds, or is open: for what the experiment can confirm but not refute.
+    /// Returns [`Verdict::Holds`] or [`Verdict::Open`]: for statements that the experiment can confirm
+    /// but not refute.
     #[must_use]
     pub fn holds_or_open(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Open }

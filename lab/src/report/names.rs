@@ -1,20 +1,20 @@
-//! Names for files and anchors: safe everywhere, and none twice.
+//! Unique names for files and anchors, valid on every system.
 //!
-//! Not here: what stands in the files.
+//! Not here: the content of the files.
 
 use std::collections::BTreeSet;
 
-/// Longest name, without what makes it unique.
+/// Maximum length of a name, without its unique suffix.
 const NAME_MAX: usize = 80;
 
-/// Names that were given away.
+/// Set of names in use.
 #[derive(Debug, Default)]
 pub struct Names {
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    /// The name itself if nobody has it, or with `-2`, `-3` and so on behind it.
+    /// Returns the name itself if it is free, or with a suffix `-2`, `-3` and so on.
     pub fn take(&mut self, name: &str) -> String {
         let base = slug(name);
         let mut name = base.clone();
@@ -27,7 +27,7 @@ impl Names {
     }
 }
 
-/// Lower-case letters, digits and single hyphens.
+/// Converts a name to lower-case letters, digits and single hyphens.
 #[must_use]
 pub fn slug(name: &str) -> String {
     let mut out = String::new();

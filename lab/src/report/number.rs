@@ -1,26 +1,26 @@
-//! Numbers as people read them, with as many digits as they are worth. Never `NaN`.
+//! Numbers formatted for readers, with as many digits as are significant. Never `NaN`.
 //!
-//! Not here: numbers for programs, which CSV and JSON give in full.
+//! Not here: numbers for programs, which CSV and JSON contain in full.
 
-/// What stands where there is no number.
+/// Text for a missing number.
 pub const NOTHING: &str = "–";
 
-/// Digits that are shown of a number without interval.
+/// Number of digits shown of a number without interval.
 const SIGNIFICANT: i32 = 4;
 
-/// From here on numbers are written with a power of ten; integers as well.
+/// Smallest number that is written with a power of ten, including integers.
 const LARGE: f64 = 1e7;
 
-/// Below this numbers are written with a power of ten.
+/// Number below which numbers are written with a power of ten.
 const SMALL: f64 = 1e-3;
 
-/// Half widths below this share of their mean come from rounding.
+/// Share of their mean below which half widths are due to rounding.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Decimals that are ever printed.
+/// Maximum number of decimals.
 const DECIMALS_MAX: i32 = 12;
 
-/// Four significant digits; integers below ten million in full. Infinity is `∞`.
+/// Formats a number with four significant digits, and integers below ten million in full. Infinity is `∞`.
 #[must_use]
 pub fn number(value: f64) -> String {
     if let Some(words) = special(value) {
@@ -37,7 +37,7 @@ pub fn number(value: f64) -> String {
     trimmed(&fixed(value, SIGNIFICANT - 1 - exponent(value)))
 }
 
-/// A mean with the half width of its interval, which gets two significant digits: `6.557 ± 0.047`.
+/// Formats a mean with the half width of its interval, which gets two significant digits: `6.557 ± 0.047`.
 #[must_use]
 pub fn with_interval(value: f64, half_width: Option<f64>) -> String {
     let Some(half_width) = half_width.filter(|half_width| half_width.is_finite()) else {
@@ -60,7 +60,7 @@ pub fn with_interval(value: f64, half_width: Option<f64>) -> String {
     format!("{} ± {}", fixed(value, decimals), fixed(half_width, decimals))
 }
 
-/// A relative difference with its sign: `+3.2 %`.
+/// Formats a relative difference with its sign: `+3.2 %`.
 #[must_use]
 pub fn percent(fraction: f64) -> String {
     if fraction.is_nan() {
@@ -84,7 +84,7 @@ pub fn percent(fraction: f64) -> String {
     format!("{sign}{} %", number(size))
 }
 
-/// The label of a tick where ticks are `step` apart and none is larger than `largest`.
+/// Returns the label of a tick where ticks are `step` apart and none is larger than `largest`.
 pub(super) fn tick(value: f64, step: f64, largest: f64) -> String {
     if value.abs() < step * 1e-6 {
         return "0".to_owned();
@@ -97,7 +97,7 @@ pub(super) fn tick(value: f64, step: f64, largest: f64) -> String {
     fixed(value, -self::exponent(step))
 }
 
-/// The label of a power of ten, or of a small multiple of one.
+/// Returns the label of a power of ten, or of a small multiple of one.
 pub(super) fn decade(multiple: u32, exponent: i32) -> String {
     if (-3..=5).contains(&exponent) {
         return fixed(f64::from(multiple) * 10_f64.powi(exponent), -exponent);
@@ -108,7 +108,7 @@ pub(super) fn decade(multiple: u32, exponent: i32) -> String {
     }
 }
 
-/// Zero, infinity and what is no number.
+/// Formats zero, infinity and NaN.
 fn special(value: f64) -> Option<String> {
     if value.is_nan() {
         Some(NOTHING.to_owned())
@@ -121,12 +121,12 @@ fn special(value: f64) -> Option<String> {
     }
 }
 
-/// Places after the point that show two significant digits of a half width.
+/// Returns the number of decimals that show two significant digits of a half width.
 fn decimals_for(half_width: f64) -> i32 {
     1 - exponent(half_width)
 }
 
-/// The power of ten below the size of a number; 0 for what has none.
+/// Returns the power of ten below the magnitude of a number; 0 for one without.
 fn exponent(value: f64) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -137,7 +137,7 @@ fn exponent(value: f64) -> i32 {
     if (value.abs() / next - 1.0).abs() < 1e-9 { rounded as i32 + 1 } else { rounded as i32 }
 }
 
-/// Divides by a power of ten; in two steps, as the power alone may be too small or too large for a number.
+/// Divides by a power of ten, in two steps, as the power alone may overflow or underflow.
 fn scaled(value: f64, exponent: i32) -> f64 {
     let half = exponent / 2;
     value / 10_f64.powi(half) / 10_f64.powi(exponent - half)
@@ -155,7 +155,7 @@ fn superscript(exponent: i32) -> String {
     sign.chars().chain(raised).collect()
 }
 
-/// With this many decimals, a minus that is one, and thousands apart from 10 000 on.
+/// Formats with this many decimals, a minus sign, and separated thousands from 10 000 on.
 fn fixed(value: f64, decimals: i32) -> String {
     let decimals = decimals.clamp(0, DECIMALS_MAX) as usize;
     let text = format!("{:.decimals$}", value.abs());
@@ -178,7 +178,7 @@ fn fixed(value: f64, decimals: i32) -> String {
     out
 }
 
-/// Without zeros at the end of the decimals.
+/// Removes zeros at the end of the decimals.
 fn trimmed(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();

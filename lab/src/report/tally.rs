@@ -1,25 +1,25 @@
-//! How many printed numbers agree, and how many claims hold.
+//! Counts of printed numbers that agree, and of claims that hold.
 //!
-//! Not here: the judging, which is the experiments' affair.
+//! Not here: the judging, which the experiments do.
 
 use crate::report::{Block, Section, Verdict};
 use serde::Serialize;
 
-/// Verdicts by kind.
+/// Number of verdicts by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Verdicts {
-    /// As printed.
+    /// Number of agreeing results.
     pub holds: usize,
-    /// Under some conditions.
+    /// Number of results that agree under some conditions.
     pub partly: usize,
-    /// Not as printed.
+    /// Number of results that do not agree.
     pub fails: usize,
-    /// Could not be judged.
+    /// Number of results that could not be judged.
     pub open: usize,
 }
 
 impl Verdicts {
-    /// Counts one more, unless it was put in.
+    /// Counts a verdict, unless it is an input.
     pub fn add(&mut self, verdict: Verdict) {
         let count = match verdict {
             Verdict::Holds => &mut self.holds,
@@ -31,13 +31,13 @@ impl Verdicts {
         *count += 1;
     }
 
-    /// How many there are.
+    /// Returns the number of all verdicts.
     #[must_use]
     pub fn total(&self) -> usize {
         self.holds + self.partly + self.fails + self.open
     }
 
-    /// The verdicts with their numbers, best first.
+    /// Returns the verdicts with their counts, best first.
     #[must_use]
     pub fn by_kind(&self) -> [(Verdict, usize); 4] {
         [
@@ -56,17 +56,17 @@ impl Verdicts {
     }
 }
 
-/// What came out, counted.
+/// Counts of all results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Tally {
-    /// Numbers beside printed or reference ones.
+    /// Verdicts on numbers with printed or reference values.
     pub numbers: Verdicts,
-    /// Statements.
+    /// Verdicts on statements.
     pub claims: Verdicts,
 }
 
 impl Tally {
-    /// Counts what stands in these sections.
+    /// Counts the verdicts in these sections.
     #[must_use]
     pub fn of(sections: &[Section]) -> Self {
         let mut tally = Self::default();
@@ -82,13 +82,13 @@ impl Tally {
         tally
     }
 
-    /// Adds another count.
+    /// Adds other counts.
     pub fn join(&mut self, other: &Self) {
         self.numbers.join(&other.numbers);
         self.claims.join(&other.claims);
     }
 
-    /// The verdict on all of it: whatever is worst, where not knowing is the least bad; `None` if nothing was judged.
+    /// Returns the worst verdict, where [`Verdict::Open`] is the least bad; `None` if nothing was judged.
     #[must_use]
     pub fn worst(&self) -> Option<Verdict> {
         let [holds, partly, fails, open] =

@@ -1,6 +1,6 @@
 //! A made-up paper with every kind of block, and a check of markup, for tests of drawings and pages.
 //!
-//! Not here: anything of the product.
+//! Not here: production code.
 
 use super::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict};
 
@@ -9,7 +9,7 @@ fn series(name: &str, points: Vec<(f64, f64)>, half_width: Option<f64>, referenc
     Series { name: name.to_owned(), points, half_widths, reference }
 }
 
-/// Response over load, with intervals and a reference.
+/// Returns a chart of response over load, with intervals and a reference.
 pub(crate) fn lines() -> Chart {
     let curve = |factor: f64| -> Vec<(f64, f64)> {
         (1..19).map(|step| f64::from(step) * 0.05).map(|load| (load, factor / (1.0 - load))).collect()
@@ -29,7 +29,7 @@ pub(crate) fn lines() -> Chart {
     }
 }
 
-/// Two distributions on logarithmic axes, long enough to be thinned.
+/// Returns two distributions on logarithmic axes, long enough to be thinned.
 pub(crate) fn steps() -> Chart {
     let curve = |scale: f64| -> Vec<(f64, f64)> {
         (1..5000)
@@ -47,7 +47,7 @@ pub(crate) fn steps() -> Chart {
     }
 }
 
-/// Points on two logarithmic axes, one of them at 0 where no such axis goes.
+/// Returns points on two logarithmic axes, one of them at 0, outside of such an axis.
 pub(crate) fn points() -> Chart {
     let cloud = (0..200_u32).map(|place| {
         let (x, y) = (f64::from(place * 7919 % 200) / 20.0, f64::from(place * 104_729 % 199) / 40.0);
@@ -65,7 +65,7 @@ pub(crate) fn points() -> Chart {
     }
 }
 
-/// Bars in groups with whiskers.
+/// Returns bars in groups with whiskers.
 pub(crate) fn bars() -> Chart {
     let names = ["small", "middling", "large", "larger than anything that stands on one level line"];
     let group =
@@ -84,7 +84,7 @@ pub(crate) fn bars() -> Chart {
     }
 }
 
-/// A table with every kind of cell.
+/// Returns a table with every kind of cell.
 pub(crate) fn table() -> Table {
     Table {
         id: "table-2".to_owned(),
@@ -104,7 +104,7 @@ pub(crate) fn table() -> Table {
     }
 }
 
-/// Numbers with every verdict.
+/// Returns numbers with every verdict.
 pub(crate) fn comparison() -> Vec<Compared> {
     let one = |what: &str, printed, reference, ours, half_width, verdict, note: &str| Compared {
         what: what.to_owned(),
@@ -134,7 +134,7 @@ pub(crate) fn comparison() -> Vec<Compared> {
     ]
 }
 
-/// Claims with every verdict.
+/// Returns claims with every verdict.
 pub(crate) fn claims() -> Vec<Claim> {
     let claim = |place: &str, verdict, evidence: &str| Claim {
         place: place.to_owned(),
@@ -150,7 +150,7 @@ pub(crate) fn claims() -> Vec<Claim> {
     ]
 }
 
-/// A paper with its sections.
+/// Paper with its sections.
 pub(crate) struct Paper {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
@@ -158,7 +158,7 @@ pub(crate) struct Paper {
     pub(crate) sections: Vec<Section>,
 }
 
-/// The made-up paper.
+/// Returns the made-up paper.
 pub(crate) fn paper() -> Paper {
     let section = |id: &str, title: &str, blocks| Section {
         id: id.to_owned(),
@@ -187,7 +187,7 @@ pub(crate) fn paper() -> Paper {
     }
 }
 
-/// Attributes that may ask for something elsewhere, with their values.
+/// Returns attributes that may load external resources, with their values.
 pub(crate) fn references(markup: &str) -> Vec<String> {
     let mut found = Vec::new();
     for name in ["src", "href", "srcset", "action", "data", "poster", "xlink:href"] {
@@ -201,8 +201,8 @@ pub(crate) fn references(markup: &str) -> Vec<String> {
     found
 }
 
-/// Fails unless elements are closed in order, attributes are quoted, and text is escaped. Answers the names and
-/// attributes of all elements.
+/// Panics unless elements are closed in order, attributes are quoted, and text is escaped. Returns the
+/// names and attributes of all elements.
 pub(crate) fn check_markup(markup: &str) -> Vec<(String, Vec<(String, String)>)> {
     let body = markup.strip_prefix("<!DOCTYPE html>\n").unwrap_or(markup);
     let mut open: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
-//! What is known before a run: sizes of jobs, and what the system takes for tasks.
+//! Knowledge before a run: sizes of jobs, and the system's cost of tasks.
 //!
-//! Not here: how the costs are measured (`compare`), and who says sizes.
+//! Not here: the measurement of the costs (`compare`), and the sources of sizes.
 
 use super::MeasuredJob;
 use super::scenario::simulated;
@@ -9,37 +9,37 @@ use gristmill_scheduler::sim::cluster::{Config, SystemWork};
 use gristmill_scheduler::workload::Job;
 use serde::{Deserialize, Serialize};
 
-/// A job of which the size is known before it runs.
+/// Job whose size is known before it runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KnownJob {
-    /// When it is planned to arrive, seconds.
+    /// Planned arrival in seconds.
     pub arrival: f64,
-    /// When it should have ended.
+    /// Deadline of the job.
     pub deadline: Option<f64>,
-    /// Its tasks and bytes.
+    /// Tasks and bytes of the job.
     pub work: ExactWork,
-    /// Where the size comes from.
+    /// Source of the size.
     pub source: SizeSource,
 }
 
-/// Who says how large a job is.
+/// Source of the size of a job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeSource {
-    /// The workload: its tasks pass these times, and the system's costs come on top.
+    /// The workload: its tasks take these times, plus the system's costs.
     Told,
-    /// A run of the job alone: the system's costs are in these times.
+    /// A run of the job alone: these times include the system's costs.
     Alone,
 }
 
 impl KnownJob {
-    /// Whether it has the tasks of the job as it was submitted.
+    /// True if it has the tasks of the job as submitted.
     pub(super) fn fits(&self, job: &MeasuredJob) -> bool {
         let tasks = (self.work.map_seconds.len(), self.work.reduce_seconds.len());
         tasks == (job.map_seconds.len(), job.reduce_seconds.len())
     }
 
-    /// For the simulator; the costs of the system are not in the lengths.
+    /// Converts the job for the simulator. The lengths do not include the costs of the system.
     pub(super) fn job(&self, job: &MeasuredJob, system: &SystemWork) -> Job {
         let bytes = self.work.shuffle_bytes;
         let lengths = |kind: usize, seconds: &[f64]| -> Vec<f64> {
@@ -56,32 +56,32 @@ impl KnownJob {
     }
 }
 
-/// What the system takes for tasks, in seconds.
+/// Costs of the system for tasks, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SystemCosts {
-    /// From the order to launch a map and a reduce to the fact of their end, beyond the time they pass, while nothing
-    /// else runs.
+    /// Time from the order to launch a map and a reduce to the event of their end, beyond their own time,
+    /// on an idle cluster.
     pub task: [f64; 2],
-    /// From the order to fetch an output to the fact that it is there, while nothing else runs.
+    /// Time from the order to fetch an output to the event of its arrival, on an idle cluster.
     pub fetch: f64,
     /// Processors of each host.
     pub cores: u32,
-    /// Of a processor: for a map and a reduce.
+    /// Processor time of a map and a reduce.
     pub work: [f64; 2],
-    /// Of a processor: for a request of a home.
+    /// Processor time of a request of a keep.
     pub request_work: f64,
-    /// Of a processor: for an output of a map at one home.
+    /// Processor time of an output of a map at one keep.
     pub fetch_work: f64,
-    /// Of a processor: for a segment of such an output.
+    /// Processor time of a segment of such an output.
     pub segment_work: f64,
-    /// Of a processor: for a byte that a map puts out and a reduce takes in.
+    /// Processor time of a byte that a map outputs and a reduce reads.
     pub byte_work: [f64; 2],
-    /// Of a processor: for a byte that comes from another worker.
+    /// Processor time of a byte from another worker.
     pub fetch_byte_work: f64,
 }
 
 impl SystemCosts {
-    /// The costs as the simulator takes them.
+    /// Returns the costs in the form of the simulator.
     #[must_use]
     pub fn system(&self) -> SystemWork {
         SystemWork {
@@ -95,12 +95,12 @@ impl SystemCosts {
         }
     }
 
-    /// With these costs in it. What is work of a processor is not waited for a second time.
+    /// Adds these costs to a configuration. Processor time is not added a second time as a delay.
     pub(super) fn in_config(&self, config: Config) -> Config {
         let rest = |kind: usize| (self.task[kind] - self.work[kind]).max(0.0);
         let mut config = Config { system: Some(self.system()), report: [rest(0), rest(1)], ..config };
         config.network.latency = match config.network.in_rate.is_finite() {
-            // Several requests are on their way at once, so that nobody waits for the first byte.
+            // Several requests are in flight at once, so the latency of the first byte is hidden.
             true => 0.0,
             false => (self.fetch - self.request_work - self.fetch_work).max(0.0),
         };

@@ -1,115 +1,117 @@
-//! A run as it was measured: workers, jobs, what the system itself took.
+//! Measurements of a run: workers, jobs, and the time of the system itself.
 
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
 
-/// A run, as its journal tells it. Times in seconds since the first arrival; what was before is negative.
+/// Measurements of a run from its journal. Times are seconds since the first arrival; earlier times are
+/// negative.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measured {
-    /// The most workers that were there at once.
+    /// Largest set of workers that were present at once.
     pub workers: Vec<WorkerShape>,
-    /// When all of them had joined.
+    /// Time when all of them had joined.
     pub workers_ready: f64,
-    /// The jobs in the order of arrival.
+    /// Jobs in the order of arrival.
     pub jobs: Vec<MeasuredJob>,
-    /// What the system itself took.
+    /// Time of the system itself.
     pub overheads: Overheads,
-    /// Bytes in a second that the worker which carried most took or gave while anything was on its way to or from it;
-    /// `None` if nothing ever was.
+    /// Bytes per second received or sent by the busiest worker while any transfer of it was in progress;
+    /// `None` without transfers.
     pub carried: Option<f64>,
-    /// Who decided when the first job arrived.
+    /// Policy when the first job arrived.
     pub policy: String,
-    /// The placement then.
+    /// Placement when the first job arrived.
     pub placement: String,
-    /// The estimator.
+    /// Name of the estimator.
     pub estimator: String,
-    /// What the estimator knew from before; null if nothing.
+    /// Prior knowledge of the estimator; null if none.
     pub memory: serde_json::Value,
-    /// Somebody else decided later on.
+    /// True if the policy changed later.
     pub policy_changed: bool,
     /// Limits of the core.
     pub core: CoreConfig,
 }
 
-/// A worker as it was.
+/// Shape of a worker.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkerShape {
-    /// Its number.
+    /// Number of the worker.
     pub worker: WorkerId,
-    /// Its machine.
+    /// Machine of the worker.
     pub host: HostId,
-    /// What it ran at once.
+    /// Slots of the worker.
     pub slots: Slots,
-    /// How fast its slots were made to be; 1 is as fast as they can.
+    /// Configured speed of its slots; 1 is full speed.
     pub speed: f64,
-    /// What its shuffle was held to in each direction, bytes in a second.
+    /// Rate limit of its shuffle in each direction, in bytes per second.
     pub nic_bytes_per_second: Option<u64>,
 }
 
-/// A job as it was. Times of tasks are those of the last good attempt, at speed 1; tasks that never ended well count as
-/// the mean of the job's others of their kind.
+/// Measurements of a job. Times of tasks are those of the last successful attempt, at speed 1. Tasks that
+/// never succeeded count as the mean of the job's other tasks of their kind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MeasuredJob {
-    /// Its number.
+    /// Number of the job.
     pub job: JobId,
-    /// Its name in the registry; empty if the journal does not say.
+    /// Name in the registry; empty if the journal does not contain it.
     pub name: String,
-    /// When it arrived.
+    /// Arrival of the job.
     pub arrived: f64,
     /// Slot-seconds of each map.
     pub map_seconds: Vec<f64>,
-    /// What each map put out, over all partitions.
+    /// Output bytes of each map, over all partitions.
     pub output_bytes: Vec<f64>,
     /// Slot-seconds of each reduce.
     pub reduce_seconds: Vec<f64>,
-    /// What the system took for each map beyond its own time, in seconds; `None` where nothing can be told, as of a map
-    /// that was queued behind another.
+    /// System time of each map beyond its own time, in seconds; `None` where it cannot be determined, as
+    /// for a map that was queued behind another.
     pub map_overheads: Vec<Option<f64>>,
-    /// Likewise for each reduce.
+    /// System time of each reduce, in the same form.
     pub reduce_overheads: Vec<Option<f64>>,
-    /// What all maps read.
+    /// Bytes that all maps read.
     pub input_bytes: f64,
-    /// What it asked for.
+    /// Terms of its submission.
     pub terms: JobTerms,
-    /// When its first task was launched.
+    /// Launch of its first task.
     pub started: Option<f64>,
-    /// When its last map ended.
+    /// End of its last map.
     pub maps_done: Option<f64>,
-    /// When its last segment was in.
+    /// Arrival of its last segment.
     pub shuffle_done: Option<f64>,
-    /// When it ended.
+    /// End of the job.
     pub ended: Option<f64>,
-    /// It ended well. Others are not predicted.
+    /// True if it succeeded. Other jobs are not predicted.
     pub succeeded: bool,
 }
 
-/// What a job asked for.
+/// Terms of a job's submission.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct JobTerms {
-    /// When it should have ended.
+    /// Deadline of the job.
     pub deadline: Option<f64>,
-    /// Its weight.
+    /// Weight of the job.
     pub weight: f64,
-    /// The pool that it shared.
+    /// Pool of the job.
     pub pool: Option<u32>,
-    /// Weight of that pool, where the job said so.
+    /// Weight of that pool, if the job specified it.
     pub pool_weight: Option<f64>,
-    /// Its urgency.
+    /// Priority of the job.
     pub priority: i32,
 }
 
-/// What the system itself took, in seconds: medians over the run.
+/// Time of the system itself, in seconds: medians over the run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Overheads {
-    /// Of a map beyond its own time, from the order to launch it to the fact of its end; maps that were queued behind
-    /// others are not counted.
+    /// Time of a map beyond its own time, from the order to launch it to the event of its end. Maps that
+    /// were queued behind others are not counted.
     pub map: f64,
-    /// Likewise of a reduce.
+    /// Time of a reduce, in the same form.
     pub reduce: f64,
-    /// From the order to fetch from another worker to the fact that it is there, where the network has no rate. Where it
-    /// has one this is 0: several requests are on their way at once, so that nobody waits for the first byte.
+    /// Time from the order to fetch from another worker to the event of the arrival, where the network
+    /// has no rate limit. With a rate limit it is 0: several requests are in flight at once, which hides
+    /// the latency of the first byte.
     pub fetch: f64,
-    /// Of a suspension and what it takes to go on, beyond the work itself.
+    /// Time of a suspension and its resumption, beyond the work itself.
     pub suspension: f64,
 }

@@ -1,10 +1,10 @@
-//! The jobs of a run in the cluster simulator, in two ways that are kept apart.
+//! The jobs of a run in the cluster simulator, in two separate modes.
 //!
-//! *Replayed*: arrivals, times of tasks and overheads as they were measured in the run; only who gets which slot when is
-//! decided anew, by the same policy or another. It says how good the simulator is.
-//! *Predicted*: planned arrivals, sizes and costs as they were known before the run, nothing measured in it. It says how
-//! well one knows beforehand.
-//! Not here: where the measurements come from (`measure`), and tables of the results.
+//! *Replayed*: arrivals, times of tasks and overheads are those measured in the run. Only the assignment
+//! of slots is decided again, by the same policy or another. It shows the accuracy of the simulator.
+//! *Predicted*: planned arrivals, sizes and costs are as known before the run, without any measurement of
+//! it. It shows the accuracy of predictions.
+//! Not here: the source of the measurements (`measure`), and tables of the results.
 
 mod known;
 pub mod measure;
@@ -24,62 +24,63 @@ use gristmill_scheduler::sim::SimError;
 use gristmill_scheduler::sim::cluster::{self, Observer, TransferRun};
 use gristmill_scheduler::workload::Job;
 
-/// When things happen to a job in the simulator, in seconds since the first arrival.
+/// Times of a job in the simulator, in seconds since the first arrival.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SimulatedJob {
-    /// The job.
+    /// Number of the job.
     pub job: JobId,
-    /// When it arrived.
+    /// Arrival of the job.
     pub arrived: f64,
-    /// When its first task began.
+    /// Start of its first task.
     pub started: f64,
-    /// When its last map ended.
+    /// End of its last map.
     pub maps_done: f64,
-    /// When its last segment was in.
+    /// Arrival of its last segment.
     pub shuffle_done: f64,
-    /// When it ended.
+    /// End of the job.
     pub ended: f64,
 }
 
-/// What cannot be simulated.
+/// Reason why a simulation is impossible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// A policy, placement or estimator that cannot be made.
+    /// A policy, placement or estimator cannot be created.
     #[error("{reason}")]
     Name {
-        /// Why, with its name.
+        /// Cause, with the name.
         reason: String,
     },
-    /// The journal has no worker.
+    /// The journal contains no worker.
     #[error("no worker joined")]
     NoWorkers,
-    /// No job ended well.
+    /// No job succeeded.
     #[error("no job ended well")]
     NoJobs,
-    /// A job of which nobody said beforehand how large it is.
+    /// The size of a job is not known beforehand.
     #[error("nothing says before the run what the tasks of {job} (`{name}`) take")]
     Unknown {
-        /// The job.
+        /// Number of the job.
         job: JobId,
-        /// Its name.
+        /// Name of the job.
         name: String,
     },
-    /// The simulator refuses it.
+    /// The simulator rejects the scenario.
     #[error("the simulation under policy `{policy}` failed")]
     Simulation {
-        /// The policy.
+        /// Name of the policy.
         policy: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: SimError,
     },
 }
 
-/// When the jobs of this scenario get how far with this policy, placement and estimator, in the order of arrival.
+/// Simulates the jobs of this scenario with this policy, placement and estimator, and returns their times
+/// in the order of arrival.
 ///
 /// # Errors
-/// Names that mean nothing, and what the simulator cannot run.
+/// Unknown names, and scenarios that the simulator cannot run.
 pub fn simulate(
     registry: &Registry,
     scenario: &Scenario,
@@ -113,7 +114,7 @@ pub fn simulate(
     Ok(simulated.collect())
 }
 
-/// Notes when the last transfer of each job ended.
+/// Records the end of the last transfer of each job.
 struct Transfers<'a>(&'a mut [f64]);
 
 impl Observer for Transfers<'_> {
@@ -124,7 +125,7 @@ impl Observer for Transfers<'_> {
 }
 
 impl Scenario {
-    /// The estimator of this name; the one of the run knows what it knew then.
+    /// Creates the estimator of this name. If it is the estimator of the run, it has the knowledge from then.
     fn make_estimator(&self, registry: &Registry, name: &str) -> Result<Box<dyn Estimator>, SimulateError> {
         let error = |reason| SimulateError::Name { reason };
         let mut made = registry.make_estimator(name).map_err(error)?;
@@ -136,7 +137,7 @@ impl Scenario {
 }
 
 impl Measured {
-    /// What was recorded of the jobs that ended well, as [`simulate`] gives what would have been.
+    /// Returns the recorded times of the jobs that succeeded, in the form that [`simulate`] returns.
     #[must_use]
     pub fn recorded(&self) -> Vec<SimulatedJob> {
         let recorded = |job: &MeasuredJob| {

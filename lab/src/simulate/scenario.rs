@@ -1,5 +1,5 @@
-//! What the cluster simulator is given: replayed from a run's own measurements, or predicted from what was known before
-//! it.
+//! Input of the cluster simulator: replayed from a run's own measurements, or predicted from what was
+//! known before it.
 //!
 //! Not here: running it (`simulate`).
 
@@ -12,33 +12,34 @@ use gristmill_scheduler::workload::Job;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
 
-/// Jobs on a cluster.
+/// Jobs and their cluster.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     pub(super) config: Config,
-    /// In the order of arrival.
+    /// Jobs in the order of arrival.
     pub(super) jobs: Vec<ScenarioJob>,
-    /// The estimator of the run, and what it knew from before.
+    /// Estimator of the run, and its prior knowledge.
     pub(super) estimator: (String, serde_json::Value),
 }
 
-/// A job of a scenario.
+/// Job of a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ScenarioJob {
     pub(super) job: JobId,
-    /// Since when its flow time counts, seconds; before the cluster has workers, it arrives later in the simulator.
+    /// Start of its flow time in seconds. If it is before the cluster has workers, the job arrives later
+    /// in the simulator.
     pub(super) arrived: f64,
     pub(super) simulated: Job,
 }
 
 impl Measured {
-    /// The jobs that ended well, with the times that their tasks took in this run and the overheads of this run: what
-    /// differs from the run is the simulator's doing.
+    /// Returns the jobs that succeeded, with the times of their tasks and the overheads of this run. Any
+    /// difference to the run is caused by the simulator.
     ///
     /// # Errors
-    /// No worker, or no job that ended well.
+    /// No worker, or no job that succeeded.
     pub fn replayed(&self) -> Result<Scenario, SimulateError> {
-        // Requests and a busy machine take their part of a rate: what was carried is what can be.
+        // Requests and a busy machine reduce the rate, so the limit is the rate that was reached.
         let rate = self.rate().map_or(f64::INFINITY, |rate| {
             self.carried.map_or(rate as f64, |carried| carried.clamp(1.0, rate as f64))
         });
@@ -55,12 +56,12 @@ impl Measured {
         self.scenario(config, self.jobs.iter().filter(|job| job.succeeded).map(job).collect())
     }
 
-    /// The same jobs from what was known before the run: planned arrivals, sizes as told or measured in other runs, and
-    /// costs of the system from other runs. Of this run only what was asked for is used: the shape of the cluster,
-    /// what jobs were submitted with, who decides.
+    /// Returns the same jobs with what was known before the run: planned arrivals, sizes that were
+    /// specified or measured in other runs, and costs of the system from other runs. Of this run only the
+    /// request is used: the shape of the cluster, the submitted terms of jobs, and the policy.
     ///
     /// # Errors
-    /// No worker, no job, or one of which the size is not known.
+    /// No worker, no job, or a job of unknown size.
     pub fn predicted(
         &self,
         known: &BTreeMap<JobId, KnownJob>,
@@ -84,19 +85,20 @@ impl Measured {
         Ok(Scenario { config, jobs, estimator: (self.estimator.clone(), self.memory.clone()) })
     }
 
-    /// What the shuffle is held to: the simulator has one network for all, so the smallest rate of any worker.
+    /// Returns the rate limit of the shuffle. The simulator has one network for all workers, so it is the
+    /// smallest rate of any.
     fn rate(&self) -> Option<u64> {
         self.workers.iter().filter_map(|worker| worker.nic_bytes_per_second).min()
     }
 
-    /// The cluster as it was asked for.
+    /// Returns the configuration of the cluster as requested.
     fn cluster(&self, rate: f64, latency: f64) -> Result<Config, SimulateError> {
         let first = self.workers.first().ok_or(SimulateError::NoWorkers)?;
         let worker = |shape: &WorkerShape| SimWorker {
             speed: shape.speed,
             ..SimWorker::new(shape.slots, shape.host.0)
         };
-        // As workers ask: for so much at once that they can soon turn to a more urgent job.
+        // Like workers, it requests small enough amounts that a more urgent job can follow soon.
         let request_bytes = self
             .rate()
             .map_or(f64::INFINITY, |rate| FetchLimits::default().paced(rate).request_bytes_max as f64);
@@ -110,8 +112,9 @@ impl Measured {
         })
     }
 
-    /// All tasks of a kind are reported as late as the one in the middle was; what the system took more or less for a
-    /// task counts as its own time, since the sum over all matters and some take much more.
+    /// Converts a measured job. All tasks of a kind are reported with the median delay. The difference of
+    /// a task's system time to it counts as its own time, since the sum over all matters and some tasks
+    /// take much longer.
     fn measured_job(&self, job: &MeasuredJob) -> Job {
         let lengths = |seconds: &[f64], overheads: &[Option<f64>], median: f64| -> Vec<f64> {
             let length = |(seconds, overhead): (&f64, &Option<f64>)| {
@@ -121,13 +124,13 @@ impl Measured {
         };
         let maps = lengths(&job.map_seconds, &job.map_overheads, self.overheads.map);
         let reduces = lengths(&job.reduce_seconds, &job.reduce_overheads, self.overheads.reduce);
-        // Before there are workers, nothing is decided that could matter.
+        // Before workers have joined, no decision has an effect.
         let arrival = job.arrived.max(self.workers_ready);
         simulated(job, (arrival, job.terms.deadline), [maps, reduces], job.output_bytes.iter().sum())
     }
 }
 
-/// A job with these tasks, which put out so many bytes, as it was submitted.
+/// Returns a job with these tasks and output bytes, as it was submitted.
 pub(super) fn simulated(
     job: &MeasuredJob,
     (arrival, deadline): (f64, Option<f64>),

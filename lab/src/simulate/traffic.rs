@@ -1,20 +1,21 @@
-//! Map outputs on their way between workers: how long one takes that waits for no other, and what the network carries.
+//! Map outputs in flight between workers: the time of a transfer that waits for no other, and the
+//! throughput of the network.
 //!
-//! Not here: who is told what when (`measure`).
+//! Not here: the notifications (`measure`).
 
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Outputs of one job on their way from one worker to another.
+/// Outputs of one job in flight on a route from one worker to another.
 #[derive(Default)]
 struct Way {
     maps: BTreeSet<AttemptId>,
-    /// One that was announced, and when, while no other was on the way, so that it had to wait for none.
+    /// Output that was announced while no other was in flight, and its time. It did not wait for another.
     alone: Option<(AttemptId, Time)>,
 }
 
-/// What a worker does on the network.
+/// Direction of traffic of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
     Takes,
@@ -25,26 +26,26 @@ enum Direction {
 #[derive(Default)]
 struct End {
     on_the_way: usize,
-    /// How long anything was on the way here.
+    /// Time during which any transfer was in flight here.
     busy: Span,
     bytes: f64,
 }
 
-/// All of it at its present moment.
+/// All traffic at its current time.
 #[derive(Default)]
 pub(super) struct Traffic {
-    /// By job, taker and giver.
+    /// Routes by job, receiver and sender.
     ways: BTreeMap<(JobId, WorkerId, WorkerId), Way>,
     ends: BTreeMap<(Direction, WorkerId), End>,
 }
 
 impl Traffic {
-    /// So much time has passed since the last call, in which nothing changed.
+    /// Advances the time by this span, in which nothing changed.
     pub(super) fn pass(&mut self, span: Span) {
         self.ends.values_mut().filter(|end| 0 < end.on_the_way).for_each(|end| end.busy += span);
     }
 
-    /// An output may be fetched from now on.
+    /// Handles an announced output, which may be fetched from now on.
     pub(super) fn announced(&mut self, now: Time, map: AttemptId, from: WorkerId, to: WorkerId) {
         let way = self.ways.entry((map.task.job, to, from)).or_default();
         if way.maps.is_empty() {
@@ -57,8 +58,8 @@ impl Traffic {
         }
     }
 
-    /// It is there, with so many bytes, or not wanted any more, with none. Says when it was announced if it had to wait
-    /// for no other.
+    /// Handles an output that arrived with this many bytes, or that is not needed any more, with none.
+    /// Returns the time of its announcement if it waited for no other.
     pub(super) fn arrived(
         &mut self,
         map: AttemptId,
@@ -73,7 +74,7 @@ impl Traffic {
         way.alone.take_if(|(alone, _)| *alone == map).map(|(_, announced)| announced)
     }
 
-    /// Nothing comes any more of jobs, to workers and from workers of which this is true.
+    /// Discards the transfers for which this is true of their job, receiver and sender.
     pub(super) fn dropped(&mut self, over: impl Fn(JobId, WorkerId, WorkerId) -> bool) {
         let all = &mut self.ends;
         self.ways.retain(|&(job, to, from), way| {
@@ -85,8 +86,8 @@ impl Traffic {
         });
     }
 
-    /// Bytes in a second that the end which carried most did carry while anything was on its way there; `None` if
-    /// nothing ever was.
+    /// Returns the bytes per second of the busiest direction of a worker while any transfer was in flight
+    /// there; `None` without transfers.
     pub(super) fn carried(&self) -> Option<f64> {
         let used = self.ends.values().filter(|end| Span(0) < end.busy && 0.0 < end.bytes);
         used.map(|end| end.bytes / end.busy.seconds()).max_by(f64::total_cmp)
@@ -97,7 +98,7 @@ fn ends(to: WorkerId, from: WorkerId) -> [(Direction, WorkerId); 2] {
     [(Direction::Takes, to), (Direction::Gives, from)]
 }
 
-/// So many outputs with so many bytes are not on their way any more.
+/// Removes this many outputs with this many bytes from the transfers in flight.
 fn land(
     all: &mut BTreeMap<(Direction, WorkerId), End>,
     ends: [(Direction, WorkerId); 2],
@@ -131,9 +132,9 @@ mod tests {
         assert_eq!(traffic.arrived(map(1), one, two, 100.0), None, "it waited for the one before");
         traffic.pass(Span::whole_seconds(2));
         assert_eq!(traffic.arrived(map(2), one, three, 100.0), Some(Time(0)));
-        // Nothing is on its way now.
+        // No transfer is in flight now.
         traffic.pass(Span::whole_seconds(9));
-        // The second worker took 200 bytes in 2 s, the first gave 300 in 4 s.
+        // The second worker received 200 bytes in 2 s, the first sent 300 in 4 s.
         assert_eq!(traffic.carried(), Some(100.0));
         traffic.announced(Time(5), map(3), three, two);
         traffic.dropped(|_, to, _| to == two);

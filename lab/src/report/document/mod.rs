@@ -1,6 +1,6 @@
-//! A whole page: contents, summary, sections, and what it takes to read them on any screen or on paper.
+//! A whole page: contents, summary, sections, and styles for every screen size and for print.
 //!
-//! Not here: charts and tables themselves ([`super::svg`] and its neighbours), and where the page is put.
+//! Not here: charts and tables themselves ([`super::svg`] and its siblings), and the location of the page.
 
 use super::blocks;
 use super::colour::Colours;
@@ -14,31 +14,31 @@ use std::fmt::Write;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Styles of the page itself, and nothing else: no scripts, and nothing that is fetched.
+/// Content security policy: styles of the page itself, no scripts, and no external resources.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Sections that belong together.
+/// Group of sections.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// For anchors; may be empty if there is only one part.
+    /// Name for anchors; may be empty if there is only one part.
     pub name: &'a str,
-    /// Its heading; may be empty if there is only one part.
+    /// Heading of the part; may be empty if there is only one part.
     pub title: &'a str,
-    /// One paragraph each.
+    /// Introduction, one paragraph each.
     pub about: &'a [String],
-    /// In order.
+    /// Sections in order.
     pub sections: &'a [Section],
-    /// The folder beside the page with the [`files`](Part::files) of this part; `None` if there are none.
+    /// Directory next to the page with the [`files`](Part::files) of this part; `None` without files.
     pub folder: Option<&'a str>,
 }
 
-/// A block with the name of its files.
+/// Block with the name of its files.
 struct Named<'a> {
     block: &'a Block,
     name: String,
 }
 
-/// A section with its anchor.
+/// Section with its anchor.
 struct Placed<'a> {
     section: &'a Section,
     anchor: String,
@@ -65,7 +65,7 @@ impl<'a> Part<'a> {
         self.sections.iter().map(place).collect()
     }
 
-    /// The files of this part: names and contents, in order.
+    /// Returns the files of this part: names and contents, in order.
     #[must_use]
     pub fn files(&self, colours: &Colours) -> Vec<(String, String)> {
         let mut files = Vec::new();
@@ -89,23 +89,23 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A page.
+/// Whole page.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-    /// Its title.
+    /// Title of the page.
     pub title: &'a str,
     /// Paragraphs under the title.
     pub lead: &'a [String],
-    /// In order.
+    /// Parts in order.
     pub parts: &'a [Part<'a>],
-    /// Whether it begins with how many numbers agree and how many claims hold.
+    /// True if it starts with the counts of agreeing numbers and of claims that hold.
     pub summary: bool,
-    /// What differs from one run to the next: it stands on one line at the very end, the only one that does.
+    /// Data that differs between runs. It is on the last line, the only one that differs.
     pub footer: &'a [String],
 }
 
 impl Document<'_> {
-    /// The page as HTML.
+    /// Returns the page as HTML.
     #[must_use]
     pub fn html(&self) -> String {
         let colours = Colours::of(self.parts.iter().flat_map(|part| part.sections));
@@ -171,7 +171,7 @@ impl Document<'_> {
         out
     }
 
-    /// How many numbers agree and how many claims hold, in all and by paper.
+    /// Writes the counts of agreeing numbers and of claims that hold, in all and by paper.
     fn write_summary(&self, out: &mut String) {
         let mut all = Tally::default();
         for part in self.parts {
@@ -210,7 +210,7 @@ fn paragraphs(texts: &[String]) -> String {
     texts.iter().map(|text| format!("<p>{}</p>\n", prose(text))).collect()
 }
 
-/// A title with what comes before its colon, the number that a reader looks for, in bold.
+/// Returns a title with the part before its colon in bold, which is the number that readers look for.
 fn numbered(title: &str) -> String {
     match title.split_once(": ") {
         Some((number, rest)) if number.chars().count() <= 24 => {
@@ -220,7 +220,7 @@ fn numbered(title: &str) -> String {
     }
 }
 
-/// The verdict on a whole section.
+/// Returns the verdict on a whole section.
 fn mark(section: &Section) -> String {
     let worst = Tally::of(std::slice::from_ref(section)).worst();
     let Some(verdict) = worst else { return "<span class=\"mark\"></span>".to_owned() };
@@ -235,7 +235,7 @@ fn mark(section: &Section) -> String {
 }
 
 fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &mut String) {
-    // Without a heading of their own, sections stand right below the page's.
+    // Without a heading of its own, a part's sections are directly below the page's title.
     let level = if part.title.is_empty() { 2 } else { 3 };
     if part.title.is_empty() {
         out.push_str("<div class=\"part\">\n");
@@ -270,7 +270,7 @@ fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &m
     out.push_str(if part.title.is_empty() { "</div>\n" } else { "</section>\n" });
 }
 
-/// Blocks one after the other; charts that follow one another share a row where there is room.
+/// Writes blocks one after the other. Consecutive charts share a row where there is room.
 fn write_blocks(part: &Part<'_>, named: &[Named<'_>], colours: &Colours, out: &mut String) {
     let charts = |one: &Named<'_>| matches!(one.block, Block::Chart(_));
     for run in named.chunk_by(|left, right| charts(left) && charts(right)) {

@@ -1,4 +1,4 @@
-//! The places of everything in a drawing: the plot, its axes, the legend, and the words around them.
+//! Layout of a drawing: the plot, its axes, the legend, and the text around them.
 //!
 //! Not here: the marks within the plot.
 
@@ -9,31 +9,31 @@ use crate::report::axis::{AxisScale, Reach, Tick};
 use crate::report::escape::escape;
 use std::fmt::Write;
 
-/// Lines of a caption at most.
+/// Maximum number of lines of a caption.
 const LINES_MAX: usize = 3;
 
 const WIDTH: f64 = 640.0;
 const PLOT_HEIGHT: f64 = 290.0;
 
-/// Height of a row of a vertical axis of names, and of how many of them at most.
+/// Height of a row of a vertical axis of names, and maximum number of rows for which it applies.
 const ROW_HEIGHT: f64 = 22.0;
 const ROWS_MAX: usize = 60;
 
-/// The widest name on an axis, in pixels.
+/// Maximum width of a name on an axis, in pixels.
 const NAME_WIDTH_MAX: f64 = 150.0;
 
-/// Lesser ticks have a grid line each while there are at most this many ticks.
+/// Maximum number of ticks for which minor ticks have a grid line each.
 const GRID_LINES_MAX: usize = 12;
 
-/// Sine and cosine of the angle of names that stand aslant.
+/// Sine and cosine of the angle of slanted names.
 const SLANT: (f64, f64) = (0.573_576, 0.819_152);
 
-/// The sample of a series in the legend, and the widest name there.
+/// Width of the sample of a series in the legend, and maximum width of a name there.
 const SAMPLE_WIDTH: f64 = 24.0;
 const LEGEND_NAME_MAX: f64 = 330.0;
 const LEGEND_ROW: f64 = LINE_HEIGHT + 3.0;
 
-/// Places, in pixels from the top left.
+/// Positions, in pixels from the top left.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) width: f64,
@@ -45,9 +45,9 @@ pub(super) struct Frame {
     pub(super) x: AxisScale,
     pub(super) y: AxisScale,
     caption: Vec<String>,
-    /// Place from the left and row of each series.
+    /// Position from the left and row of each series.
     legend: Vec<(f64, usize)>,
-    /// True if names under the horizontal axis are too wide to stand level.
+    /// True if names under the horizontal axis are too wide to be horizontal.
     aslant: bool,
     remark: Option<String>,
 }
@@ -77,17 +77,17 @@ impl Frame {
         Self { width, height, left, right, top, bottom, x, y, caption, legend, aslant, remark }
     }
 
-    /// The place of a value of x.
+    /// Returns the position of a value of x.
     pub(super) fn across(&self, x: f64) -> f64 {
         self.left + self.x.place(x) * (self.right - self.left)
     }
 
-    /// The place of a value of y.
+    /// Returns the position of a value of y.
     pub(super) fn up(&self, y: f64) -> f64 {
         self.bottom - self.y.place(y) * (self.bottom - self.top)
     }
 
-    /// Draws everything but the marks.
+    /// Draws everything except the marks.
     pub(super) fn draw(&self, drawing: &Drawing<'_>, out: &mut String) {
         let chart = drawing.chart;
         for (line, words) in self.caption.iter().enumerate() {
@@ -161,7 +161,7 @@ impl Frame {
                     escape(&label)
                 );
             } else {
-                // The outermost labels stay within the drawing.
+                // Keep the outermost labels within the drawing.
                 let at = at.min(self.width - width(label) / 2.0 - 2.0);
                 text(out, "", "middle", (at, self.bottom + 19.0), label);
             }
@@ -197,7 +197,7 @@ fn x_scale(drawing: &Drawing<'_>, width: f64) -> AxisScale {
     }
 }
 
-/// Place and row of the name of each series; none where a single series has no name.
+/// Returns the position and row of the name of each series; empty where a single series has no name.
 fn legend(drawing: &Drawing<'_>) -> Vec<(f64, usize)> {
     if let [one] = &drawing.curves[..]
         && one.series.name.is_empty()

@@ -1,6 +1,6 @@
-//! The marks of a chart: lines, steps, points and bars, with the whiskers of their intervals.
+//! Marks of a chart: lines, steps, points and bars, with the whiskers of their intervals.
 //!
-//! Not here: axes and words.
+//! Not here: axes and text.
 
 use super::frame::Frame;
 use super::{Curve, Drawing, Point, px};
@@ -9,20 +9,20 @@ use crate::report::number;
 use crate::report::{Axis, ChartKind};
 use std::fmt::Write;
 
-/// Lines with at most this many points show them, with their intervals and their numbers under the mouse.
+/// Maximum number of points of a line that are marked, with their intervals and with numbers as tooltips.
 const MARKED_POINTS_MAX: usize = 60;
 
 /// Half the size of a mark, in pixels.
 const MARK_RADIUS: f64 = 3.2;
 
-/// Share of the room of a group of bars that the bars fill.
+/// Share of the width of a group that its bars fill.
 const BARS_FILL: f64 = 0.78;
 
-/// The widest bar, in pixels.
+/// Maximum width of a bar, in pixels.
 const BAR_WIDTH_MAX: f64 = 46.0;
 
-/// Share of the height of its row that a bar along the horizontal axis fills; where fewer rows have names, as with this
-/// many; the least height and length.
+/// Share of the height of its row that a bar along the horizontal axis fills, minimum number of rows that the height is
+/// divided into, and minimum height and length.
 const ROW_FILL: f64 = 0.72;
 const ROWS_LEAST: usize = 4;
 const ROW_HEIGHT_LEAST: f64 = 2.0;
@@ -74,7 +74,7 @@ fn path(kind: ChartKind, frame: &Frame, points: &[Point]) -> String {
     path
 }
 
-/// The sample of a series in a legend: left end, middle height and width.
+/// Draws the sample of a series in a legend: left end, middle height and width.
 pub(super) fn sample(kind: ChartKind, curve: &Curve<'_>, (x, y, width): (f64, f64, f64), out: &mut String) {
     out.push_str(&curve.open(""));
     if matches!(kind, ChartKind::Bars | ChartKind::Spans) {
@@ -98,7 +98,8 @@ fn whisker(frame: &Frame, x: f64, point: &Point) -> String {
     format!("M{} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}", px(x))
 }
 
-/// Corners of marks, in radii from their middle. Shapes differ so that series can be told apart without colours.
+/// Corners of marks, in radii from their centre. Shapes differ so that series can be distinguished
+/// without colours.
 const SHAPES: [&[(f64, f64)]; 5] = [
     &[(-0.5, -1.0), (0.5, -1.0), (1.0, -0.5), (1.0, 0.5), (0.5, 1.0), (-0.5, 1.0), (-1.0, 0.5), (-1.0, -0.5)],
     &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
@@ -107,7 +108,7 @@ const SHAPES: [&[(f64, f64)]; 5] = [
     &[(0.0, 1.2), (1.15, -0.9), (-1.15, -0.9)],
 ];
 
-/// The closed shape of a series around a place.
+/// Returns the closed shape of a series around a position.
 fn mark(curve: &Curve<'_>, (x, y): (f64, f64)) -> String {
     let shape = SHAPES[(curve.look.colour + curve.look.round) % SHAPES.len()];
     let corner = |(right, down): &(f64, f64)| {
@@ -116,7 +117,7 @@ fn mark(curve: &Curve<'_>, (x, y): (f64, f64)) -> String {
     format!("M{}Z", shape.iter().map(corner).collect::<Vec<_>>().join("L"))
 }
 
-/// The places of all bars on the horizontal axis, in order.
+/// Returns the positions of all bars on the horizontal axis, in order.
 pub(super) fn bar_places(drawing: &Drawing<'_>) -> Vec<f64> {
     let mut places: Vec<f64> =
         drawing.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).collect();
@@ -159,7 +160,7 @@ fn bars(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
     }
 }
 
-/// Bars along the horizontal axis, one path for each series.
+/// Draws bars along the horizontal axis, one path for each series.
 fn spans(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
     let rows = drawing.chart.y.names.len().max(ROWS_LEAST) as f64;
     let height = ((frame.bottom - frame.top) / rows * ROW_FILL).max(ROW_HEIGHT_LEAST);
@@ -179,7 +180,7 @@ fn spans(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
     }
 }
 
-/// The numbers of a point, in words.
+/// Returns the numbers of a point as text.
 fn words(drawing: &Drawing<'_>, curve: &Curve<'_>, point: &Point) -> String {
     let half_width = (0.0 < point.half_width).then_some(point.half_width);
     let x = labelled(&drawing.chart.x, point.x, None);

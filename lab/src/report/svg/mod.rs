@@ -1,7 +1,8 @@
 //! Charts as SVG: lines, steps, points and bars with their 95 % intervals, on linear, logarithmic or named axes.
 //!
-//! A drawing stands alone in a file, or is part of a page with the styles of charts. Numbers that no axis can show are left
-//! out, and the drawing says so. Not here: colours ([`Colours`]) and the words around a chart.
+//! A drawing is a self-contained file, or part of a page with the styles of charts. Numbers that no axis
+//! can show are omitted, and the drawing reports it. Not here: colours ([`Colours`]) and the text around
+//! a chart.
 
 mod frame;
 mod marks;
@@ -16,33 +17,33 @@ use crate::report::{Chart, Series};
 use frame::Frame;
 use std::fmt::Write;
 
-/// Points that a series is drawn with at most; files of numbers hold all of them.
+/// Maximum number of points drawn of a series. Files of numbers hold all of them.
 const POINTS_MAX: usize = 900;
 
-/// A chart as a file that stands alone, with colours of its own.
+/// Returns a chart as a self-contained file, with colours of its own.
 #[must_use]
 pub fn chart(chart: &Chart) -> String {
     file(chart, &Colours::of_charts([chart]))
 }
 
-/// A chart as a file that stands alone, with the colours of a page.
+/// Returns a chart as a self-contained file, with the colours of a page.
 #[must_use]
 pub fn file(chart: &Chart, colours: &Colours) -> String {
     draw(chart, colours, true)
 }
 
-/// The drawing for a page that has the [`STYLE`] in its head.
+/// Returns the drawing for a page that has the [`STYLE`] in its head.
 pub(super) fn for_page(chart: &Chart, colours: &Colours) -> String {
     draw(chart, colours, false)
 }
 
-/// The style sheet of drawings. Colours stand in it as they are and not as variables, because not every program that
-/// shows SVG files knows those. The palettes were searched for the largest distance between any two colours, as seen by
-/// people with normal sight and with each of the three kinds of colour blindness, at a contrast of at least 3 to 1 with
-/// the background.
+/// Style sheet of drawings. It contains literal colours instead of variables, because not every program
+/// that shows SVG files supports variables. The palettes were searched for the largest distance between
+/// any two colours, as seen with normal sight and with each of the three kinds of colour blindness. The
+/// contrast with the background is at least 3 to 1.
 pub(super) const STYLE: &str = include_str!("chart.css");
 
-/// A point with its interval.
+/// Point with its interval.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     x: f64,
@@ -50,7 +51,7 @@ struct Point {
     half_width: f64,
 }
 
-/// A series as it is drawn.
+/// Series as drawn.
 #[derive(Debug)]
 struct Curve<'a> {
     series: &'a Series,
@@ -66,14 +67,14 @@ impl Curve<'_> {
     }
 }
 
-/// A chart with everything that cannot be drawn left out.
+/// Chart without the points that cannot be drawn.
 #[derive(Debug)]
 struct Drawing<'a> {
     chart: &'a Chart,
     curves: Vec<Curve<'a>>,
     x_extent: Option<(f64, f64)>,
     y_extent: Option<(f64, f64)>,
-    /// Points that no axis can show.
+    /// Number of points that no axis can show.
     left_out: usize,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Drawing<'a> {
             drawing.left_out += series.points.len() - points.len();
             for point in &points {
                 widen(&mut drawing.x_extent, point.x);
-                // The end of an interval may be where a logarithmic axis cannot go.
+                // The end of an interval may be outside the range of a logarithmic axis.
                 let ends = [point.y, point.y - point.half_width, point.y + point.half_width];
                 ends.into_iter()
                     .filter(|y| drawable(&chart.y, *y))
@@ -96,13 +97,13 @@ impl<'a> Drawing<'a> {
         drawing
     }
 
-    /// A remark about what is missing.
+    /// Returns a remark about omitted points.
     fn remark(&self) -> Option<String> {
         let points = if self.left_out == 1 { "point" } else { "points" };
         (0 < self.left_out).then(|| format!("{} {points} beyond what the axes can show", self.left_out))
     }
 
-    /// A description for those who cannot see the drawing.
+    /// Returns a description for readers who cannot see the drawing.
     fn description(&self) -> String {
         let chart = self.chart;
         let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
@@ -121,7 +122,7 @@ fn points_of(chart: &Chart, series: &Series) -> Vec<Point> {
     points.filter(|point| drawable(&chart.x, point.x) && drawable(&chart.y, point.y)).collect()
 }
 
-/// Of too many points those at the ends of equal ranges, with the lowest and the highest of each.
+/// Thins too many points: keeps those at the ends of equal ranges, with the lowest and the highest of each.
 fn thinned(points: Vec<Point>) -> Vec<Point> {
     let count = points.len();
     if count <= POINTS_MAX {
@@ -175,7 +176,7 @@ fn draw(chart: &Chart, colours: &Colours, alone: bool) -> String {
     out
 }
 
-/// A place in the drawing, to a tenth of a pixel; 0 for a number that is not finite.
+/// Formats a position in the drawing, to a tenth of a pixel; 0 for a number that is not finite.
 fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -185,7 +186,7 @@ fn px(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Words in the drawing.
+/// Writes text in the drawing.
 fn text(out: &mut String, class: &str, anchor: &str, (x, y): (f64, f64), words: &str) {
     let anchor = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };

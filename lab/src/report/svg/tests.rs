@@ -1,12 +1,12 @@
-//! Tests of drawings: what stands where, on made-up and on random charts.
+//! Tests of the positions in drawings, on made-up and on random charts.
 
 use super::*;
 use crate::report::tests::{bars, check_markup, lines, points, steps};
 use crate::report::{Axis, ChartKind};
 use proptest::prelude::*;
 
-/// All numbers in the places of marks, as pairs of x and y: the vertices of paths with absolute commands, circles and
-/// the corners of bars.
+/// Returns all numbers in the positions of marks, as pairs of x and y: the vertices of paths with
+/// absolute commands, circles and the corners of bars.
 fn places(svg: &str) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     for (name, attributes) in check_markup(svg) {
@@ -58,7 +58,8 @@ fn vertices(path: &str) -> Vec<(f64, f64)> {
     found
 }
 
-/// Draws for a page and for a file, and fails unless the markup is sound and everything lies within the drawing.
+/// Draws for a page and for a file, and panics unless the markup is valid and everything is within the
+/// drawing.
 fn check(chart: &Chart) -> String {
     let colours = Colours::of_charts([chart]);
     for alone in [false, true] {
@@ -177,7 +178,8 @@ fn any_value() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Up to so many characters; none spells what numbers that went wrong look like, which the drawing is searched for.
+/// Text of up to this many characters. None contains the text of a wrong number, such as NaN, which the
+/// drawing is searched for.
 fn any_words(most: usize) -> impl Strategy<Value = String> + Clone {
     let characters = prop::collection::vec(prop::char::range(' ', '~'), 0..=most);
     characters.prop_map(|characters| {

@@ -1,14 +1,15 @@
-//! How wide words will be, roughly, and where to break them: whoever shows the drawing has the fonts, not we.
+//! Approximate widths of text, and line breaks. The fonts are only known to the program that shows the
+//! drawing.
 //!
-//! Not here: where words stand.
+//! Not here: positions of text.
 
 /// Size of all text, in the drawing's pixels.
 pub(super) const FONT_SIZE: f64 = 13.0;
 
-/// From one line of text to the next.
+/// Distance between two lines of text.
 pub(super) const LINE_HEIGHT: f64 = 16.0;
 
-/// An estimate on the wide side, for sans-serif fonts.
+/// Returns an upper estimate of the width of a text in sans-serif fonts.
 pub(super) fn width(text: &str) -> f64 {
     let units: f64 = text
         .chars()
@@ -27,8 +28,8 @@ pub(super) fn width(text: &str) -> f64 {
     units * FONT_SIZE
 }
 
-/// Lines of at most this width, broken between words, and within words where nothing else helps; what does not fit
-/// into `lines` lines ends in an ellipsis.
+/// Breaks text into lines of at most this width, between words, and within words if necessary. Text that
+/// does not fit into `lines` lines ends in an ellipsis.
 pub(super) fn wrap(text: &str, most: f64, lines: usize) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -53,7 +54,7 @@ pub(super) fn wrap(text: &str, most: f64, lines: usize) -> Vec<String> {
     found
 }
 
-/// As much of a text as fits, with an ellipsis if something is missing or `goes_on`.
+/// Returns as much of a text as fits, with an ellipsis if a part is missing or `goes_on`.
 pub(super) fn shortened(text: &str, most: f64, goes_on: bool) -> String {
     if width(text) <= most && !goes_on {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Who holds a slot since when: attempts that are launched, queue, are suspended and end.
+//! Slots held by attempts, from their launch, queueing and suspension to their end.
 
 use super::super::WorkerShape;
 use super::{MAP, Meter, REDUCE, SUSPENSION};
@@ -7,24 +7,24 @@ use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
-/// A worker that is there.
+/// Worker that has joined.
 pub(super) struct LiveWorker {
     pub(super) shape: WorkerShape,
-    /// Attempts that hold a slot, by pool.
+    /// Number of attempts that hold a slot, by pool.
     pub(super) running: [u32; 2],
-    /// Attempts that wait for one.
+    /// Attempts that wait for a slot.
     pub(super) queue: VecDeque<AttemptId>,
 }
 
-/// An attempt that has not ended.
+/// Attempt that has not ended.
 pub(super) struct OpenAttempt {
     pub(super) worker: WorkerId,
-    /// Since when it holds a slot; `None` while it waits or is suspended.
+    /// Time since when it holds a slot; `None` while it waits or is suspended.
     pub(super) began: Option<Time>,
     pub(super) queued: bool,
-    /// Times that it was suspended.
+    /// Number of its suspensions.
     pub(super) suspensions: u32,
-    /// What it held slots for before it was suspended.
+    /// Time for which it held slots before it was suspended.
     pub(super) held: Span,
 }
 
@@ -46,7 +46,7 @@ impl Meter {
         self.attempts.insert(attempt, OpenAttempt { worker, began, queued: !free, suspensions, held });
     }
 
-    /// The attempt has left its worker or its slot; says what is known of it.
+    /// Removes the attempt from its worker or its slot, and returns its record.
     pub(super) fn leave(&mut self, attempt: AttemptId) -> Option<OpenAttempt> {
         let record = self.attempts.remove(&attempt)?;
         let station = self.stations.get_mut(&record.worker)?;
@@ -67,7 +67,7 @@ impl Meter {
         Some(record)
     }
 
-    /// An attempt has ended well.
+    /// Handles a successful attempt.
     pub(super) fn finished(&mut self, attempt: AttemptId, output_bytes: Bytes, took: Span) {
         let Some(record) = self.leave(attempt) else { return };
         let Some(speed) = self.stations.get(&record.worker).map(|station| station.shape.speed) else {
@@ -89,11 +89,11 @@ impl Meter {
         }
     }
 
-    /// Keeps what the system took for an attempt beyond its own time; gives it back where nothing else is in it.
+    /// Records the system's time for an attempt beyond its own time. Returns it if it contains nothing else.
     fn sample(&mut self, kind: TaskKind, record: &OpenAttempt, took: Span) -> Option<f64> {
         let began = record.began.filter(|_| !record.queued);
         let beyond = began.map(|began| (record.held + self.now.since(began)).seconds() - took.seconds());
-        // What a suspension costs is in there, so that it says nothing of the rest.
+        // It includes the cost of a suspension, so it shows nothing about the rest.
         let overhead = beyond.filter(|_| record.suspensions == 0);
         self.samples[if kind == TaskKind::Map { MAP } else { REDUCE }].extend(overhead);
         if 0 < record.suspensions {
@@ -102,7 +102,7 @@ impl Meter {
         overhead
     }
 
-    /// It has left its slot and goes on later.
+    /// Handles a suspension: the attempt has left its slot and continues later.
     pub(super) fn suspended(&mut self, attempt: AttemptId) {
         let Some(mut record) = self.leave(attempt) else { return };
         if let Some(began) = record.began.take() {
@@ -112,8 +112,8 @@ impl Meter {
         self.attempts.insert(attempt, record);
     }
 
-    /// The next attempt of its task goes on from where it stood; how long it ran is told by nobody, so that the time in
-    /// its slot counts.
+    /// Handles an attempt whose successor continues from its state. Its run time is not reported, so the
+    /// time in its slot counts.
     pub(super) fn handed_over(&mut self, attempt: AttemptId) {
         let Some(record) = self.leave(attempt) else { return };
         let speed = self.stations.get(&record.worker).map_or(1.0, |station| station.shape.speed);
@@ -122,7 +122,7 @@ impl Meter {
     }
 }
 
-/// Where attempts of this kind are counted, and how many can run there at once.
+/// Returns the pool in which attempts of this kind are counted, and how many can run there at once.
 fn pool_of(slots: Slots, kind: TaskKind) -> (usize, u32) {
     let pool = usize::from(!slots.unified() && kind == TaskKind::Reduce);
     (pool, slots.of(kind))

@@ -1,11 +1,11 @@
-//! A job while its journal is read.
+//! State of a job while its journal is read.
 
 use super::super::{JobTerms, MeasuredJob};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::job::JobSpec;
 use gristmill_scheduler::units::{Bytes, Time};
 
-/// What is known of it so far.
+/// Measurements of the job so far.
 pub(super) struct JobBook {
     pub(super) measured: MeasuredJob,
     pub(super) arrived: Time,
@@ -33,7 +33,7 @@ impl JobBook {
         }
     }
 
-    /// A map has ended well, with what the system took for it and when.
+    /// Records a successful map, with the system's time for it and its end.
     pub(super) fn map_done(
         &mut self,
         index: usize,
@@ -74,7 +74,7 @@ impl JobBook {
     }
 }
 
-/// Nothing is known yet but what it asked for.
+/// Returns a job without measurements, with only its submitted terms.
 fn unmeasured(job: JobId, name: String, spec: &JobSpec) -> MeasuredJob {
     MeasuredJob {
         job,
@@ -101,7 +101,7 @@ fn unmeasured(job: JobId, name: String, spec: &JobSpec) -> MeasuredJob {
     }
 }
 
-/// What is not known counts as the mean of what is.
+/// Replaces unknown values by the mean of the known ones.
 fn filled(seconds: &[Option<f64>]) -> Vec<f64> {
     let known: Vec<f64> = seconds.iter().copied().flatten().collect();
     let mean = if known.is_empty() { 0.0 } else { known.iter().sum::<f64>() / known.len() as f64 };

@@ -1,7 +1,8 @@
-//! From a journal to what was measured: workers, jobs, times of tasks, overheads.
+//! Measurements from a journal: workers, jobs, times of tasks, overheads.
 //!
-//! Slots are not in a journal, but who holds one follows: an attempt launched where a slot is free begins at once, any
-//! other when an attempt before it ends there. Not here: what is made of the measurements (`predict`).
+//! Slots are not in a journal, but their holders follow from it. An attempt that is launched where a slot
+//! is free starts at once. Any other starts when an earlier attempt there ends. Not here: the use of the
+//! measurements (`predict`).
 
 mod attempts;
 mod book;
@@ -21,27 +22,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::path::Path;
 
-/// Why nothing can be measured.
+/// Reason why a journal cannot be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// The journal cannot be read.
     #[error("the journal cannot be read")]
     Read {
-        /// Why.
+        /// Cause.
         #[source]
         source: JournalReadError,
     },
-    /// An order is none that this program knows.
+    /// An order in the journal is unknown.
     #[error("line {line} holds an order that is none")]
     Order {
-        /// Which line.
+        /// Line number.
         line: u64,
-        /// What is wrong with it.
+        /// Cause.
         #[source]
         source: serde_json::Error,
     },
-    /// No job arrived.
+    /// The journal contains no job.
     #[error("no job arrives in the journal")]
     NoJobs,
 }
@@ -50,16 +51,16 @@ impl Measured {
     /// Reads a journal file to its end.
     ///
     /// # Errors
-    /// What is no journal, and one in which no job arrives.
+    /// The file is not a journal, or no job arrives in it.
     pub fn read(path: &Path) -> Result<Self, MeasureError> {
         Self::from_journal(&mut JournalReader::open(path).map_err(|source| MeasureError::Read { source })?)
     }
 
-    /// Reads a journal to its end. Failed attempts, maps that ran again, suspended reduces and workers that come and go
-    /// are taken in stride.
+    /// Reads a journal to its end. It may contain failed attempts, maps that ran again, suspended
+    /// reduces, and workers that join and leave.
     ///
     /// # Errors
-    /// What is no journal, and one in which no job arrives.
+    /// The input is not a journal, or no job arrives in it.
     pub fn from_journal<R: BufRead>(journal: &mut JournalReader<R>) -> Result<Self, MeasureError> {
         let mut meter = Meter::new(journal.header());
         while let Some(record) = journal.record().map_err(|source| MeasureError::Read { source })? {
@@ -70,29 +71,29 @@ impl Measured {
     }
 }
 
-/// Takes a journal in.
+/// State while a journal is read.
 struct Meter {
     result: Measured,
     now: Time,
-    /// What is known of workers before they join.
+    /// Reported properties of workers before they join.
     told: BTreeMap<WorkerId, (f64, Option<u64>)>,
     stations: BTreeMap<WorkerId, LiveWorker>,
     ready: Time,
     names: BTreeMap<JobId, String>,
     jobs: BTreeMap<JobId, JobBook>,
     attempts: BTreeMap<AttemptId, OpenAttempt>,
-    /// Slot-seconds of attempts whose work another one went on with, and where they left it.
+    /// Slot-seconds of attempts whose work another attempt continued, and the worker that holds their state.
     carried: BTreeMap<TaskId, (WorkerId, f64)>,
-    /// Who keeps an output.
+    /// Worker that keeps an output.
     made: BTreeMap<AttemptId, WorkerId>,
     traffic: Traffic,
     /// Samples in seconds: maps, reduces, fetches, suspensions.
     samples: [Vec<f64>; 4],
-    /// What each worker takes in a second, where nothing else is known of it.
+    /// Bytes that each worker receives per second, where nothing else is known of it.
     network: Option<Bytes>,
 }
 
-/// Places in [`Meter::samples`].
+/// Indices in [`Meter::samples`].
 const MAP: usize = 0;
 const REDUCE: usize = 1;
 const FETCH: usize = 2;
@@ -246,7 +247,7 @@ impl Meter {
         }
     }
 
-    /// What the shuffle of a worker is held to, in bytes per second.
+    /// Returns the rate limit of the shuffle of a worker, in bytes per second.
     fn rate(&self, shape: &WorkerShape) -> Option<u64> {
         match self.told.contains_key(&shape.worker) {
             true => shape.nic_bytes_per_second,
@@ -270,7 +271,7 @@ impl Meter {
     }
 }
 
-/// The middle one, at least 0; 0 of none.
+/// Returns the median, at least 0; 0 without samples.
 fn median(samples: &mut [f64]) -> f64 {
     if samples.is_empty() {
         return 0.0;

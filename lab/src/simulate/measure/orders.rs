@@ -1,10 +1,10 @@
-//! What is read of a journal's orders.
+//! Fields of a journal's orders that are evaluated.
 
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An order of which anything can be learned: one of these, or none.
+/// Order with relevant fields: one of these, or none.
 #[derive(Deserialize)]
 pub(super) struct JournalOrder {
     #[serde(alias = "resume")]

@@ -1,4 +1,4 @@
-//! What replay, measurement and simulation promise, on journals whose truth is known.
+//! Tests of replay, measurement and simulation on journals with known contents.
 
 mod world;
 
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use world::{TrueJob, World};
 
-/// The journal of a world as text.
+/// Returns the journal of a world as text.
 fn journal_of(world: &World) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
@@ -33,7 +33,7 @@ fn measure(text: &str) -> Measured {
     Measured::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap()).unwrap()
 }
 
-/// Numbers of a seed, which is printed.
+/// Random numbers from a seed, which is printed.
 struct Draws(ChaCha8Rng);
 
 impl Draws {
@@ -51,7 +51,7 @@ impl Draws {
     }
 }
 
-/// Jobs of mixed sizes that offer this load to so many slots; their tasks take about `task` seconds.
+/// Returns jobs of mixed sizes that offer this load to `slots` slots. Their tasks take about `task` seconds.
 fn mix(seed: u64, count: usize, load: f64, slots: f64, task: f64) -> Vec<TrueJob> {
     let mut draws = Draws::seeded(seed);
     let mut now = 0.0;
@@ -105,7 +105,7 @@ fn a_journal_with_failures_a_lost_worker_and_another_policy_replays_too() {
 #[test]
 fn a_replay_shows_the_first_order_that_differs_with_its_line_and_time() {
     let text = journal_of(&World::of("fifo", 2, 1, mix(3, 4, 0.9, 2.0, 0.05)));
-    // Somebody says that the third attempt ran elsewhere.
+    // Pretend that the third attempt ran elsewhere.
     let at = text.match_indices("\"launch\"").nth(2).unwrap().0;
     let (before, after) = text.split_at(at);
     let after = match after.contains("\"worker\":1") {
@@ -243,7 +243,7 @@ fn a_task_counts_by_its_last_good_attempt() {
     assert_eq!(replay_with(&measured, "fifo").len(), 4);
 }
 
-/// The lines of a journal after the header of a world's.
+/// Returns the lines of a journal after the header of a world's.
 fn by_hand(records: &[JournalRecord]) -> String {
     let header = journal_of(&World::of("fifo", 1, 1, Vec::new()));
     let lines = records.iter().map(|record| serde_json::to_string(record).unwrap());
@@ -288,7 +288,7 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
         instant(200, map_done, vec![launch(first)]),
         instant(300, Event::AttemptSuspended { attempt: first }, vec![]),
     ];
-    // It runs 100 ms, waits, runs 50 ms more; 20 ms of these 150 went elsewhere.
+    // It runs 100 ms, waits, and runs 50 ms more. 20 ms of these 150 are system time.
     let mut there = common.clone();
     there.push(instant(400, Event::Tick, vec![resume]));
     there.push(done(450, first, 130, ended.clone()));
@@ -313,7 +313,7 @@ fn the_replayed_mean_flow_time_is_that_of_the_world_at_three_loads() {
     for (seed, load) in [(12, 0.5), (13, 0.8), (14, 1.1)] {
         for (policy, task) in [("fifo", 0.05), ("fair", 0.05), ("fair", 0.004), ("max-srpt", 0.1)] {
             let mut world = World::of(policy, 4, 2, mix(seed, 40, load, 8.0, task));
-            // With tasks this short, overheads beyond those of one machine would be all there is.
+            // Overheads shrink with short tasks, which they would dominate otherwise.
             let shorter = (task / 0.05_f64).min(1.0);
             (world.order, world.report) = (shorter * world.order, shorter * world.report);
             world.fetch *= shorter;
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// What one knows of a world's jobs before it runs.
+/// Returns what is known of a world's jobs before it runs.
 fn known(world: &World) -> BTreeMap<JobId, KnownJob> {
     let job = |(place, job): (usize, &TrueJob)| {
         let work = ExactWork {
@@ -406,7 +406,7 @@ fn known(world: &World) -> BTreeMap<JobId, KnownJob> {
     world.jobs.iter().enumerate().map(job).collect()
 }
 
-/// The costs of a world: they take time and no processor.
+/// Returns the costs of a world, which take time but no processor.
 fn costs(world: &World) -> SystemCosts {
     let task = world.order + world.report;
     SystemCosts { task: [task; 2], fetch: world.fetch, cores: 2, ..SystemCosts::default() }
@@ -430,7 +430,7 @@ fn a_prediction_uses_nothing_that_was_measured_in_the_run() {
     let (known, costs) = (known(&world), costs(&world));
     let text = journal_of(&world);
     let measured = measure(&text);
-    // Another run of the same jobs, in which everything took three times as long and came late.
+    // Another run of the same jobs, in which everything took three times as long and arrived late.
     let mut other = measured.clone();
     for job in &mut other.jobs {
         job.map_seconds.iter_mut().chain(&mut job.reduce_seconds).for_each(|seconds| *seconds *= 3.0);

@@ -1,8 +1,8 @@
-//! A small world that drives a core like a real cluster does and writes its journal: orders and reports take time,
-//! attempts fail, workers die.
+//! A small world that drives a core as a real cluster does and writes its journal: orders and reports
+//! take time, attempts fail, workers are lost.
 //!
-//! Its truth is known, so that measurements and predictions can be checked. It is not the cluster simulator: that knows
-//! neither overheads nor faults.
+//! Its contents are known, so that measurements and predictions can be checked. It differs from the
+//! cluster simulator, which has neither overheads nor faults.
 
 use gristmill_runtime::journal::{Journal, JournalHeader, JournalRecord, SCHEMA};
 use gristmill_runtime::registry::Registry;
@@ -16,17 +16,17 @@ use gristmill_scheduler::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A job as it truly is.
+/// Job with its true times.
 #[derive(Clone, Debug)]
 pub struct TrueJob {
     pub arrival: f64,
     pub maps: Vec<f64>,
     pub reduces: Vec<f64>,
-    /// What each map puts out.
+    /// Output bytes of each map.
     pub bytes: u64,
 }
 
-/// The world before it begins.
+/// Initial state of a world.
 #[derive(Clone, Debug)]
 pub struct World {
     pub policy: String,
@@ -34,22 +34,22 @@ pub struct World {
     pub estimator: String,
     pub workers: Vec<(Slots, f64)>,
     pub jobs: Vec<TrueJob>,
-    /// From an order to its effect, in seconds.
+    /// Delay from an order to its effect, in seconds.
     pub order: f64,
-    /// From the end of an attempt to the fact.
+    /// Delay from the end of an attempt to its event.
     pub report: f64,
-    /// From the order to fetch to the fact.
+    /// Delay from the order to fetch to its event.
     pub fetch: f64,
     /// Tasks whose first attempt fails.
     pub fails: BTreeSet<TaskId>,
-    /// Who is lost, and when.
+    /// Workers that are lost, and the times.
     pub loses: Vec<(f64, WorkerId)>,
-    /// When another policy decides from then on.
+    /// Time of a policy change, and the new policy.
     pub decides: Option<(f64, String)>,
 }
 
 impl World {
-    /// These jobs on so many workers with so many slots each.
+    /// Creates a world of these jobs on this many workers with this many slots each.
     pub fn of(policy: &str, workers: u32, slots: u32, jobs: Vec<TrueJob>) -> Self {
         Self {
             policy: policy.to_owned(),
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// Lets it happen and writes the journal.
+    /// Runs the world and writes the journal.
     pub fn write(&self, path: &Path) {
         let registry = Registry::standard();
         let config = CoreConfig::default();
@@ -89,22 +89,22 @@ impl World {
     }
 }
 
-/// What happens at its time.
+/// Timed event of the world.
 #[derive(Clone, Debug)]
 enum Happening {
     /// An order to start reaches its worker.
     Ordered(AttemptId, WorkerId),
     /// An attempt ends on its worker.
     Ended(AttemptId, WorkerId),
-    /// The master hears of it.
+    /// The master receives an event.
     Fact(Event),
-    /// A job arrives; its place.
+    /// A job arrives; its index.
     Arrival(usize),
-    /// A worker dies.
+    /// A worker is lost.
     Death(WorkerId),
-    /// Another policy decides.
+    /// The policy changes.
     DecideBy(String),
-    /// The core asked to be woken.
+    /// A timer of the core fires.
     Wake,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         usize::from(!slots.unified() && kind == TaskKind::Reduce)
     }
 
-    /// Free slots take the oldest that fits.
+    /// Starts the oldest queued attempts that fit into free slots.
     fn begin(&mut self, worker: WorkerId) {
         loop {
             let Some(there) = self.workers.get(&worker) else { return };
