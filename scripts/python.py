@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of the Python package: a wheel is built and installed in a fresh environment, and python/tests run there.
+"""Tests of the Python package: python/tests and mypy, in a fresh environment.
 
-usage: scripts/python.py [--binary target/debug/gristmill] [PYTEST OPTION...]
+usage: scripts/python.py [--program target/debug/gristmill | --wheel FILE] [PYTEST OPTION...]
 
-Packages that tests need are pinned in python/tests/requirements.txt. Code 3: they could not be installed, which it says.
+--wheel installs a wheel (`pip wheel --no-deps .` builds one); without it the environment gets the module and a built program.
+Packages of the tests are pinned in python/tests/requirements.txt. Code 3: they could not be installed.
 """
 import argparse
 import os
@@ -19,41 +20,44 @@ COULD_NOT_INSTALL = 3
 INSTALL_SECONDS_MAX = 300
 
 
-def environment(folder: pathlib.Path, wheel: str) -> pathlib.Path:
-    """Makes an environment with the wheel and what tests need; answers its Python."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin/python"
+def environment(directory: pathlib.Path, given: argparse.Namespace) -> pathlib.Path:
+    """Creates an environment with the package and what the tests need; returns its Python."""
+    subprocess.run([sys.executable, "-m", "venv", directory], check=True)
+    python = directory / "bin/python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if given.wheel:
+        subprocess.run([*pip, "--no-index", given.wheel], check=True)
+    else:
+        packages = next(directory.glob("lib/python*/site-packages"))
+        shutil.copytree(ROOT / "python/gristmill", packages / "gristmill", ignore=shutil.ignore_patterns("__pycache__"))
+        (directory / "bin/gristmill").symlink_to(given.program.resolve())
     try:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", wheel], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--requirement", TESTS / "requirements.txt"],
-                       check=True, timeout=INSTALL_SECONDS_MAX)
+        subprocess.run([*pip, "--requirement", TESTS / "requirements.txt"], check=True, timeout=INSTALL_SECONDS_MAX)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        print(f"python.py: what the tests need could not be installed: {error}", file=sys.stderr)
+        print(f"python.py: the packages of the tests could not be installed: {error}", file=sys.stderr)
         sys.exit(COULD_NOT_INSTALL)
     return python
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/debug/gristmill")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "target/debug/gristmill")
+    parser.add_argument("--wheel", type=pathlib.Path)
     given, options = parser.parse_known_args()
     with tempfile.TemporaryDirectory(prefix="gristmill-python-test-") as base:
-        folder = pathlib.Path(base)
-        made = subprocess.run([ROOT / "scripts/wheel.py", "--binary", given.binary, "--out", folder, "--strip", "--fast"],
-                              check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-        python = environment(folder / "environment", made)
-        # Away from the sources: what is tested is what was installed.
-        shutil.copytree(TESTS, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "temporary").mkdir()
+        directory = pathlib.Path(base)
+        python = environment(directory / "environment", given)
+        # Away from the sources: the installed package is tested.
+        shutil.copytree(TESTS, directory / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        (directory / "temporary").mkdir()
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRISTMILL", "PYTHON", "HADOOP"))}
-        variables = {**kept, "TMPDIR": str(folder / "temporary"), "XDG_STATE_HOME": str(folder / "state"),
+        variables = {**kept, "TMPDIR": str(directory / "temporary"), "XDG_STATE_HOME": str(directory / "state"),
                      "GRISTMILL_STREAMING_FLAGS": "", "PATH": f"{python.parent}:{os.environ['PATH']}"}
-        done = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, folder / "tests"], cwd=folder / "tests", env=variables)
-        if done.returncode:
-            sys.exit(done.returncode)
-        typed = subprocess.run([python, "-m", "mypy", "--strict", "--cache-dir", folder / "types", "-p", "gristmill"],
-                               cwd=folder, env=variables)
-        sys.exit(typed.returncode)
+        tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, directory / "tests"]
+        types = [python, "-m", "mypy", "--strict", "--cache-dir", directory / "types", "-p", "gristmill"]
+        for words, place in ((tests, directory / "tests"), (types, directory)):
+            if code := subprocess.run(words, cwd=place, env=variables).returncode:
+                sys.exit(code)
 
 
 if __name__ == "__main__":

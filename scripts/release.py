@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Builds a release, and tries it: a program without any library, packed for those who install, the same bytes each time.
+"""Builds a release and tries it: a static program in a tarball and in a wheel, with licences, a bill of materials and sums.
 
 usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out target/dist-files]
-       scripts/release.py try OUT                what was built: installed in an empty root folder and run there, sums, sizes
-       scripts/release.py twice [--profile P]    two builds in target folders of their own, compared byte by byte; one is kept
-       scripts/release.py --self-test            the same with a program that is not optimised, and that wrong sums are noticed
+       scripts/release.py try [--out DIR]     installs it in an empty root directory, runs it there and tests the wheel (root)
+       scripts/release.py twice               builds in two target directories, compares all files and keeps one
 
-`build` links glibc in (`crt-static`), as its target for musl is not everywhere to be had. Names of hosts are then looked up by
-what the machine's own glibc has for that: where it has none, or another version, only addresses and /etc/hosts are sure to work.
-`try` needs root for chroot; in the empty root there are only /proc and /dev/null beside what was installed, as in any container. The container file is packed and not built: no engine is asked for.
-
-Paths of this machine are cut out of what is compiled (--remap-path-prefix), and files are of the moment of the last commit, or of
-SOURCE_DATE_EPOCH. So the bytes follow from the sources, the compiler and the C compiler alone.
+glibc is linked in (`crt-static`), because the target for musl cannot be installed everywhere. On a host with another glibc,
+only addresses and names in /etc/hosts are sure to resolve.
+Paths of this machine are cut out (--remap-path-prefix), and files have the time of the last commit, or SOURCE_DATE_EPOCH.
+So the bytes follow from the sources and the compilers alone. pip gets maturin, which builds the wheel, from PyPI.
 """
 import argparse
+import collections
+import gzip
+import hashlib
+import io
+import json
 import os
 import pathlib
 import shutil
@@ -23,189 +25,223 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+import uuid
 
-from release_pack import ROOT, TARGET, Release, pack, sums
-
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = "x86_64-unknown-linux-gnu"
+# The oldest tag that pip knows for a program that needs no library.
+WHEEL_TAG = "manylinux2014"
 STATIC = "-C target-feature=+crt-static"
-# Randomness by the system call: what looks for that at run time finds nothing in a static program, and then needs /dev/urandom.
+# Randomness by the system call: a static program finds no function for it at run time, and would need /dev/urandom.
 RANDOMNESS = '--cfg getrandom_backend="linux_getrandom"'
-# What the empty root holds beside the program: a folder for spills, and what the kernel and every container have there.
-ROOT_FOLDERS = ("tmp", "proc", "dev", "home")
-NULL_DEVICE = (1, 3)
-TEXT = "the mill\nthe grist\n"
-COUNTS = ["grist\t1", "mill\t1", "the\t2"]
-# Each word stands once in the table of counts.
-WORDS_OF_TABLE = ["grist\t1", "mill\t1", "the\t1"]
+LICENCE_NAMES = ("license", "licence", "copying", "notice", "unlicense", "copyright")
+NAMESPACE = uuid.UUID("7d8a3c52-5a53-4a5f-9d0b-1c7f6f1f6f10")
+# The empty root directory holds the program and what every container has.
+ROOT_DIRECTORIES = ("tmp", "proc", "dev", "home")
+TEXT, COUNTS, WORDS = "the mill\nthe grist\n", ["grist\t1", "mill\t1", "the\t2"], ["grist\t1", "mill\t1", "the\t1"]
 
 
 def say(text: str) -> None:
     print(f"release.py: {text}", file=sys.stderr)
 
 
-def asked(*words: str) -> str:
-    return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+def output(*words: object, **options) -> str:
+    return subprocess.run([str(word) for word in words], check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True, **options).stdout.strip()
 
 
 def moment() -> int:
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or asked("git", "log", "-1", "--format=%ct"))
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "log", "-1", "--format=%ct"))
 
 
-def version() -> str:
-    return tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-
-
-def build_id() -> str:
-    """The commit, and whether anything differs from it."""
-    changed = asked("git", "status", "--porcelain", "--untracked-files=no")
-    return asked("git", "rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
-
-
-def build_variables(target_dir: pathlib.Path) -> dict:
-    """The environment of a build that knows no path of this machine."""
+def variables(target_dir: pathlib.Path) -> dict:
+    """Environment of a build that contains no path of this machine."""
     cargo_home = os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo"
-    places = {str(target_dir): "/target", str(ROOT): "/gristmill", str(cargo_home): "/cargo", asked("rustc", "--print", "sysroot"): "/rust"}
-    # The innermost folder last: the last rule that fits is the one that counts.
+    places = {str(target_dir): "/target", str(ROOT): "/gristmill", str(cargo_home): "/cargo", output("rustc", "--print", "sysroot"): "/rust"}
+    # The innermost directory last: the last rule that matches counts.
     ordered = sorted(places.items(), key=lambda place: len(place[0]))
-    rust = " ".join([STATIC, RANDOMNESS, *(f"--remap-path-prefix={place}={name}" for place, name in ordered)])
-    c = " ".join(f"-ffile-prefix-map={place}={name}" for place, name in ordered)
-    return {**os.environ, "RUSTFLAGS": rust, "CFLAGS": c, "SOURCE_DATE_EPOCH": str(moment()), "GRISTMILL_BUILD": build_id(),
-            "CARGO_INCREMENTAL": "0", "CARGO_TARGET_DIR": str(target_dir)}
+    changed = output("git", "status", "--porcelain", "--untracked-files=no")
+    return {**os.environ, "SOURCE_DATE_EPOCH": str(moment()), "CARGO_INCREMENTAL": "0", "CARGO_TARGET_DIR": str(target_dir),
+            "RUSTFLAGS": " ".join([STATIC, RANDOMNESS, *(f"--remap-path-prefix={place}={name}" for place, name in ordered)]),
+            "CFLAGS": " ".join(f"-ffile-prefix-map={place}={name}" for place, name in ordered),
+            "GRISTMILL_BUILD": output("git", "rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")}
 
 
-def compile_program(profile: str, target_dir: pathlib.Path) -> pathlib.Path:
-    words = ["cargo", "build", "--locked", "--target", TARGET, "--profile", profile, "--package", "gristmill", "--features", "full", "--bin", "gristmill"]
-    subprocess.run(words, cwd=ROOT, check=True, env=build_variables(target_dir))
-    return target_dir / TARGET / ("debug" if profile == "dev" else profile) / "gristmill"
+def packages() -> list:
+    """Packages of others that are linked into the program, sorted."""
+    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", TARGET,
+                                 "--manifest-path", "cli/Cargo.toml", "--features", "full"))
+    known = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    waiting, seen = [package["id"] for package in known.values() if package["name"] == "gristmill"], set()
+    while waiting:
+        if (ident := waiting.pop()) not in seen:
+            seen.add(ident)
+            # Without packages that only build or test.
+            waiting += [needed["pkg"] for needed in nodes[ident]["deps"] if any(kind["kind"] is None for kind in needed["dep_kinds"])]
+    return sorted((known[ident] for ident in seen if known[ident]["source"]), key=lambda package: (package["name"], package["version"]))
 
 
-def expect_static(program: pathlib.Path) -> None:
-    headers = asked("readelf", "--wide", "--program-headers", str(program))
-    if "INTERP" in headers:
-        sys.exit(f"release.py: {program} needs libraries: it was not linked with {STATIC}")
+def licences(linked: list) -> str:
+    """Each licence text once, with its packages."""
+    texts, without = collections.defaultdict(list), []
+    for package in linked:
+        directory = pathlib.Path(package["manifest_path"]).parent
+        files = sorted(path for path in directory.iterdir() if path.is_file() and path.name.lower().startswith(LICENCE_NAMES))
+        label = f"{package['name']} {package['version']} ({package['license'] or 'see its text'})"
+        for path in files:
+            texts[path.read_text(errors="replace").strip()].append(f"{label}: {path.name}")
+        if not files:
+            without.append(label)
+    parts = ["Gristmill contains the following packages, under these licences.\n"]
+    if without:
+        parts.append("Without a text of their own, under the named licences:\n" + "".join(f"  {label}\n" for label in without))
+    for text, labels in sorted(texts.items(), key=lambda entry: entry[1]):
+        parts.append("=" * 80 + "\n" + "".join(f"{label}\n" for label in labels) + "-" * 80 + f"\n{text}\n")
+    return "\n".join(parts)
 
 
-def packed(program: pathlib.Path, out: pathlib.Path) -> None:
-    """Strips a program and packs it."""
-    expect_static(program)
+def bill_of_materials(linked: list, version: str, digest: str) -> str:
+    """The packages in the format of CycloneDX 1.6."""
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    sums = {(package["name"], package["version"]): package.get("checksum") for package in lock}
+
+    def component(package: dict) -> dict:
+        name, release = package["name"], package["version"]
+        reference = f"pkg:cargo/{name}@{release}"
+        found = {"type": "library", "bom-ref": reference, "name": name, "version": release, "purl": reference}
+        if package["license"]:
+            # Cargo once allowed a slash for OR.
+            found["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
+        if sums.get((name, release)):
+            found["hashes"] = [{"alg": "SHA-256", "content": sums[name, release]}]
+        return found
+
+    program = {"type": "application", "bom-ref": f"pkg:generic/gristmill@{version}", "name": "gristmill", "version": version,
+               "hashes": [{"alg": "SHA-256", "content": digest}]}
+    bill = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "serialNumber": f"urn:uuid:{uuid.uuid5(NAMESPACE, digest)}",
+            "metadata": {"component": program}, "components": [component(package) for package in linked]}
+    return json.dumps(bill, indent=1, sort_keys=True) + "\n"
+
+
+def tarball(files: dict, path: pathlib.Path, directory: str) -> None:
+    """Writes files by name, of one time, owned by root."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, content in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{directory}/{name}")
+            entry.size, entry.mode, entry.mtime = len(content), 0o755 if name == "gristmill" else 0o644, moment()
+            entry.uname = entry.gname = "root"
+            tar.addfile(entry, io.BytesIO(content))
+    path.write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
+
+
+def sums_of(out: pathlib.Path) -> str:
+    files = sorted(path for path in out.iterdir() if path.is_file() and path.name != "SHA256SUMS")
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def build(profile: str, target_dir: pathlib.Path, out: pathlib.Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    environment, selected = variables(target_dir), ["--profile", profile, "--target", TARGET]
+    subprocess.run(["cargo", "build", "--locked", *selected, "-p", "gristmill", "--features", "full", "--bin", "gristmill"],
+                   cwd=ROOT, check=True, env=environment)
+    built = target_dir / TARGET / ("debug" if profile == "dev" else profile) / "gristmill"
+    if "INTERP" in output("readelf", "--wide", "--program-headers", built):
+        sys.exit(f"release.py: {built} needs libraries: it was not linked with {STATIC}")
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     with tempfile.TemporaryDirectory(prefix="gristmill-release-") as base:
-        scratch = pathlib.Path(base)
-        stripped = scratch / "gristmill"
-        subprocess.run(["strip", "--strip-all", "-o", stripped, program], check=True)
-        pack(Release(version(), moment(), stripped.read_bytes()), stripped, out, scratch)
+        stripped, pages = pathlib.Path(base) / "gristmill", pathlib.Path(base) / "pages"
+        subprocess.run(["strip", "--strip-all", "-o", stripped, built], check=True)
+        # Manual pages and completions, written by a program of this machine's own.
+        output("cargo", "run", "--quiet", "--locked", "-p", "gristmill", "--features", "full", "--example", "pages", "--", pages)
+        program, linked = stripped.read_bytes(), packages()
+        files = {"gristmill": program, "LICENSES-THIRD-PARTY.txt": licences(linked).encode(),
+                 "sbom.cdx.json": bill_of_materials(linked, version, hashlib.sha256(program).hexdigest()).encode()}
+        files |= {name: (ROOT / name).read_bytes() for name in ("README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE")}
+        files |= {f"{'man' if page.suffix == '.1' else 'completions'}/{page.name}": page.read_bytes() for page in pages.iterdir()}
+    name = f"gristmill-{version}-{TARGET}"
+    tarball(files, out / f"{name}.tar.gz", name)
+    (out / "sbom.cdx.json").write_bytes(files["sbom.cdx.json"])
+    for copied in ("Containerfile", "install.sh"):
+        shutil.copy(ROOT / "deploy" / copied, out / copied)
+    arguments = " ".join([*selected, "--strip", "--compatibility", WHEEL_TAG])
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, "--config-settings",
+                    f"build-args={arguments}", "."], cwd=ROOT, check=True, env=environment)
+    (out / "SHA256SUMS").write_text(sums_of(out))
     say(f"{out} holds")
     for path in sorted(out.iterdir()):
         say(f"  {path.stat().st_size:>12,}  {path.name}")
 
 
 def try_release(out: pathlib.Path) -> None:
-    """Installs what was built in an empty root folder, and runs it there."""
-    assert (out / "SHA256SUMS").read_text() == sums(out), "SHA256SUMS is not of these files"
-    tarball = next(out.glob("*.tar.gz"))
+    """Installs a release in an empty root directory, runs it there, and tests the wheel."""
+    assert (out / "SHA256SUMS").read_text() == sums_of(out), "SHA256SUMS is not of these files"
     with tempfile.TemporaryDirectory(prefix="gristmill-root-") as base:
         root = pathlib.Path(base) / "root"
         root.mkdir()
-        installed = subprocess.run([out / "install.sh", "--prefix", root], stdout=subprocess.PIPE, text=True, check=True).stdout
-        say(installed.splitlines()[0])
-        refuses_other_bytes(out, tarball, pathlib.Path(base))
-        for name in ROOT_FOLDERS:
+        say(output(out / "install.sh", "--prefix", root).splitlines()[0])
+        refuses_other_bytes(out, pathlib.Path(base))
+        for name in ROOT_DIRECTORIES:
             (root / name).mkdir()
-        os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(*NULL_DEVICE))
+        os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         (root / "text").write_text(TEXT)
         run_in(root)
-    say(f"installed and run in an empty root folder; the program has {size_of_program(tarball):,} bytes")
+        say(f"installed and run in an empty root directory; the program has {(root / 'bin/gristmill').stat().st_size:,} bytes")
+    subprocess.run([ROOT / "scripts/python.py", "--wheel", next(out.glob("*.whl"))], check=True)
 
 
-def size_of_program(tarball: pathlib.Path) -> int:
-    with tarfile.open(tarball) as tar:
-        return next(entry.size for entry in tar if entry.name.endswith("/gristmill"))
-
-
-def refuses_other_bytes(out: pathlib.Path, tarball: pathlib.Path, scratch: pathlib.Path) -> None:
-    """The installer must notice one byte."""
+def refuses_other_bytes(out: pathlib.Path, scratch: pathlib.Path) -> None:
+    """The installer must notice one changed byte."""
     other = scratch / "other"
     shutil.copytree(out, other)
-    content = bytearray(tarball.read_bytes())
+    packed = next(other.glob("*.tar.gz"))
+    content = bytearray(packed.read_bytes())
     content[len(content) // 2] ^= 1
-    (other / tarball.name).write_bytes(content)
+    packed.write_bytes(content)
     refused = subprocess.run([other / "install.sh", "--prefix", scratch / "nothing"], stderr=subprocess.PIPE, text=True)
     assert refused.returncode == 1 and "nothing was installed" in refused.stderr, refused
     assert not (scratch / "nothing").exists(), "something was installed"
 
 
 def run_in(root: pathlib.Path) -> None:
-    """Runs the program where there is nothing but it, a folder for spills, /proc and /dev/null, in namespaces of its own:
-    a job of text, one that writes a table, and one that reads it."""
+    """Runs a job of text, one that writes a table and one that reads it, in namespaces of their own."""
     script = 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" /bin/gristmill run --workers 2 --no-sync --quiet "$@"'
-    variables = {"PATH": os.environ["PATH"], "TMPDIR": "/tmp", "HOME": "/home"}
 
     def lines(*job: str) -> list:
-        words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", str(root), *job]
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=variables, timeout=60)
-        assert done.returncode == 0, done
-        return sorted(done.stdout.splitlines())
+        words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", root, *job]
+        return sorted(output(*words, env={"PATH": os.environ["PATH"], "TMPDIR": "/tmp", "HOME": "/home"}, timeout=60).splitlines())
 
-    counts = lines("wordcount", "/text")
-    assert counts == COUNTS, counts
+    assert (counts := lines("wordcount", "/text")) == COUNTS, counts
     lines("wordcount", "/text", "--output", "/table", "--output-format", "parquet")
-    words = lines("wordcount", "/table/*.parquet", "--read-columns", "word")
-    assert words == WORDS_OF_TABLE, words
+    assert (words := lines("wordcount", "/table/*.parquet", "--read-columns", "word")) == WORDS, words
 
 
-def differences(one: pathlib.Path, other: pathlib.Path) -> list:
-    names = sorted({path.name for folder in (one, other) for path in folder.iterdir()})
-    same = lambda name: all((folder / name).is_file() for folder in (one, other)) and (one / name).read_bytes() == (other / name).read_bytes()
-    return [name for name in names if not same(name)]
-
-
-def twice(make, kept: pathlib.Path) -> None:
-    """Makes a release in two folders, compares, and keeps one."""
+def twice(profile: str, kept: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory(prefix="gristmill-twice-") as base:
-        outs = [pathlib.Path(base) / name / "out" for name in ("one", "the-other")]
+        outs = [pathlib.Path(base) / name / "out" for name in ("one", "other")]
         for out in outs:
-            make(out)
-        wrong = differences(*outs)
-        if wrong:
-            sys.exit(f"release.py: two builds differ in {', '.join(wrong)}")
-        say(f"two builds gave the same bytes: {len(list(outs[0].iterdir()))} files")
+            build(profile, out.parent / "target", out)
+        if outs[0].joinpath("SHA256SUMS").read_text() != outs[1].joinpath("SHA256SUMS").read_text():
+            sys.exit(f"release.py: two builds differ:\n{sums_of(outs[0])}{sums_of(outs[1])}")
+        say("two builds gave the same bytes")
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(outs[0], kept)
 
 
-def self_test() -> None:
-    """Builds without optimising, packs twice, tries, and sees that wrong sums are noticed."""
-    program = compile_program("dev", ROOT / "target/release-self-test")
-    with tempfile.TemporaryDirectory(prefix="gristmill-self-test-") as base:
-        twice(lambda out: packed(program, out), pathlib.Path(base) / "out")
-        try_release(pathlib.Path(base) / "out")
-        wrong = pathlib.Path(base) / "out/SHA256SUMS"
-        wrong.write_text(wrong.read_text().replace("a", "b"))
-        try:
-            try_release(pathlib.Path(base) / "out")
-        except AssertionError:
-            return
-        sys.exit("release.py: wrong sums were not noticed")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("build", "try", "twice"))
-    parser.add_argument("folder", nargs="?", type=pathlib.Path, help="what `build` has written")
+    parser.add_argument("what", choices=("build", "try", "twice"))
     parser.add_argument("--profile", default="dist")
     parser.add_argument("--target-dir", type=pathlib.Path, default=ROOT / "target/release-build")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "target/dist-files")
-    parser.add_argument("--self-test", action="store_true")
     given = parser.parse_args()
-    if given.self_test:
-        self_test()
-    elif given.what == "build":
-        packed(compile_program(given.profile, given.target_dir.absolute()), given.out)
+    if given.what == "build":
+        build(given.profile, given.target_dir.absolute(), given.out.absolute())
     elif given.what == "try":
-        try_release((given.folder or given.out).absolute())
-    elif given.what == "twice":
-        twice(lambda out: packed(compile_program(given.profile, out.parent / "target"), out), given.out)
+        try_release(given.out.absolute())
     else:
-        parser.error("say what to do: build, try or twice")
+        twice(given.profile, given.out.absolute())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs a job of mrjob, by module (or file) and class, and prints its lines and its counters as JSON. For scripts/mrjob.py."""
+"""Runs a job of mrjob, by module (or file) and class, and prints its lines and its counters as JSON. For run.py."""
 import importlib
 import importlib.util
 import json

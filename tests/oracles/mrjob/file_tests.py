@@ -1,4 +1,4 @@
-"""Runs mrjob's tests of `hadoop fs` on the `hadoop` in PATH, and prints what came of them as JSON. For scripts/mrjob.py.
+"""Runs mrjob's tests of `hadoop fs` on the `hadoop` in PATH, and prints what came of them as JSON. For run.py.
 
 The tests put files where mrjob's stand-in keeps them: there is the root of `hdfs:` then. Nothing else of them is changed.
 """

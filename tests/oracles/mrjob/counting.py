@@ -1,4 +1,4 @@
-"""A job of mrjob that counts in each of its steps. For scripts/mrjob.py."""
+"""A job of mrjob that counts in each of its steps. For run.py."""
 from mrjob.job import MRJob
 from mrjob.step import MRStep
 

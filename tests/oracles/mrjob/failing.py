@@ -1,4 +1,4 @@
-"""A job of mrjob whose mapper raises. For scripts/mrjob.py."""
+"""A job of mrjob whose mapper raises. For run.py."""
 from mrjob.job import MRJob
 
 

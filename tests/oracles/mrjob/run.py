@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs what mrjob and luigi ship on the program under its name `hadoop`, and compares it with their own local runners.
 
-usage: scripts/mrjob.py [--program target/debug/gristmill] [--environment FOLDER] [--only NAME]
+usage: tests/oracles/mrjob/run.py [--program target/debug/gristmill] [--environment FOLDER] [--only NAME]
 
 From PyPI come mrjob 0.7.4 (also its source, for its tests) and luigi, into an environment of its own in a temporary folder,
 or in FOLDER, where it stays. mrjob needs a Python up to 3.11, which need not be the one that runs this.
@@ -26,8 +26,8 @@ import tarfile
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CHILDREN = ROOT / "scripts" / "mrjob_children"
+CHILDREN = pathlib.Path(__file__).resolve().parent
+ROOT = CHILDREN.parents[2]
 MRJOB, LUIGI = "mrjob==0.7.4", "luigi==3.6.0"
 # setuptools brings pkg_resources and distutils, which mrjob imports.
 PACKAGES = [MRJOB, LUIGI, "setuptools<70"]
@@ -274,7 +274,7 @@ def main() -> int:
         try:
             environment = Environment((options.environment or base / "environment").absolute())
         except CannotInstall as error:
-            print(f"mrjob.py: {' '.join(str(error).split())}", file=sys.stderr)
+            print(f"mrjob/run.py: {' '.join(str(error).split())}", file=sys.stderr)
             return 3
         wrong = run(environment, base, options.program, options.only)
     return 1 if wrong else 0

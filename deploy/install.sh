@@ -6,7 +6,7 @@ set -eu
 
 prefix="${HOME:-}/.local"
 if [ "${1:-}" = --prefix ]; then
-    prefix=${2:?install.sh: --prefix needs a folder}
+    prefix=${2:?install.sh: --prefix needs a directory}
     shift 2
 fi
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -14,10 +14,10 @@ tarball=${1:-}
 if [ -z "$tarball" ]; then
     for tarball in "$here"/gristmill-*.tar.gz; do :; done
 fi
-[ -f "$tarball" ] || { echo "install.sh: there is no tarball $tarball; name one" >&2; exit 1; }
+[ -f "$tarball" ] || { echo "install.sh: the tarball $tarball does not exist; name one" >&2; exit 1; }
 name=$(basename -- "$tarball")
 sums=$(dirname -- "$tarball")/SHA256SUMS
-[ -f "$sums" ] || { echo "install.sh: SHA256SUMS must lie beside $tarball, to compare with; nothing was installed" >&2; exit 1; }
+[ -f "$sums" ] || { echo "install.sh: SHA256SUMS must be next to $tarball; nothing was installed" >&2; exit 1; }
 expected=$(awk -v name="$name" '$2 == name { print $1 }' "$sums")
 found=$(sha256sum -- "$tarball" | awk '{ print $1 }')
 if [ -z "$expected" ] || [ "$expected" != "$found" ]; then
@@ -33,7 +33,7 @@ cp -- "$unpacked/gristmill" "$prefix/bin/.gristmill-new"
 chmod 755 "$prefix/bin/.gristmill-new"
 mv -f -- "$prefix/bin/.gristmill-new" "$prefix/bin/gristmill"
 cp -- "$unpacked"/man/* "$prefix/share/man/man1/"
-cp -- "$unpacked/completions/bash/gristmill.bash" "$prefix/share/bash-completion/completions/gristmill"
+cp -- "$unpacked/completions/gristmill.bash" "$prefix/share/bash-completion/completions/gristmill"
 cp -- "$unpacked"/LICENSE* "$prefix/share/doc/gristmill/"
 "$prefix/bin/gristmill" --version
 echo "installed in $prefix/bin"

@@ -1,4 +1,4 @@
-"""A word count of luigi.contrib.hadoop, and a walk through its hdfs client; prints the counts. For scripts/mrjob.py."""
+"""A word count of luigi.contrib.hadoop, and a walk through its hdfs client; prints the counts. For run.py."""
 import os
 import sys
 
