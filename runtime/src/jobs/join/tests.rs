@@ -384,3 +384,25 @@ proptest! {
         prop_assert_eq!(back, fields);
     }
 }
+
+#[test]
+fn prepared_join_with_a_place_that_no_row_has_is_refused() {
+    let prepared =
+        || prepare("--on id=key --columns left.city,right.town", &NAMED).unwrap().prepared.unwrap();
+    prepared().check().unwrap();
+    type Change = fn(&mut PreparedJoin);
+    let changes: [(&str, Change); 7] = [
+        ("no columns", |it| it.left.width = 0),
+        ("too many columns", |it| it.right.width = usize::MAX),
+        ("a key beyond the row", |it| it.left.keys = vec![3]),
+        ("a column to write beyond the row", |it| it.output = Some(vec![(Side::Right, 2)])),
+        ("a short order", |it| drop(it.left.orders.insert("l1".to_owned(), vec![0]))),
+        ("an order beyond the row", |it| drop(it.left.orders.insert("l1".to_owned(), vec![0, 1, 3]))),
+        ("a short header", |it| drop(it.right.names.as_mut().unwrap().pop())),
+    ];
+    for (what, change) in changes {
+        let mut changed = prepared();
+        change(&mut changed);
+        assert!(reason(changed.check()).contains("a place is beyond"), "{what}");
+    }
+}

@@ -214,6 +214,12 @@ fn settings_that_exclude_each_other_are_refused() {
     let plan = JobPlan::map(input(), || Numbers).partition(Seven).total_order();
     let plan = plan.reduce(WriteTotal::<String, Sum<u64>>::default);
     assert!(plan.validate().unwrap_err().to_string().contains("total_order"));
+    let plan =
+        JobPlan::map(Input::fixed(["data"], 0), || Numbers).reduce(WriteTotal::<String, Sum<u64>>::default);
+    assert!(
+        plan.validate().unwrap_err().to_string().contains("must be at least 1"),
+        "records without an end"
+    );
     sums().validate().unwrap();
 }
 
