@@ -57,7 +57,7 @@ pub fn words(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Environment of a measurement.
+/// Context of measurements.
 pub struct Bench {
     /// Paths.
     pub places: Places,

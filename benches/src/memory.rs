@@ -1,4 +1,5 @@
-//! Promises about memory: the peak over all processes of a job stays under a limit, and the bytes stay the same.
+//! Memory targets: the peak over all processes of a job stays under a limit, and the output bytes stay
+//! the same.
 
 use crate::archive::{BenchSection, Finding};
 use crate::bench::{Bench, RunOutcome, Task, words};
@@ -11,24 +12,24 @@ use gristmill::scheduler::units::Bytes;
 /// Bytes of one group that is reduced.
 pub const GROUP_BYTES: u64 = 4 << 30;
 
-/// Free disk that a job may need, in times of what goes through it: map outputs, gathered segments, a merge.
+/// Free disk that a job may need, as a multiple of its data: map outputs, gathered segments, a merge.
 const DISK_FACTOR: u64 = 3;
 
-/// Name of the run without a budget, whose bytes are compared.
+/// Name of the run without a memory limit, whose bytes are compared.
 const REFERENCE: &str = "default budget";
 
-/// A promise.
+/// Memory target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// Name of its row.
     pub name: &'static str,
-    /// One line about it.
+    /// Title in one line.
     pub title: &'static str,
-    /// The peak stays below, bytes.
+    /// Upper limit of the peak, bytes.
     pub peak_bytes_max: u64,
 }
 
-/// All promises.
+/// All targets.
 pub const PROMISES: [Promise; 3] = [
     Promise {
         name: "sort-256MiB",
@@ -43,13 +44,13 @@ pub const PROMISES: [Promise; 3] = [
     Promise { name: "one-group", title: "one key with 4 GiB of values, reduced", peak_bytes_max: 256 << 20 },
 ];
 
-/// Name of the contestant that the promise is about.
+/// Name of the contestant that the target applies to.
 pub const OURS: &str = "ours";
 
-/// Measures all promises.
+/// Measures all targets.
 ///
 /// # Errors
-/// Bytes that differ, and whatever keeps measurements from being made at all.
+/// Bytes that differ, and errors that prevent measurements.
 pub fn measure_all(bench: &mut Bench, rounds: u32, group_bytes: u64) -> anyhow::Result<()> {
     for promise in PROMISES {
         eprintln!("{}: {}", promise.name, promise.title);
@@ -89,7 +90,7 @@ fn task(promise: Promise, contestant: &str, row: &BenchRow, flags: &[String]) ->
     }
 }
 
-/// Runs it a few times and gives back what its outputs consist of.
+/// Runs it a few times and returns the digests of its outputs.
 fn measure_one(bench: &mut Bench, task: &Task, rounds: u32) -> anyhow::Result<Vec<u64>> {
     if let Some(reason) = bench.obstacle(task) {
         eprintln!("  {} is left out: {reason}", task.row);
@@ -114,7 +115,7 @@ fn measure_group(bench: &mut Bench, promise: Promise, rounds: u32, bytes: u64) -
     let task = Task {
         section: BenchSection::Memory,
         row: promise.name.to_owned(),
-        // The promise is about its own size only.
+        // The target applies to its own size only.
         contestant: if bytes == GROUP_BYTES { OURS } else { "another size" }.to_owned(),
         command: words(&command),
         environment: Vec::new(),

@@ -1,4 +1,4 @@
-//! Where things are: programs, data, outputs. Commands name them by variables, so that archives hold no path.
+//! Paths of programs, data and outputs. Commands name them by variables, so that archives contain no path.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -6,33 +6,33 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of an input that are read at once when it is warmed.
+/// Number of bytes of an input that are read at once when it is warmed.
 const WARM_BYTES: usize = 1 << 20;
 
 /// Variables of commands. A command is text such as `$DATA/users.csv`.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Name with `$`, path, what it is. Longer names first, so that none hides behind its beginning.
+    /// Name with `$`, path, description. Longer names come first, so that none is matched by its prefix.
     variables: Vec<(&'static str, PathBuf, &'static str)>,
 }
 
-/// Folders that a person may choose.
+/// Directories that users may choose.
 #[derive(Clone, Debug)]
 pub struct Roots {
-    /// Programs made for measuring, outputs, spills.
+    /// Directory for programs made for measuring, outputs and spills.
     pub home: PathBuf,
-    /// Inputs.
+    /// Directory of inputs.
     pub data: PathBuf,
-    /// Scripts and programs of other systems.
+    /// Directory of scripts and programs of other systems.
     pub peers: PathBuf,
-    /// Our program.
+    /// Path of the Gristmill program.
     pub program: PathBuf,
-    /// Our jobs that are made for measuring only.
+    /// Path of the program with jobs that are only for measuring.
     pub jobs: PathBuf,
 }
 
 impl Places {
-    /// Places below these roots. Nothing need exist.
+    /// Builds the paths below these roots. They need not exist.
     pub fn new(roots: &Roots) -> Self {
         let home = &roots.home;
         let ripgrep = find_program("rg").unwrap_or_else(|| home.join("bin/rg"));
@@ -53,39 +53,39 @@ impl Places {
         Self { variables }
     }
 
-    /// The path of a variable.
+    /// Returns the path of a variable.
     ///
     /// # Panics
-    /// On a name that is not in the list above.
+    /// The name is not in the list above.
     pub fn path(&self, name: &str) -> &Path {
         let found = self.variables.iter().find(|(known, _, _)| *known == name);
         &found.unwrap_or_else(|| panic!("there is no variable {name}")).1
     }
 
-    /// Variables and what they are, by name.
+    /// Returns variables and their descriptions, by name.
     pub fn legend(&self) -> Vec<(&'static str, &'static str)> {
         let mut legend: Vec<_> = self.variables.iter().map(|(name, _, what)| (*name, *what)).collect();
         legend.sort_unstable();
         legend
     }
 
-    /// Text with paths in the place of variables.
+    /// Replaces variables in a text by paths.
     pub fn expand(&self, text: &str) -> String {
         self.variables
             .iter()
             .fold(text.to_owned(), |text, (name, path, _)| text.replace(name, &path.to_string_lossy()))
     }
 
-    /// Text with variables in the place of paths, so that it can be archived.
+    /// Replaces paths in a text by variables, so that it can be archived.
     pub fn hide(&self, text: &str) -> String {
         let mut known: Vec<_> =
             self.variables.iter().map(|(name, path, _)| (path.to_string_lossy(), *name)).collect();
-        // Longer paths first, so that a folder does not hide what lies in it.
+        // Longer paths first, so that a directory does not hide a path below it.
         known.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         known.iter().fold(text.to_owned(), |text, (path, name)| text.replace(&**path, name))
     }
 
-    /// The first program or file that a command names and that is not there.
+    /// Returns the first program or file that a command names and that does not exist.
     pub fn missing(&self, command: &str) -> Option<&'static str> {
         const MADE_BY_US: [&str; 3] = ["$OUT", "$SPILL", "$MADE"];
         let named = self.variables.iter().filter(|(name, _, _)| command.contains(name));
@@ -95,10 +95,11 @@ impl Places {
             .next()
     }
 
-    /// An empty output folder and temporary folder, and a disk that has nothing left to write.
+    /// Creates an empty output directory and temporary directory, and waits until the disk has written
+    /// all data.
     ///
     /// # Errors
-    /// Folders that cannot be emptied.
+    /// Directories that cannot be emptied.
     pub fn clean(&self) -> anyhow::Result<()> {
         for name in ["$OUT", "$SPILL"] {
             let folder = self.path(name);
@@ -108,10 +109,10 @@ impl Places {
         Ok(())
     }
 
-    /// An empty folder for generated inputs.
+    /// Creates an empty directory for generated inputs.
     ///
     /// # Errors
-    /// A folder that cannot be emptied.
+    /// A directory that cannot be emptied.
     pub fn clean_made(&self) -> anyhow::Result<()> {
         let folder = self.path("$MADE");
         empty(folder).with_context(|| format!("could not empty {}", folder.display()))
@@ -126,7 +127,7 @@ fn empty(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Reads files, and those in folders, so that they are in the page cache.
+/// Reads files, including those in directories, into the page cache.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -145,19 +146,19 @@ pub fn warm(files: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Free bytes for us where a folder lies.
+/// Returns the free bytes available to this user in the file system of a directory.
 ///
 /// # Errors
-/// A folder that is not there.
+/// A directory that does not exist.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let system = rustix::fs::statvfs(folder)?;
     Ok(system.f_bavail * system.f_frsize)
 }
 
-/// The lock that keeps a second measurement from disturbing the first, for as long as it lives.
+/// Returns a lock that prevents a second, concurrent measurement. It is held until the file is dropped.
 ///
 /// # Errors
-/// Another measurement that runs.
+/// Another measurement is running.
 pub fn lock(home: &Path) -> anyhow::Result<File> {
     fs::create_dir_all(home).with_context(|| format!("could not make {}", home.display()))?;
     let file = File::create(home.join("lock"))?;
@@ -167,7 +168,7 @@ pub fn lock(home: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// A program on the search path.
+/// Returns the path of a program on the search path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(OsStr::new(name))).find(|path| path.is_file())

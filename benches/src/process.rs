@@ -1,4 +1,4 @@
-//! What `/proc` says: descendants, their memory, what they are; times of the whole machine.
+//! Data from `/proc`: descendants, their memory and roles; times of the whole machine.
 
 use rustix::fs::{FsWord, statfs};
 use std::fs;
@@ -6,22 +6,22 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Of `statfs`: file systems that keep their files in memory.
+/// File system types in `statfs` that keep their files in memory.
 const MEMORY_BACKED_MAGIC: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// Processes after which `descendants` stops looking; more is not a benchmark but a runaway.
+/// Number of processes after which `descendants` stops. A larger number is a runaway, not a benchmark.
 const DESCENDANTS_MAX: usize = 10_000;
 
 /// Memory of one process or of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Memory {
-    /// All resident pages, those of mapped files too.
+    /// Bytes of all resident pages, including those of mapped files.
     pub resident_bytes: u64,
-    /// Anonymous and shared pages: what the process cannot give back.
+    /// Bytes of anonymous and shared pages, which the process cannot release.
     pub private_bytes: u64,
 }
 
-/// All living descendants of a process, in no order.
+/// Returns all living descendants of a process, in no order.
 pub fn descendants(root: i32) -> Vec<i32> {
     let (mut found, mut todo) = (Vec::new(), vec![root]);
     while let Some(pid) = todo.pop() {
@@ -41,7 +41,7 @@ pub fn descendants(root: i32) -> Vec<i32> {
     found
 }
 
-/// Memory of a process; `None` if it is gone or a zombie.
+/// Returns the memory of a process; `None` if it has ended or is a zombie.
 pub fn memory_of(pid: i32) -> Option<Memory> {
     parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
@@ -57,7 +57,8 @@ fn parse_status(text: &str) -> Option<Memory> {
     })
 }
 
-/// What a process is for: the subcommand for our own programs, the program's name for others, empty if it is gone.
+/// Returns the role of a process: the subcommand for our own programs, the program's name for others,
+/// empty if it has ended.
 pub fn role_of(pid: i32) -> String {
     fs::read(format!("/proc/{pid}/cmdline")).map_or_else(|_| String::new(), |line| parse_role(&line))
 }
@@ -72,7 +73,7 @@ fn parse_role(command_line: &[u8]) -> String {
     }
 }
 
-/// Bytes of all files below a folder if it lies in memory, else 0.
+/// Returns the bytes of all files below a directory if it is in memory, else 0.
 pub fn memory_backed_bytes(folder: &Path) -> u64 {
     match statfs(folder) {
         Ok(system) if MEMORY_BACKED_MAGIC.contains(&system.f_type) => allocated_bytes(folder),
@@ -80,14 +81,14 @@ pub fn memory_backed_bytes(folder: &Path) -> u64 {
     }
 }
 
-/// Bytes that the files below a folder take. Files come and go meanwhile.
+/// Returns the bytes allocated for the files below a directory. Files may be created and removed meanwhile.
 pub fn allocated_bytes(folder: &Path) -> u64 {
     let (mut bytes, mut todo) = (0, vec![folder.to_path_buf()]);
     while let Some(folder) = todo.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => todo.push(entry.path()),
-                // Blocks are of 512 bytes whatever the file system's are.
+                // Blocks have 512 bytes, independent of the file system's block size.
                 Ok(metadata) => bytes += metadata.blocks() * 512,
                 Err(_) => {}
             }
@@ -96,22 +97,22 @@ pub fn allocated_bytes(folder: &Path) -> u64 {
     bytes
 }
 
-/// Times of the whole machine since it started, or between two moments.
+/// Times of the whole machine since boot, or between two moments.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SystemTimes {
-    /// Processors at work, seconds.
+    /// Busy processor time, seconds.
     pub busy_s: f64,
-    /// Processor time that the host kept, seconds.
+    /// Processor time stolen by the host, seconds.
     pub stolen_s: f64,
-    /// Time in which at least one process waited for a disk; `None` if the kernel does not say.
+    /// Time in which at least one process waited for a disk; `None` if the kernel does not report it.
     pub disk_wait_s: Option<f64>,
 }
 
 impl SystemTimes {
-    /// Now.
+    /// Returns the current times.
     ///
     /// # Errors
-    /// No `/proc`.
+    /// `/proc` does not exist.
     pub fn now() -> io::Result<Self> {
         let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
         let (busy, stolen) = parse_stat(&fs::read_to_string("/proc/stat")?);
@@ -122,7 +123,7 @@ impl SystemTimes {
         })
     }
 
-    /// What has passed since an earlier moment.
+    /// Returns the times since an earlier moment.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             busy_s: self.busy_s - earlier.busy_s,
@@ -132,7 +133,7 @@ impl SystemTimes {
     }
 }
 
-/// Ticks at work and ticks stolen, of all processors together.
+/// Returns busy ticks and stolen ticks of all processors together.
 fn parse_stat(text: &str) -> (u64, u64) {
     let first = text.lines().next().unwrap_or_default();
     let ticks: Vec<u64> =
@@ -142,7 +143,7 @@ fn parse_stat(text: &str) -> (u64, u64) {
     (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
 }
 
-/// Seconds behind `total=` in the line `some`.
+/// Returns the seconds after `total=` in the line `some`.
 fn parse_pressure(text: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.starts_with("some"))?;
     let total = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?;

@@ -1,8 +1,7 @@
-//! Where the processor time of one of our runs goes: samples of all its processes, by phase.
+//! CPU profile of one of our runs: samples of all its processes, by phase.
 //!
-//! `perf` takes the samples with whole stacks; [`OUTER`] and [`INNER`] are the one place that says which function
-//! belongs to which phase. The folded stacks are kept beside the results, for flame graphs. Not here: time in which
-//! nobody worked.
+//! `perf` takes the samples with whole stacks. [`OUTER`] and [`INNER`] map functions to phases. The
+//! folded stacks are stored next to the results, for flame graphs. Not here: idle time.
 
 use crate::archive::{BenchSection, Finding, PhaseSamples};
 use crate::bench::{Bench, Task, words};
@@ -13,10 +12,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::process::{Command, Stdio};
 
-/// Samples of each core in a second; no divisor of common timers.
+/// Number of samples of each core per second, not a divisor of common timers.
 const SAMPLES_PER_SECOND: u32 = 199;
 
-/// Bytes of the stack that are kept with each sample; it is unwound afterwards.
+/// Bytes of the stack stored with each sample, which is unwound afterwards.
 const STACK_BYTES: u32 = 32_768;
 
 /// Phases, in the order of the table.
@@ -25,7 +24,7 @@ pub const PHASES: [&str; 12] = [
     "other",
 ];
 
-/// Functions that give their phase to everything that they call, first match wins.
+/// Functions whose phase includes everything they call; the first match wins.
 const OUTER: [(&str, &str); 7] = [
     ("gristmill_runtime::submit::", "start"),
     ("gristmill_runtime::cluster::", "start"),
@@ -36,7 +35,7 @@ const OUTER: [(&str, &str); 7] = [
     ("gristmill_worker::output::", "write"),
 ];
 
-/// Functions that give their phase to what they do themselves: the innermost frame with one of these counts.
+/// Functions whose phase includes only their own work: the innermost frame with one of these counts.
 const INNER: [(&str, &str); 25] = [
     ("slice::sort", "sort"),
     ("gristmill_worker::shuffle::", "shuffle"),
@@ -65,10 +64,10 @@ const INNER: [(&str, &str); 25] = [
     ("execve", "start"),
 ];
 
-/// Kernel functions that say that a page is touched for the first time.
+/// Kernel functions that indicate the first touch of a page.
 const PAGE_FAULTS: [&str; 2] = ["asm_exc_page_fault", "faultin_page"];
 
-/// A sample: frames from the innermost outwards.
+/// Sample with its frames from the innermost outwards.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Stack {
     thread: String,
@@ -81,10 +80,10 @@ struct StackFrame {
     symbol: String,
 }
 
-/// Runs a row of ours once under `perf` and keeps what it says.
+/// Runs a row of ours once under `perf` and stores the profile.
 ///
 /// # Errors
-/// No `perf`, or a run that fails.
+/// `perf` does not exist, or the run fails.
 pub fn measure_row(bench: &mut Bench, row: &BenchRow) -> anyhow::Result<()> {
     let mut command = words(&format!(
         "perf record --quiet --event cpu-clock --freq {SAMPLES_PER_SECOND} --call-graph dwarf,{STACK_BYTES} --output \
@@ -119,7 +118,7 @@ pub fn measure_row(bench: &mut Bench, row: &BenchRow) -> anyhow::Result<()> {
     bench.places.clean()
 }
 
-/// Reads what `perf` recorded, writes folded stacks, sums up phases.
+/// Reads the data that `perf` recorded, writes folded stacks, and sums up phases.
 fn read_samples(bench: &Bench, folded: &std::path::Path) -> anyhow::Result<Vec<PhaseSamples>> {
     let data = bench.places.path("$SPILL").join("perf.data");
     let mut script = Command::new("perf")
@@ -177,7 +176,8 @@ fn each_stack(reader: impl BufRead, mut seen: impl FnMut(&Stack)) -> std::io::Re
     Ok(())
 }
 
-/// `slot-0  1748 11706.765669: cpu-clock:`: the name, which may hold blanks, is what stands before the number.
+/// Parses the name in `slot-0  1748 11706.765669: cpu-clock:`. It may contain blanks, and ends before the
+/// number.
 fn parse_thread(line: &str) -> String {
     let end = line.find(": ").unwrap_or(line.len());
     let mut words: Vec<&str> = line[..end].split_ascii_whitespace().collect();
@@ -185,11 +185,11 @@ fn parse_thread(line: &str) -> String {
     words.join(" ")
 }
 
-/// `ffffffff821f304b exc_page_fault`: an address in the upper half is the kernel's.
+/// Parses `ffffffff821f304b exc_page_fault`. An address in the upper half belongs to the kernel.
 fn parse_frame(line: &str) -> Option<StackFrame> {
     let (address, symbol) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
-    // A stack that could not be followed to its end is closed by an address that is none.
+    // A stack that could not be unwound to its end is closed by an invalid address.
     if address == u64::MAX {
         return None;
     }
@@ -211,7 +211,7 @@ fn phase_of(stack: &Stack) -> &'static str {
     outer.or_else(inner).map_or("other", |(_, phase)| phase)
 }
 
-/// Outermost frame first, as flame graphs are made of.
+/// Returns the stack with the outermost frame first, as flame graphs need it.
 fn fold(stack: &Stack) -> String {
     let frames = stack.frames.iter().rev().map(|frame| frame.symbol.replace(';', ","));
     std::iter::once(stack.thread.replace(';', ",")).chain(frames).collect::<Vec<_>>().join(";")

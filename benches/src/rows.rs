@@ -1,71 +1,72 @@
-//! The jobs that are compared, their contestants, and what is to be reached.
+//! Jobs that are compared, their contestants, and their targets.
 
 use crate::bench::words;
 use crate::check::OutputKind;
 
-/// Workers and slots of ours: what `run` has on two cores, as the other systems have two threads.
+/// Workers and slots of our cluster: those of `run` on two cores, as the other systems have two threads.
 const CLUSTER: &str = "--workers 1 --slots 2";
 
-/// The pattern of `grep-regex`.
+/// Pattern of `grep-regex`.
 const REGEX: &str = r"[Mm]onste?r\w*";
 
-/// The text of `grep-fixed`.
+/// Text of `grep-fixed`.
 const FIXED: &str = "Frankenstein";
 
-/// The sort.
+/// Command of the sort.
 const SORT: &str = "sort $DATA/tera-1g.txt --record-length 100 --key-bytes 0..10";
 
-/// The join without its strategy: user, country, page, revenue, as the other systems write them.
+/// Command of the join without its strategy: user, country, page, revenue, in the format of the other
+/// systems.
 const JOIN: &str = "join --left $DATA/users.csv --right $DATA/visits.csv --on 1=2 \
                     --columns left.1,left.2,right.3,right.5 --strategy";
 
-/// The same with as many users as visits.
+/// Remaining flags of the join with as many users as visits.
 const LARGE_JOIN: &str = "--on 1=2 --columns left.1,left.2,right.3,right.5 --strategy repartition";
 
 /// Memory of each worker in `wordcount-distinct`: less than its words need.
 const LITTLE_MEMORY: &str = "--memory 256MiB";
 
-/// Counts words with awk.
+/// Program for awk that counts words.
 const AWK_COUNT: &str = r#"{for(i=1;i<=NF;i++)c[$i]++}END{for(w in c)print w"\t"c[w]}"#;
 
-/// A job that is compared.
+/// Job that is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchRow {
-    /// What people type.
+    /// Name on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Title in one line.
     pub title: &'static str,
-    /// What the limit program and the scripts of the others call it; empty where they have no such job.
+    /// Name in the limit program and the scripts of the others; empty where they have no such job.
     pub peers_name: &'static str,
-    /// Files, or folders of files, in the data folder.
+    /// Files, or directories of files, in the data directory.
     pub inputs: &'static [&'static str],
-    /// How outputs are compared.
+    /// Kind of output, which defines the comparison.
     pub kind: OutputKind,
-    /// What is to be reached.
+    /// Target of the row.
     pub target: RowTarget,
-    /// Seconds of systems that are not run here.
+    /// Seconds of systems that do not run here.
     pub quoted: &'static [Quoted],
 }
 
-/// What is to be reached: median wall time of `ours` over that of another.
+/// Target: ratio of our median wall time to that of another contestant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RowTarget {
-    /// At most this ratio.
+    /// Maximum ratio.
     pub times: f64,
-    /// To whom.
+    /// Name of the other contestant.
     pub against: &'static str,
 }
 
-/// A figure that somebody else measured.
+/// Figure measured by others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quoted {
-    /// Who.
+    /// Name of the system.
     pub system: &'static str,
     /// Wall time, seconds.
     pub wall_s: f64,
 }
 
-/// One who runs a row.
+/// Contestant that runs a row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contestant {
     /// Name in the table.
@@ -92,7 +93,7 @@ const fn quoted(system: &'static str, wall_s: f64) -> Quoted {
     Quoted { system, wall_s }
 }
 
-/// All rows. Quoted seconds are those of RESULTS.md beside the other systems' programs.
+/// All rows. Quoted seconds are those of RESULTS.md next to the other systems' programs.
 pub const ROWS: [BenchRow; 14] = [
     BenchRow {
         name: "wordcount-books",
@@ -222,31 +223,32 @@ pub const ROWS: [BenchRow; 14] = [
     },
 ];
 
-/// Files unpacked to nowhere, two at a time, then the words of the plain ones counted.
+/// Name of the contestant that decompresses files to nowhere, two at a time, and then counts the words of
+/// the plain ones.
 const UNPACKED_FIRST: &str = "unpacking, then ours";
 
-/// The same job with memory for all words.
+/// Name of the same job with memory for all words.
 const AMPLE_MEMORY: &str = "ours, ample memory";
 
 const QUOTED_JOIN: &[Quoted] =
     &[quoted("Dask", 14.9), quoted("Ray", 21.0), quoted("Spark", 31.4), quoted("Hadoop", 34.7)];
 
-/// Names of those that are ours or the limit; all others are peers.
+/// Names of our own contestants and of the limit. All others are peers.
 pub const NOT_PEERS: [&str; 6] =
     ["ours", "ours, synced", "limit", "limit, synced", UNPACKED_FIRST, AMPLE_MEMORY];
 
-/// The row of this name.
+/// Returns the row of this name.
 pub fn row(name: &str) -> Option<BenchRow> {
     ROWS.into_iter().find(|row| row.name == name)
 }
 
 impl BenchRow {
-    /// Inputs with variables.
+    /// Returns the inputs with variables.
     pub fn input_paths(&self) -> Vec<String> {
         self.inputs.iter().map(|name| format!("$DATA/{name}")).collect()
     }
 
-    /// Our job and its flags, without those of the cluster and the output.
+    /// Returns our job and its flags, without those of the cluster and the output.
     fn our_job(&self) -> Vec<String> {
         match self.name {
             "sort" => words(SORT),
@@ -265,7 +267,7 @@ impl BenchRow {
         }
     }
 
-    /// Our command. It waits for the disk if `sync`.
+    /// Returns our command. It waits for the disk if `sync`.
     pub fn ours(&self, sync: bool) -> Vec<String> {
         let mut command = words("$GRISTMILL run");
         command.extend(self.our_job());
@@ -277,7 +279,8 @@ impl BenchRow {
         command
     }
 
-    /// Who runs this row: ours, the limit, the strongest others, and with `all_peers` the rest of them.
+    /// Returns the contestants of this row: ours, the limit, the strongest others, and with `all_peers`
+    /// the rest of them.
     pub fn contestants(&self, all_peers: bool) -> Vec<Contestant> {
         let plain = |name, command| Contestant { name, command, environment: Vec::new() };
         let shell = |name, script: String| plain(name, vec!["sh".to_owned(), "-c".to_owned(), script]);
@@ -331,7 +334,8 @@ impl BenchRow {
 }
 
 impl BenchRow {
-    /// Whom ours is compared with where the limit program and the other systems have no such job.
+    /// Returns the contestant to compare ours with where the limit program and the other systems have no
+    /// such job.
     fn reference(&self) -> Contestant {
         let unpacking = |tool: &str, ending: &str| {
             let unpack = format!(

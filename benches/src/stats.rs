@@ -1,6 +1,7 @@
 //! Medians, spread and percentiles of a few numbers.
 
-/// The middle one of an odd number, the mean of the two in the middle of an even one; `None` of nothing.
+/// Returns the middle value of an odd number, the mean of the two middle values of an even one; `None`
+/// for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -11,14 +12,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The least value that `percent` of all do not exceed (nearest rank); `None` of nothing.
+/// Returns the smallest value that `percent` of all do not exceed (nearest rank); `None` for no values.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let sorted = sorted(values);
     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).copied()
 }
 
-/// The least and the greatest; `None` of nothing.
+/// Returns the smallest and the largest value; `None` for no values.
 pub fn range(values: &[f64]) -> Option<(f64, f64)> {
     let sorted = sorted(values);
     Some((*sorted.first()?, *sorted.last()?))

@@ -1,4 +1,4 @@
-//! Whole jobs beside other systems: rounds in which each contestant runs once, in an order that turns.
+//! Whole jobs compared with other systems: rounds in which each contestant runs once, in a rotating order.
 
 use crate::archive::{BenchSection, Finding};
 use crate::bench::{Bench, RunOutcome, Task};
@@ -6,21 +6,21 @@ use crate::check::Digest;
 use crate::rows::BenchRow;
 use anyhow::bail;
 
-/// How a table is made.
+/// Options of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
-    /// Rounds that count; one more before them does not.
+    /// Number of counted rounds. One more before them does not count.
     pub rounds: u32,
-    /// Also those that are not among the strongest.
+    /// True to include peers that are not among the strongest.
     pub all_peers: bool,
-    /// Only ours and the limit.
+    /// True for only ours and the limit.
     pub no_peers: bool,
 }
 
 /// Measures one row.
 ///
 /// # Errors
-/// Outputs that differ, and whatever keeps measurements from being made at all.
+/// Outputs that differ, and errors that prevent measurements.
 pub fn measure_row(bench: &mut Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result<()> {
     eprintln!("{}: {}", row.name, row.title);
     let mut tasks = tasks(bench, row, options)?;
@@ -44,7 +44,7 @@ pub fn measure_row(bench: &mut Bench, row: &BenchRow, options: TableOptions) -> 
     bench.places.clean()
 }
 
-/// Those who can run at all; for the others the reason is kept.
+/// Returns the contestants that can run. For the others the reason is stored.
 fn tasks(bench: &Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
     for contestant in row.contestants(options.all_peers) {
@@ -71,7 +71,7 @@ fn tasks(bench: &Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result
     Ok(tasks)
 }
 
-/// Compares with what the first contestant wrote.
+/// Compares the output with that of the first contestant.
 fn agree(agreed: &mut Option<(String, Digest)>, who: &str, digest: Digest) -> anyhow::Result<()> {
     if digest.wrong != 0 || digest.lines == 0 {
         bail!("the output of {who} is wrong: {digest}");

@@ -20,7 +20,7 @@ use gristmill::scheduler::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const JOB: JobId = JobId(1);
-/// Number of reduces of the job, each with a different home, so that every map is announced to two workers.
+/// Number of reduces of the job, each with a different keep, so that every map is announced to two workers.
 const REDUCES: u32 = 2;
 /// Time between two events.
 const STEP: Span = Span(1_000);
@@ -44,8 +44,8 @@ pub fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Returns the number of events of a whole job: its arrival; for each map, its end and one fetch for each home; for
-/// each reduce, its commit request and its end.
+/// Returns the number of events of a whole job: its arrival; for each map, its end and one fetch for each
+/// keep; for each reduce, its commit request and its end.
 fn facts(maps: u32) -> u64 {
     1 + u64::from(maps) * (1 + u64::from(REDUCES)) + 2 * u64::from(REDUCES)
 }

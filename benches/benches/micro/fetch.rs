@@ -164,7 +164,7 @@ impl Pair {
         }
     }
 
-    /// Returns a worker that is home of all partitions and has no segments yet.
+    /// Returns a worker that is the keep of all partitions and has no segments yet.
     fn fetcher(&self) -> Fetcher {
         let store = Store::default();
         store.open_job(JOB, self.key.clone(), self.shape.maps);

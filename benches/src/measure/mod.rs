@@ -1,7 +1,7 @@
-//! One measured run of a command: clock, processor time of all descendants, peak memory, how it ended.
+//! One measured run of a command: wall time, processor time of all descendants, peak memory, exit.
 //!
-//! This process is a child subreaper, so daemons that a command leaves behind are waited for and counted too. One
-//! measurement at a time: every child of this process belongs to the command.
+//! This process is a child subreaper, so daemons that a command leaves behind are also waited for and
+//! counted. Only one measurement runs at a time: every child of this process belongs to the command.
 
 use crate::process::{Memory, SystemTimes, descendants, memory_backed_bytes, memory_of, role_of};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
@@ -16,52 +16,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the memory of all descendants.
+/// Interval at which the memory of all descendants is sampled.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The sampler waits this many times as long as it took of a processor, so that it never takes more than a tenth of a
-/// core. Only with dozens of processes is that longer than the interval; `MeasuredRun::samples` says.
+/// Pause of the sampler, as a multiple of the processor time of its last sample, so that it never takes
+/// more than a tenth of a core. The pause is longer than the interval only with dozens of processes;
+/// `MeasuredRun::samples` shows it.
 const SAMPLER_REST_FACTOR: u32 = 10;
 
-/// Looks at what a process is for. The first may come before it has become what it is to be; at its end it forgets.
+/// Maximum number of times that the role of a process is read. The first read may come before `exec`, and
+/// at its end a process has lost its command line.
 const ROLE_LOOKS_MAX: u32 = 2;
 
-/// How long processes that a command left behind may go on before they are killed.
+/// Timeout for processes that a command left behind, after which they are killed.
 const STRAGGLER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pause between looks at whether they have ended.
+/// Interval at which their end is polled.
 const STRAGGLER_PAUSE: Duration = Duration::from_millis(2);
 
-/// What to run.
+/// Description of a run.
 pub struct Request<'a> {
     /// Program and arguments.
     pub arguments: &'a [String],
-    /// Variables beyond those of this process.
+    /// Additional environment variables.
     pub environment: &'a [(String, String)],
-    /// After this time all its processes are killed.
+    /// Time after which all its processes are killed.
     pub timeout: Duration,
-    /// Folders whose bytes count as memory if they lie in a memory-backed file system.
+    /// Directories whose bytes count as memory if they are in a memory-backed file system.
     pub spill_folders: &'a [PathBuf],
-    /// Where its standard output goes.
+    /// File for its standard output.
     pub stdout: &'a Path,
-    /// Where its standard error goes.
+    /// File for its standard error.
     pub stderr: &'a Path,
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandEnd {
-    /// By itself, with this exit code.
+    /// It exited with this exit code.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(i32),
-    /// It took too long and was killed.
+    /// It exceeded the timeout and was killed.
     TimedOut,
 }
 
 impl CommandEnd {
-    /// Whether it says that all went well.
+    /// True if the command succeeded.
     pub fn well(self) -> bool {
         self == Self::Exited(0)
     }
@@ -77,36 +79,37 @@ impl std::fmt::Display for CommandEnd {
     }
 }
 
-/// What one run took.
+/// Measurements of one run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MeasuredRun {
-    /// How it ended.
+    /// End of the command.
     pub ended: CommandEnd,
-    /// From before the fork until the command was reaped, seconds.
+    /// Time from before the fork until the command was reaped, in seconds.
     pub wall_s: f64,
     /// Processor time in user mode of all descendants, seconds.
     pub user_s: f64,
-    /// The same in the kernel.
+    /// Processor time in the kernel of all descendants, seconds.
     pub system_s: f64,
-    /// First touches of pages that needed no disk.
+    /// Page faults without a disk access.
     pub minor_faults: i64,
-    /// Those that did.
+    /// Page faults with a disk access.
     pub major_faults: i64,
     /// Peak of the sum of resident memory over live descendants, bytes. Shared pages count in each process.
     pub peak_resident_bytes: u64,
     /// Peak of the sum of anonymous and shared memory, plus spilled bytes in memory-backed file systems.
     pub peak_private_bytes: u64,
-    /// Largest resident set of a single process as the kernel saw it, bytes.
+    /// Largest resident set of a single process as reported by the kernel, bytes.
     pub largest_process_bytes: u64,
     /// Peak of anonymous and shared memory by role (`master`, `worker`, ...: see `process::role_of`), bytes.
     pub peak_private_bytes_by_role: BTreeMap<String, u64>,
-    /// Looks at the memory that the peaks are made of.
+    /// Number of memory samples from which the peaks are computed.
     pub samples: u32,
-    /// Processor time that the rest of the machine took meanwhile: noise.
+    /// Processor time used by the rest of the machine meanwhile: noise.
     pub others_cpu_s: f64,
-    /// Processor time that the host of this virtual machine kept: noise.
+    /// Processor time stolen by the host of this virtual machine: noise.
     pub stolen_s: f64,
-    /// Time in which at least one process of the machine waited for a disk; `None` where the kernel does not say.
+    /// Time in which at least one process of the machine waited for a disk; `None` where the kernel does
+    /// not report it.
     pub disk_wait_s: Option<f64>,
 }
 
@@ -117,7 +120,7 @@ impl MeasuredRun {
     }
 }
 
-/// What was learnt when a child was reaped.
+/// Data of a reaped child.
 struct Reaped {
     ended: CommandEnd,
     user_s: f64,
@@ -127,10 +130,11 @@ struct Reaped {
     largest_bytes: u64,
 }
 
-/// Runs a command and waits until it and everything it started are gone.
+/// Runs a command and waits until it and all processes it started have ended.
 ///
 /// # Errors
-/// A command that cannot be started, or a system that refuses to be watched. A command that fails is no error.
+/// The command cannot be started, or the system refuses to be monitored. A command that fails is not an
+/// error.
 pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut command = Command::new(&request.arguments[0]);
@@ -179,7 +183,7 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
     })
 }
 
-/// Waits for whatever the command left behind; kills it if it does not end.
+/// Waits for processes that the command left behind, and kills them if they do not end.
 fn reap_stragglers(first: Reaped) -> io::Result<Vec<Reaped>> {
     let mut all = vec![first];
     let patience = Instant::now() + STRAGGLER_PATIENCE;
@@ -198,7 +202,7 @@ fn reap_stragglers(first: Reaped) -> io::Result<Vec<Reaped>> {
     }
 }
 
-/// Kills every descendant. They are all of the command that is measured.
+/// Kills every descendant. They all belong to the measured command.
 fn kill_all() {
     for pid in descendants(std::process::id() as i32) {
         if let Some(pid) = Pid::from_raw(pid) {
@@ -208,7 +212,7 @@ fn kill_all() {
     }
 }
 
-/// `wait4`: `None` if `options` say not to wait and no child has ended.
+/// Calls `wait4`. Returns `None` if `options` say not to wait and no child has ended.
 fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
     loop {
         let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
@@ -248,13 +252,13 @@ fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
     }
 }
 
-/// Looks at the memory of all descendants until it is told that the command has ended.
+/// Samples the memory of all descendants until it is notified that the command has ended.
 struct Sampler<'a> {
     spill_folders: &'a [PathBuf],
     resident: u64,
     private: u64,
     by_role: BTreeMap<String, u64>,
-    /// Of each process what it is for, and how often that was looked at.
+    /// Role of each process, and the number of times it was read.
     roles: BTreeMap<i32, (String, u32)>,
     samples: u32,
     timed_out: bool,
@@ -284,7 +288,7 @@ impl<'a> Sampler<'a> {
             }
             let worked = clock_gettime(ClockId::ThreadCPUTime);
             self.sample();
-            // Not wall time: on a machine with too much to do it would say more about the others.
+            // Not wall time, which on an overloaded machine would measure other processes.
             let cost = clock_gettime(ClockId::ThreadCPUTime) - worked;
             let cost = Duration::try_from(cost).unwrap_or_default();
             next = now + SAMPLE_INTERVAL.max(cost * SAMPLER_REST_FACTOR);

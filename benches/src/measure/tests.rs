@@ -1,9 +1,9 @@
-//! Runs of small shell commands, measured.
+//! Measured runs of small shell commands.
 
 use super::*;
 use std::sync::Mutex;
 
-/// Every child of this process counts, so measurements take turns.
+/// Every child of this process counts, so only one measurement may run at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn run(script: &str, timeout: Duration) -> (MeasuredRun, String) {
@@ -41,7 +41,7 @@ fn measure_reports_the_signal_that_killed() {
 
 #[test]
 fn measure_counts_processor_time_of_a_daemon_that_the_command_left_behind() {
-    // The outer shell ends at once; the inner one counts on, and is this process's child by then.
+    // The outer shell ends at once. The inner one continues, and is then a child of this process.
     let busy = "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) &";
     let (measured, _) = run(busy, AMPLE);
     assert_eq!(measured.ended, CommandEnd::Exited(0));

@@ -1,6 +1,6 @@
-//! From the archive to a report: Markdown with each figure beside the command that made it.
+//! Report of the archive: Markdown with each figure next to the command that produced it.
 //!
-//! A pure function of the archive and the machine, so it can be made again at any time.
+//! A pure function of the archive and the machine, so it can be created again at any time.
 
 mod others;
 mod rows;
@@ -12,22 +12,22 @@ use crate::stats::{median, range};
 use gristmill::scheduler::units::Bytes;
 use std::fmt::Write;
 
-/// Share of all processor time at which the processors are the limit.
+/// Share of all processor time above which the processors are the limit.
 const BUSY_MIN: f64 = 0.8;
 
-/// Share of processor time in the kernel at which it is the kernel's work that counts.
+/// Share of processor time in the kernel above which the kernel's work is the limit.
 const KERNEL_MIN: f64 = 0.4;
 
-/// Share of all processor time that others took at which nothing can be said.
+/// Share of all processor time used by other programs above which a run is inconclusive.
 const NOISE_MIN: f64 = 0.2;
 
-/// Share of the time in which somebody waited for a disk at which it is the limit.
+/// Share of the time in which a process waited for a disk above which the disk is the limit.
 const DISK_MIN: f64 = 0.3;
 
-/// Writes one section.
+/// Function that writes one section.
 type Writer = fn(&[ArchiveEntry], &MachineFacts) -> String;
 
-/// The whole report.
+/// Returns the whole report.
 pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str, &str)]) -> String {
     let mut text = format!("# Measurements of {}\n\n{}", machine.day, machine_text(machine));
     let sections: [(BenchSection, Writer); 5] = [
@@ -73,7 +73,7 @@ fn machine_text(machine: &MachineFacts) -> String {
     )
 }
 
-/// A table in Markdown, its columns aligned for people who read it as text.
+/// Formats a table in Markdown, with columns aligned for readers of the plain text.
 fn table(header: &[&str], lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count());
@@ -92,7 +92,7 @@ fn table(header: &[&str], lines: &[Vec<String>]) -> String {
     text
 }
 
-/// Names in the order of their first entry.
+/// Returns names in the order of their first entry.
 fn names(entries: &[ArchiveEntry], of: impl Fn(&ArchiveEntry) -> &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for entry in entries {
@@ -103,12 +103,12 @@ fn names(entries: &[ArchiveEntry], of: impl Fn(&ArchiveEntry) -> &str) -> Vec<St
     names
 }
 
-/// All entries of a contestant in a row.
+/// Returns all entries of a contestant in a row.
 fn of<'a>(entries: &'a [ArchiveEntry], row: &str, contestant: &str) -> Vec<&'a ArchiveEntry> {
     entries.iter().filter(|entry| entry.label.row == row && entry.label.contestant == contestant).collect()
 }
 
-/// Runs that count.
+/// Returns the runs that count.
 fn counted<'a>(entries: &[&'a ArchiveEntry]) -> Vec<&'a MeasuredRun> {
     let measured = entries.iter().map(|entry| match &entry.finding {
         Finding::Run { round: 1.., measured, .. } => Some(&**measured),
@@ -117,7 +117,7 @@ fn counted<'a>(entries: &[&'a ArchiveEntry]) -> Vec<&'a MeasuredRun> {
     measured.flatten().collect()
 }
 
-/// Why something could not be measured; the last reason counts.
+/// Returns the last reason why a measurement was not possible.
 fn absent<'a>(entries: &[&'a ArchiveEntry]) -> Option<&'a str> {
     let mut reasons = entries.iter().filter_map(|entry| match &entry.finding {
         Finding::Absent { reason } => Some(reason.as_str()),
@@ -126,7 +126,7 @@ fn absent<'a>(entries: &[&'a ArchiveEntry]) -> Option<&'a str> {
     reasons.next_back()
 }
 
-/// Times that a command took of its own, with the tasks in each.
+/// Returns the times that a command measured itself, with the tasks in each.
 fn samples<'a>(entries: &[&'a ArchiveEntry]) -> Option<(&'a [f64], u64)> {
     let mut samples = entries.iter().filter_map(|entry| match &entry.finding {
         Finding::Samples { seconds, tasks } => Some((seconds.as_slice(), *tasks)),
@@ -135,19 +135,19 @@ fn samples<'a>(entries: &[&'a ArchiveEntry]) -> Option<(&'a [f64], u64)> {
     samples.next_back()
 }
 
-/// The median of one figure over runs.
+/// Returns the median of one figure over runs.
 fn middle(runs: &[&MeasuredRun], figure: impl Fn(&MeasuredRun) -> f64) -> Option<f64> {
     median(&runs.iter().map(|run| figure(run)).collect::<Vec<_>>())
 }
 
-/// `least..greatest` of the wall times, seconds.
+/// Formats the range of the wall times, seconds.
 fn spread(runs: &[&MeasuredRun]) -> String {
     let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
     range(&walls)
         .map_or_else(String::new, |(least, greatest)| format!("{}..{}", seconds(least), seconds(greatest)))
 }
 
-/// Seconds with three digits that count.
+/// Formats seconds with three significant digits.
 fn seconds(seconds: f64) -> String {
     match seconds {
         0.0..0.1 => format!("{seconds:.3}"),
@@ -168,12 +168,12 @@ fn verdict(is_met: bool) -> String {
     if is_met { "met" } else { "**not met**" }.to_owned()
 }
 
-/// One reason on one line.
+/// Shortens a reason to one line.
 fn short(reason: &str) -> String {
     reason.lines().map(str::trim).collect::<Vec<_>>().join(" / ")
 }
 
-/// Which resource a run had too little of.
+/// Returns the resource that limited a run.
 fn limiting_resource(runs: &[&MeasuredRun], cores: u32, slots: Option<u32>) -> String {
     let share = |figure: fn(&MeasuredRun) -> f64| middle(runs, |run| figure(run) / run.wall_s).unwrap_or(0.0);
     let usable = f64::from(slots.unwrap_or(cores).min(cores));

@@ -1,4 +1,4 @@
-//! Tables of memory, small jobs, growth and phases.
+//! Tables of memory, small jobs, scaling and phases.
 
 use super::{
     absent, counted, limiting_resource, mebibytes, middle, names, of, optional, samples, seconds, short,
@@ -13,7 +13,7 @@ use crate::scaling::SERIES;
 use crate::stats::{median, percentile};
 use std::fmt::Write;
 
-/// Promises about memory: the greatest peak of all runs counts.
+/// Table of memory targets, with the largest peak of all runs.
 pub fn memory(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let header = ["promise", "below MiB", "peak MiB (greatest)", "", "wall s", "runs", "command"];
     let mut lines = Vec::new();
@@ -40,7 +40,7 @@ pub fn memory(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     format!("\n## Memory\n\nSum over all processes, looked at every 20 ms.\n\n{}", table(&header, &lines))
 }
 
-/// Small jobs and many tasks.
+/// Table of small jobs and many tasks.
 pub fn latency(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let header =
         ["what", "who", "target", "median", "95 % within", "", "times", "quoted (RESULTS.md of `$PEERS`)"];
@@ -63,7 +63,7 @@ fn latency_line(small: Small, who: &str, entries: &[&ArchiveEntry]) -> Vec<Strin
     let runs = counted(entries);
     let walls: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
     let (times, tasks) = samples(entries).unwrap_or((&walls, 0));
-    // A rate is high where a time is low: 95 % of the rates are above that of the time which 95 % do not exceed.
+    // A high rate is a short time: 95 % of the rates are above that of the 95th percentile of times.
     let (middle, most) = (median(times), percentile(times, 95.0));
     let rate = |seconds: f64| format!("{:.0} tasks/s", tasks as f64 / seconds);
     let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
@@ -90,7 +90,7 @@ fn latency_line(small: Small, who: &str, entries: &[&ArchiveEntry]) -> Vec<Strin
     ]
 }
 
-/// One table for each series and job.
+/// Tables of scaling, one for each series and job.
 pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
     let mut text = String::from("\n## Growth\n");
     let rows = names(entries, |entry| &entry.label.row);
@@ -106,7 +106,7 @@ pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
     text
 }
 
-/// The points of one row.
+/// Table of the points of one row.
 fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
     let header = [
         "setting",
@@ -152,7 +152,7 @@ fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
     format!("{}\n{commands}", table(&header, &lines))
 }
 
-/// Gigabytes (10^9) of input and slots of the runs.
+/// Returns gigabytes (10^9) of input and slots of the runs.
 fn size_and_slots(entries: &[&ArchiveEntry]) -> (Option<f64>, Option<u32>) {
     let of = |entry: &&ArchiveEntry| match &entry.finding {
         Finding::Run { input_bytes, slots, .. } => {
@@ -163,7 +163,7 @@ fn size_and_slots(entries: &[&ArchiveEntry]) -> (Option<f64>, Option<u32>) {
     entries.iter().find_map(of).unwrap_or((None, None))
 }
 
-/// Where the time goes, one column for each job.
+/// Table of processor time by phase, with one column for each job.
 pub fn profile(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let mut text = String::from(
         "\n## Where the processor time goes\n\nSeconds of processor time by phase, sampled in all our processes; \
@@ -190,7 +190,7 @@ pub fn profile(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     text
 }
 
-/// Phases with a sum.
+/// Table of phases with a sum.
 fn phase_table(phases: &[PhaseSamples], interval_s: f64) -> String {
     let header = ["phase", "CPU s", "share", "user s", "page faults s", "rest of kernel s"];
     let mut sum = PhaseSamples { phase: "all".to_owned(), ..PhaseSamples::default() };

@@ -1,4 +1,4 @@
-//! The table of whole jobs beside other systems.
+//! Table of whole jobs compared with other systems.
 
 use super::{
     absent, counted, mebibytes, middle, names, of, optional, seconds, short, spread, table, verdict,
@@ -10,13 +10,13 @@ use crate::rows::{BenchRow, NOT_PEERS, ROWS};
 use crate::stats::range;
 use std::fmt::Write;
 
-/// Runs of each that a ratio needs.
+/// Minimum number of runs of each contestant for a ratio.
 const RUNS_MIN: usize = 5;
 
-/// Slowest run over fastest, above which wall times are noisy.
+/// Ratio of the slowest run to the fastest above which wall times are noisy.
 const SPREAD_MAX: f64 = 1.5;
 
-/// Summary first, then each row with all contestants.
+/// Returns the summary first, then each row with all contestants.
 pub fn section(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     let measured = names(entries, |entry| &entry.label.row);
     let rows = || ROWS.into_iter().filter(|row| measured.iter().any(|name| name == row.name));
@@ -40,12 +40,12 @@ pub fn section(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
     text
 }
 
-/// Runs that count of one contestant.
+/// Returns the runs of one contestant that count.
 fn runs<'a>(entries: &'a [ArchiveEntry], row: &BenchRow, contestant: &str) -> Vec<&'a MeasuredRun> {
     counted(&of(entries, row.name, contestant))
 }
 
-/// The median of one of ours over that of another.
+/// Returns the ratio of our median to that of another contestant.
 fn ratio(
     entries: &[ArchiveEntry],
     row: &BenchRow,
@@ -56,7 +56,7 @@ fn ratio(
     Some(ours? / other?)
 }
 
-/// The peer with the least median wall time, and that time.
+/// Returns the peer with the smallest median wall time, and that time.
 fn strongest(entries: &[ArchiveEntry], row: &BenchRow) -> Option<(String, f64)> {
     let peers = names(entries, |entry| &entry.label.contestant);
     let peers = peers.into_iter().filter(|name| !NOT_PEERS.contains(&name.as_str()));
@@ -91,7 +91,7 @@ fn judged(ratio: Option<f64>, most: f64, doubt: &str) -> String {
     ratio.map_or_else(|| "not measured".to_owned(), |ratio| verdict(ratio <= most) + doubt)
 }
 
-/// What takes weight from a ratio of wall times.
+/// Returns a reason to doubt a ratio of wall times.
 fn doubt(entries: &[ArchiveEntry], row: &BenchRow) -> &'static str {
     let both = ["ours", row.target.against].map(|who| runs(entries, row, who));
     let is_wide = |runs: &Vec<&MeasuredRun>| {
@@ -111,7 +111,7 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
-/// All contestants of a row, fastest first, with their commands.
+/// Table of all contestants of a row, fastest first, with their commands.
 fn one(entries: &[ArchiveEntry], row: &BenchRow) -> String {
     let own: Vec<ArchiveEntry> =
         entries.iter().filter(|entry| entry.label.row == row.name).cloned().collect();

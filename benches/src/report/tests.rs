@@ -58,7 +58,7 @@ fn report_of(entries: &[ArchiveEntry]) -> String {
     report(entries, &machine(), &[("$OUT", "output")])
 }
 
-/// The line of a report that holds all of these.
+/// Returns the line of a report that contains all of these.
 fn line<'a>(report: &'a str, parts: &[&str]) -> &'a str {
     let found = report.lines().find(|line| parts.iter().all(|part| line.contains(part)));
     found.unwrap_or_else(|| panic!("no line with {parts:?} in:\n{report}"))

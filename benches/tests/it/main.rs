@@ -1,4 +1,4 @@
-//! The jobs that are made for measuring, run as programs.
+//! Tests of the jobs that are made for measuring, run as programs.
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
-//! The jobs that `tests/oracles/conformance.py` asks of any MapReduce: word count, an index, and a word count whose calls tell what
-//! they do and can be told to wait or die. `tests/oracles/conformance.py --protocol` says what each mark and order means.
+//! Jobs that `tests/oracles/conformance.py` requires of every MapReduce: word count, an index, and a word
+//! count whose calls report their actions and can be ordered to wait or die.
+//! `tests/oracles/conformance.py --protocol` documents each mark and order.
 
 use gristmill::prelude::*;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io, process, thread};
 
-/// How long a call that is to stall sleeps.
+/// Sleep of a call that is ordered to stall.
 const STALL: Duration = Duration::from_secs(300);
-/// After so long nobody is there any more who would end a wait.
+/// Maximum wait, after which the test that would end it has ended.
 const HOLD_MAX: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -81,7 +82,7 @@ impl Job for Marked {
     }
 }
 
-/// One object serves one file here, so what lies between its first line and its end is one call.
+/// One object processes one file here, so the time between its first line and its end is one call.
 struct MarkedWords {
     marks: PathBuf,
     call: Option<Call>,
@@ -104,13 +105,13 @@ impl Mapper for MarkedWords {
     }
 }
 
-/// A call under way.
+/// Call in progress.
 struct Call {
     mark: PathBuf,
 }
 
 impl Call {
-    /// Says that it begins, and obeys the orders it finds.
+    /// Reports the start of the call, and executes the orders it finds.
     fn begin(marks: &Path, kind: &str, name: &str) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +142,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty())
 }
 
-/// Of a file, without its folder.
+/// Returns the name of a file without its directory.
 fn name_of(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }

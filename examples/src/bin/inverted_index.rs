@@ -33,7 +33,7 @@ impl Mapper for Words {
     }
 }
 
-/// A union is associative and commutative, as a combiner must be.
+/// Union of sets. It is associative and commutative, as a combiner must be.
 struct Union;
 impl Combiner for Union {
     type Value = Files;

@@ -1,6 +1,8 @@
-//! k-means: points gather round the nearest of k centres, which move to the middle of their points until they rest.
+//! k-means: each point belongs to the nearest of k centres, and each centre moves to the mean of its
+//! points until no centre moves.
 //!
-//! Sums of floats depend on their order, so nothing is combined; the points of a centre come in the order of the input.
+//! Sums of floats depend on their order, so there is no combiner. The points of a centre come in the
+//! order of the input.
 
 use gristmill::prelude::*;
 

@@ -1,8 +1,8 @@
-//! A partitioner of one's own, and a job without a reduce.
+//! A custom partitioner, and a job without a reduce.
 //!
-//! `by-initial` counts words into 27 parts: one for each letter, the last for all that begin with anything else.
-//! `cut` writes one field of each line, in the order of the input. Not here: parts of equal size, which the
-//! usual partitioner gives.
+//! `by-initial` counts words into 27 parts: one for each letter, the last for all that start with
+//! anything else. `cut` writes one field of each line, in the order of the input. Not here: parts of
+//! equal size, which the default partitioner produces.
 
 use gristmill::prelude::*;
 
@@ -26,7 +26,7 @@ impl Job for ByInitial {
     }
 }
 
-/// Letters of the alphabet; the part behind theirs takes the rest.
+/// Number of letters of the alphabet. The part after theirs takes the rest.
 const LETTERS: u32 = 26;
 
 struct Initial;

@@ -1,10 +1,10 @@
-//! A policy of one's own: shortest job first.
+//! A custom policy: shortest job first.
 //!
-//! Rule: jobs in the order of all their map work, counted in map tasks; the older one first among equals. Each
-//! takes all it can use before the next gets any.
-//! It favours short jobs, and mean waiting with them; a long job starves while short ones keep coming.
-//! Deviations from the textbook: none of the reduces count; a running task is never stopped.
-//! Parameters: none. It is not: shortest remaining time first, which would sort by `row.left`.
+//! Rule: jobs in the order of all their map work, counted in map tasks. Among equal jobs the older one
+//! comes first. Each takes all slots it can use before the next gets any. It favours short jobs, and with
+//! them the mean waiting time. A long job starves while short ones keep arriving.
+//! Deviations from the textbook: reduces do not count, and a running task is never stopped.
+//! Parameters: none. Difference to shortest remaining time first: that policy would sort by `row.left`.
 //!
 //! Everything else is as in `gristmill` itself: this program has the standard jobs and policies too.
 
@@ -14,7 +14,7 @@ use gristmill::scheduler::plan::{Plan, Reason};
 use gristmill::scheduler::policy::{Ordered, Policy, ShuffleRule};
 use gristmill::scheduler::view::{Change, Station, View};
 
-/// A job's place: its maps, then its order of arrival, which is unique.
+/// Position of a job: its number of maps, then its order of arrival, which is unique.
 type Place = (u64, u64);
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Policy for ShortestFirst {
     }
 }
 
-/// What `--policy sjf` makes, and `sim --list` says of it.
+/// Registry entry that `--policy sjf` selects and `sim --list` describes.
 const SJF: Entry<dyn Policy> =
     Entry::new("sjf", "shortest job first, by map tasks", |_| Ok(Box::new(ShortestFirst::default())));
 

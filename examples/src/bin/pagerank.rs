@@ -1,21 +1,23 @@
-//! PageRank: several jobs one after another until the ranks stand still.
+//! PageRank: several jobs one after another until the ranks converge.
 //!
-//! `links` gathers the links of each page, `step` moves rank along them as often as needed, `ranking` sorts
-//! pages by rank. Each round reads the directory that the round before wrote; counters tell the driver when
-//! to stop. A page's rank is `1 - d + d * (sum of shares + share of rank that ended at pages without links)`,
-//! so that the mean of all ranks is 1. Not here: spam, weights, personalisation.
+//! `links` collects the links of each page, `step` moves rank along them as often as needed, `ranking`
+//! sorts pages by rank. Each round reads the directory that the previous round wrote. Counters show the
+//! driver when to stop. A page's rank is `1 - d + d * (sum of shares + share of rank that ended at pages
+//! without links)`, so that the mean of all ranks is 1. Not here: spam, weights, personalisation.
 //!
-//! Sums of floats depend on the order of adding. So nothing is combined, and the key is (page, source of the
-//! share): each page's shares are sorted by source, and the ranks are the same bytes for any `--reduces`.
+//! Sums of floats depend on the order of addition. So there is no combiner, and the key is (page, source
+//! of the share): each page's shares are sorted by source, and the ranks are the same bytes for any
+//! `--reduces`.
 
 use gristmill::prelude::*;
 use std::cmp::Reverse;
 use std::fs;
 
-/// Counters are whole numbers: they count billionths of a rank, so that their sum knows no order either.
+/// Counters are integers. They count billionths of a rank, so that their sum is independent of the order.
 const UNITS_PER_RANK: f64 = 1e9;
 
-/// A page and what is said about it: `None` by itself, which sorts first, `Some` by that page.
+/// Page, and the source of a message about it: `None` for the page itself, which sorts first, `Some` for
+/// that page.
 type PageFrom = (String, Option<String>);
 
 /// Rank pages by the links between them
@@ -49,7 +51,7 @@ impl Rounds for PageRank {
             let lost = before.counter("lost") as f64 / UNITS_PER_RANK;
             let step = Step { inputs, damping: self.damping, lost_each: lost / pages };
             let after = client.round(&format!("round-{round}"), step)?;
-            // What the next round does not read is in the way.
+            // The next round does not read this directory.
             client.discard(&before)?;
             before = after;
             if (before.counter("change") as f64) < self.tolerance * UNITS_PER_RANK {
@@ -68,7 +70,7 @@ impl Rounds for PageRank {
     }
 }
 
-/// The output of one round as the input of the next.
+/// Returns the output of one round as the input of the next.
 fn directory(report: &JobReport) -> Vec<String> {
     vec![report.as_input()]
 }
@@ -98,7 +100,7 @@ impl Mapper for ParseLink {
     fn map(&mut self, line: Record<'_>, out: &mut Emitter<PageFrom, ()>) -> TaskResult {
         let line = line.text();
         if let Some((from, to)) = line.trim().split_once(|c: char| c.is_ascii_whitespace()) {
-            // The page linked to is a page as well, even if it has no links of its own.
+            // The target of a link is a page as well, even if it has no links of its own.
             out.emit((to.trim_start().to_owned(), None), ());
             out.emit((from.to_owned(), Some(to.trim_start().to_owned())), ());
         }
@@ -129,7 +131,7 @@ impl Reducer for GatherLinks {
     ) -> TaskResult {
         let mut distinct: Vec<String> = Vec::new();
         while links.next()?.is_some() {
-            // They come in order, so a link that was there before is the one that was there last.
+            // Keys are sorted, so a duplicate of a link follows directly after it.
             if let (_, Some(link)) = links.key()?
                 && distinct.last() != Some(&link)
             {
@@ -150,7 +152,7 @@ impl Reducer for GatherLinks {
 struct Step {
     inputs: Vec<String>,
     damping: f64,
-    /// Rank that each page gets of the pages without links.
+    /// Rank that each page receives from the pages without links.
     lost_each: f64,
 }
 
@@ -165,12 +167,12 @@ impl Job for Step {
     }
 }
 
-/// What is said about a page.
+/// Message about a page.
 #[derive(Serialize, Deserialize)]
 enum Message {
-    /// By itself: what it was before.
+    /// From the page itself: its previous state.
     Page { rank: f64, links: String },
-    /// By a page that links to it: a share of that page's rank.
+    /// From a page that links to it: a share of that page's rank.
     Share(f64),
 }
 
@@ -191,7 +193,7 @@ impl Mapper for PassOn {
     }
 }
 
-/// Page, rank and links of a line.
+/// Parses page, rank and links of a line.
 fn parse(line: &Record<'_>) -> TaskResult<(String, f64, String)> {
     let text = line.text();
     let mut fields = text.splitn(3, '\t');
@@ -237,7 +239,7 @@ impl Reducer for AddShares {
         if links.is_empty() {
             self.lost.add((rank * UNITS_PER_RANK).round() as u64);
         }
-        // A float is written with as many digits as it takes to read the same float back.
+        // A float is written with enough digits to read the same float back.
         out.pair(page, format_args!("{rank}\t{links}"));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Secondary sort: for each station its first and last reading and the longest silence between two.
 //!
-//! The key is (station, second), so the pairs are sorted by time within each station; `group_by_first` hands
-//! the reducer a whole station at once. It looks at one reading after another and keeps two of them, however
-//! many there are. Not here: an average, for which any order would do.
+//! The key is (station, second), so the pairs are sorted by time within each station. `group_by_first`
+//! passes a whole station to the reducer at once. It reads one reading after another and keeps two of
+//! them, independent of their number. Not here: an average, for which any order would do.
 
 use gristmill::prelude::*;
 
@@ -28,7 +28,7 @@ impl Job for LongestSilence {
     }
 }
 
-/// Order is by the whole key; two readings of one second stay in the order of the input.
+/// Key sorted by both components. Two readings of one second stay in the order of the input.
 type StationSecond = (String, u64);
 
 struct ParseReading;
@@ -39,7 +39,7 @@ impl Mapper for ParseReading {
 
     fn map(&mut self, row: Record<'_>, out: &mut Emitter<StationSecond, f64>) -> TaskResult {
         let (station, second, degrees) = parse(&row).ok_or_else(|| {
-            // An input error is not tried again: a second look would find the same row.
+            // An input error is not retried: a second attempt would find the same row.
             let (path, offset) = (&row.source().path, row.offset());
             TaskError::input(format!("{path}, byte {offset}: not a station, a second and degrees"))
         })?;

@@ -1,6 +1,6 @@
-//! A join of two tables by the names of their columns: what each customer has spent.
+//! A join of two tables by the names of their columns: total spending of each customer.
 //!
-//! The second component of the key lets a customer's name come before the orders, which stream past it.
+//! The second component of the key sorts a customer's name before the orders, which are streamed.
 
 use gristmill::prelude::*;
 

@@ -1,7 +1,8 @@
-//! TF-IDF: the words that tell each document from the others, in three rounds.
+//! TF-IDF: words that distinguish each document from the others, in three rounds.
 //!
-//! The weight of a word in a document is its share of the document's words, times the logarithm of how many documents there
-//! are for each that has the word. Between the rounds values travel as they are, one line of JSON each.
+//! The weight of a word in a document is its share of the document's words, times the logarithm of the
+//! number of documents divided by the number of those that contain the word. Between the rounds values
+//! are written as they are, one line of JSON each.
 
 use gristmill::prelude::*;
 
@@ -27,11 +28,11 @@ impl Rounds for TfIdf {
 
 #[derive(Serialize, Deserialize)]
 enum Round {
-    /// How often each word occurs in each document.
+    /// Counts how often each word occurs in each document.
     Counts { inputs: Vec<String> },
-    /// Which share of its document's words each word has.
+    /// Computes the share of each word among its document's words.
     Shares { input: String },
-    /// The share, times how rare the word is.
+    /// Multiplies the share by the rarity of the word.
     Weights { input: String, documents: f64 },
 }
 

@@ -1,4 +1,5 @@
-//! `inverted_index` against a map of sets. Words of ASCII letters only, so that the answer needs no tables.
+//! Compares `inverted_index` with a map of sets. Words have ASCII letters only, so that the expected
+//! result needs no tables.
 
 use crate::stage::{SHAPES, Stage, random, sorted_lines};
 use rand::RngExt;

@@ -1,6 +1,7 @@
-//! The examples as a user runs them: real processes on generated input, against plain single-threaded answers.
+//! The examples as users run them: real processes on generated input, compared with plain single-threaded
+//! results.
 //!
-//! The answers share no code with the examples or the engine.
+//! The expected results share no code with the examples or the engine.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is test code, helpers included")]
 

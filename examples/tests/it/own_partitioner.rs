@@ -1,4 +1,4 @@
-//! `own_partitioner` against counting in a map, and against splitting lines at commas.
+//! Compares `own_partitioner` with counting in a map, and with splitting lines at commas.
 
 use crate::stage::{SHAPES, Stage, random};
 use rand::RngExt;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_own_partitioner");
 
-/// Lines of words and commas, some in capitals, some beginning with digits or umlauts.
+/// Returns lines of words and commas, some capitalized, some starting with digits or umlauts.
 fn lines(seed: u64) -> String {
     let mut random = random(seed);
     let letters = ['a', 'B', 'c', 'z', 'Z', '7', 'ä', '-'];

@@ -1,6 +1,6 @@
 //! `own_policy`: two jobs on one master of its own, in the order of the policy.
 //!
-//! Both jobs wait before the only slot joins, so the order is the policy's alone.
+//! Both jobs wait before the only slot joins, so the order depends only on the policy.
 
 use crate::stage::Stage;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_own_policy");
 
-/// A process that does not outlive its test.
+/// Process that is killed at the end of its test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -18,15 +18,15 @@ impl Drop for Running {
     }
 }
 
-/// Two jobs, the long one first, on a cluster of one slot; the names of their outputs in the order in which the
-/// jobs were started.
+/// Runs two jobs, the long one first, on a cluster of one slot. Returns the names of their outputs in the
+/// order in which the jobs were started.
 fn order_under(policy: &str) -> Vec<&'static str> {
     let stage = Stage::new();
     stage.write("long.txt", &"so many words\n".repeat(300));
     stage.write("short.txt", "few words\n");
     let master = stage.command(PROGRAM, &format!("master --policy {policy} --state state --print-join"));
     let mut master = Running({ master }.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    // The join line says that the master listens.
+    // The join line shows that the master is listening.
     let mut join_line = String::new();
     BufReader::new(master.0.stdout.take().unwrap()).read_line(&mut join_line).unwrap();
     let mut jobs = ["long", "short"].map(|name| {

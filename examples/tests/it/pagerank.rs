@@ -1,4 +1,4 @@
-//! `pagerank` against an iteration over maps: the same ranks to the last bit.
+//! Compares `pagerank` with an iteration over maps: the same ranks to the last bit.
 
 use crate::stage::{SHAPES, Stage, random};
 use rand::RngExt;
@@ -9,7 +9,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_pagerank");
 
 type Links = BTreeMap<String, BTreeSet<String>>;
 
-/// Links between pages, some of them twice; low numbers are popular, and high ones have no links.
+/// Returns links between pages, some of them duplicates. Low numbers are popular, and high ones have no
+/// links.
 fn links(seed: u64) -> (String, Links) {
     let mut random = random(seed);
     let (mut text, mut links) = (String::new(), Links::new());
@@ -23,7 +24,7 @@ fn links(seed: u64) -> (String, Links) {
     (text, links)
 }
 
-/// Pages by rank, and the number of rounds.
+/// Returns pages by rank, and the number of rounds.
 fn ranking(links: &Links, damping: f64, tolerance: f64) -> (String, u32) {
     let mut ranks: BTreeMap<&str, f64> = links.keys().map(|page| (page.as_str(), 1.0)).collect();
     let billionths = |rank: f64| (rank * 1e9).round() as u64;
@@ -68,7 +69,7 @@ fn pagerank_gives_the_same_ranks_to_the_last_bit_for_any_cluster_and_any_number_
         let printed = stage.run(PROGRAM, shape, &arguments);
         assert_eq!(stage.parts(&format!("{output}/ranking")).concat(), expected, "{shape:?}");
         assert_eq!(printed.lines().collect::<Vec<_>>(), expected.lines().take(7).collect::<Vec<_>>());
-        // Only what the user wants is left of all the rounds, and the record by which they could have gone on.
+        // Of all the rounds only the requested output is left, and the record for a resume.
         assert_eq!(fs::read_dir(stage.path(&output)).unwrap().count(), 2);
         let again = stage.run(PROGRAM, shape, &format!("{arguments} --resume"));
         assert_eq!(again, printed, "nothing is run again, though outputs of rounds are gone");
@@ -94,7 +95,7 @@ fn pagerank_that_was_killed_between_rounds_goes_on_with_those_that_are_left() {
     stage.until("three rounds", || 3 <= done());
     first.kill().unwrap();
     first.wait().unwrap();
-    // Its workers end with it, and remove what they had.
+    // Its workers end with it, and remove their files.
     stage.until("nothing temporary", || fs::read_dir(stage.path("temporary")).unwrap().count() == 0);
     let again = stage.print(PROGRAM, &format!("{shape} {arguments} --resume --json"));
     let told: serde_json::Value = serde_json::from_str(&again).unwrap();
@@ -107,7 +108,7 @@ fn pagerank_that_was_killed_between_rounds_goes_on_with_those_that_are_left() {
 #[test]
 fn pagerank_stops_after_the_rounds_it_may_have() {
     let stage = Stage::new();
-    // One round: b gets all of a's rank, and each of them half of what b had, which has no links.
+    // One round: b gets all of a's rank, and each gets half of b's former rank, as b has no links.
     stage.write("links.txt", "a b\n");
     let printed =
         stage.run(PROGRAM, (1, 1), "pagerank links.txt --rounds-max 1 --damping 0.5 --output ranks");

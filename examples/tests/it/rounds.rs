@@ -1,4 +1,5 @@
-//! Programs of several jobs that fail in the middle and go on, as their users see them, by the example `tf_idf`.
+//! Programs of several jobs that fail in the middle and resume, as their users see them, in the example
+//! `tf_idf`.
 
 use crate::stage::Stage;
 use std::fs;
@@ -6,7 +7,7 @@ use std::process::Output;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tf_idf");
 
-/// Documents, and a place for the outputs in which the last round finds something of others.
+/// Returns documents, and an output directory in which the last round finds foreign files.
 fn in_the_way() -> Stage {
     let stage = Stage::new();
     stage.write("a", "so say so\nSAY\n");
@@ -21,7 +22,7 @@ fn run(stage: &Stage, arguments: &str) -> Output {
     stage.command(PROGRAM, &format!("run {shape} tf-idf {arguments}")).output().unwrap()
 }
 
-/// Fails with this exit code and these words on stderr.
+/// Runs it and expects this exit code and these words on stderr.
 fn fails(stage: &Stage, arguments: &str, code: i32, words: &str) {
     let done = run(stage, arguments);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -67,7 +68,7 @@ fn rounds_go_on_after_a_failure_without_running_again_what_is_done() {
         serde_json::from_slice(&fs::read(stage.path("trace.json")).unwrap()).unwrap();
     assert_eq!(trace["otherData"]["rounds"].as_array().unwrap().len(), 1, "what was run: {trace}");
 
-    // All of it is done: nothing is run, and the answer is the same.
+    // All rounds are done: no job runs, and the result is the same.
     let again = run(&stage, "a b --output out --resume");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), expected);
     let said = String::from_utf8(again.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! `secondary_sort` against a stable sort of each station's readings.
+//! Compares `secondary_sort` with a stable sort of each station's readings.
 
 use crate::stage::{SHAPES, Stage, random, sorted_lines};
 use rand::RngExt;
@@ -10,7 +10,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_secondary_sort");
 /// Station, second, degrees as text.
 type Reading = (String, u64, String);
 
-/// Readings in no order; many share station and second, so that the order of the input shows.
+/// Returns readings in random order. Many share station and second, so that the order of the input matters.
 fn readings(seed: u64) -> Vec<Reading> {
     let mut random = random(seed);
     let mut readings = Vec::new();

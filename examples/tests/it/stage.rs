@@ -1,4 +1,4 @@
-//! A private place for one test: input files, output directories, temporary files, and programs run there.
+//! Private directory for one test: input files, output directories, temporary files, and programs run in it.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -8,19 +8,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Cluster sizes and numbers of parts that must all give the same answer: workers, reduces.
+/// Cluster sizes and numbers of parts that must all give the same result: workers, reduces.
 pub const SHAPES: [(u32, u32); 4] = [(1, 1), (3, 1), (1, 4), (3, 4)];
 
-/// How long something may take that is to happen.
+/// Timeout of a wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A generator whose seed is printed if the test fails.
+/// Returns a random generator whose seed is printed if the test fails.
 pub fn random(seed: u64) -> ChaCha8Rng {
     println!("seed {seed}");
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// A folder that goes away with the test.
+/// Directory that is removed after the test.
 pub struct Stage {
     root: TempDir,
 }
@@ -32,7 +32,7 @@ impl Stage {
         Self { root }
     }
 
-    /// The path of something in the folder, which programs know by its name alone.
+    /// Returns the path of a file in the directory. Programs use its name alone.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -41,7 +41,7 @@ impl Stage {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// A program that finds itself in the folder and puts temporary files there.
+    /// Returns a command that runs in the directory and puts temporary files there.
     pub fn command(&self, program: &str, arguments: &str) -> Command {
         let mut command = Command::new(program);
         command.args(arguments.split_whitespace()).current_dir(&self.root);
@@ -49,7 +49,7 @@ impl Stage {
         command
     }
 
-    /// What a program prints. It must succeed.
+    /// Returns the standard output of a program, which must succeed.
     pub fn print(&self, program: &str, arguments: &str) -> String {
         let done = self.command(program, arguments).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
@@ -57,16 +57,16 @@ impl Stage {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    /// What `run` of a program prints on a cluster of this shape. Nothing temporary may stay behind.
+    /// Returns the output of `run` of a program on a cluster of this shape. No temporary files may remain.
     pub fn run(&self, program: &str, (workers, reduces): (u32, u32), arguments: &str) -> String {
-        // Splits far smaller than the input, so that there are several maps.
+        // Splits much smaller than the input, so that there are several maps.
         let shape = format!("--workers {workers} --reduces {reduces} --split-size 1KiB --quiet --no-sync");
         let printed = self.print(program, &format!("run {shape} {arguments}"));
         assert_eq!(names(&self.path("temporary")), [""; 0], "left behind");
         printed
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     pub fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !is_so() {
@@ -75,7 +75,7 @@ impl Stage {
         }
     }
 
-    /// The parts in an output directory, in order.
+    /// Returns the parts in an output directory, in order.
     pub fn parts(&self, directory: &str) -> Vec<String> {
         let directory = self.path(directory);
         let parts = names(&directory).into_iter().filter(|name| name.starts_with("part-"));
@@ -83,7 +83,7 @@ impl Stage {
     }
 }
 
-/// What is in a folder, sorted.
+/// Returns the names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<String> =
@@ -92,7 +92,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The lines of all parts, sorted; each part must be sorted by what stands before the first tab.
+/// Returns the lines of all parts, sorted. Each part must be sorted by the text before the first tab.
 pub fn sorted_lines(parts: &[String]) -> Vec<&str> {
     for part in parts {
         let keys = part.lines().map(|line| line.split('\t').next());
