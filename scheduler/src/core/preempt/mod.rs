@@ -5,8 +5,9 @@
 //! slot. A job that gets more slots in it than it holds, and can use them where they are, takes them from jobs that get
 //! fewer. The executed plan then fills the slots that are free by now. Maps are never suspended: they are short and run
 //! to their end.
-
-mod what_if;
+//!
+//! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one: its segments
+//! are gathered there, and the next attempt fetches the output so far and continues after its last key.
 
 use crate::command::Command;
 use crate::core::Core;
