@@ -1,59 +1,60 @@
-//! Bad records: those that the format of an input or the mapper refuses, and that the job may leave out.
+//! Bad records: those that the format of an input or the mapper refuses, and that the job may skip.
 //!
-//! An attempt collects them here, those of the format as its blocks are read and those of the mapper as it refuses them,
-//! so in the order of their places. It fails with the first one that is more than the whole job may leave out.
+//! An attempt collects them here in the order of their offsets: those of the format as its blocks are
+//! read, and those of the mapper as it refuses them. It fails with the first one that exceeds the limit
+//! of the whole job.
 
 use super::error::InputError;
 use crate::clean;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes kept of a reason.
+/// Maximum bytes of a stored reason.
 pub const REASON_BYTES_MAX: usize = 160;
 
-/// A record that was left out.
+/// Record that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRecord {
-    /// Where it begins in its file (after decompression).
+    /// Offset of its first byte in the file (after decompression).
     pub offset: u64,
-    /// Why it was refused, on one line of at most [`REASON_BYTES_MAX`] bytes.
+    /// Reason for the refusal, on one line of at most [`REASON_BYTES_MAX`] bytes.
     pub reason: String,
 }
 
-/// Those of one file, in order.
+/// Bad records of one file, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBadRecords {
-    /// The file as the user would name it.
+    /// Path of the file as the user named it.
     pub path: String,
-    /// At least one.
+    /// Records, at least one.
     pub records: Vec<BadRecord>,
 }
 
-/// What one attempt has left out so far. Clones share it.
+/// Records that one attempt has skipped so far. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct BadRecords {
     found: Arc<Mutex<Vec<FileBadRecords>>>,
-    /// Records that the job may leave out.
+    /// Maximum number of records that the job may skip.
     max: u64,
 }
 
 impl BadRecords {
-    /// Nothing yet, and at most `max`.
+    /// Creates an empty collection with this maximum.
     #[must_use]
     pub fn up_to(max: u64) -> Self {
         Self { found: Arc::default(), max }
     }
 
-    /// Whether any may be left out.
+    /// True if any may be skipped.
     #[must_use]
     pub fn are_left_out(&self) -> bool {
         0 < self.max
     }
 
-    /// Leaves a record out.
+    /// Skips a record.
     ///
     /// # Errors
-    /// It may not be, or is one more than the job may leave out; that one is noted too.
+    /// Skipping is not allowed, or the record exceeds the maximum of the job. That record is also stored.
     pub fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
         let reason = clean::line(reason, REASON_BYTES_MAX);
         let path_named = || path.into();
@@ -73,7 +74,7 @@ impl BadRecords {
         Err(InputError::TooManyBadRecords { path: path_named(), offset, reason, max: self.max })
     }
 
-    /// Leaves out records that were found elsewhere.
+    /// Skips records that were found by another reader.
     ///
     /// # Errors
     /// As [`BadRecords::leave_out`].
@@ -83,19 +84,19 @@ impl BadRecords {
         })
     }
 
-    /// Forgets all so far, where nobody wants to know them.
+    /// Discards all records so far, for callers that do not report them.
     pub(super) fn forget(&self) {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// All so far, in order.
+    /// Returns all records so far, in order.
     #[must_use]
     pub fn found(&self) -> Vec<FileBadRecords> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// How many records these are.
+/// Returns the number of these records.
 #[must_use]
 pub fn count(files: &[FileBadRecords]) -> u64 {
     files.iter().map(|file| file.records.len() as u64).sum()

@@ -1,18 +1,18 @@
-//! Where records end: the rules of the formats, on bytes that begin with a record.
+//! Ends of records: the rules of the formats, on bytes that start with a record.
 //!
 //! The rule of CSV, exactly: a quote opens a quoted field only as the first byte of a field. Inside, two
-//! quotes stand for one, and a single quote ends the quoted part; what follows up to the next delimiter is
-//! literal, as is a quote anywhere else in an unquoted field. Outside quotes a row ends at `\n`, and one `\r`
-//! before it belongs to the line end; any other `\r` is literal. Blank lines are no rows. A quote that is
-//! never closed would run to the end of the file: such a file is refused.
+//! quotes represent one, and a single quote ends the quoted part. Bytes after it up to the next delimiter
+//! are literal, as is a quote anywhere else in an unquoted field. Outside quotes a row ends at `\n`, and
+//! one `\r` before it belongs to the line end. Any other `\r` is literal. Blank lines are not rows. A
+//! quote that is never closed would extend to the end of the file: such a file is refused.
 
 use super::format::RecordFormat;
 use memchr::{memchr, memchr2, memrchr};
 
-/// The byte that quotes a CSV field.
+/// Byte that quotes a CSV field.
 pub(crate) const QUOTE: u8 = b'"';
 
-/// A record at the beginning of some bytes.
+/// Record at the start of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RecordEnd {
     /// Bytes of the record with its line end.
@@ -21,18 +21,18 @@ pub(crate) struct RecordEnd {
     pub content: usize,
 }
 
-/// Bytes of the longest prefix that consists of ended records; 0 if not even the first one ends.
+/// Returns the bytes of the longest prefix of complete records; 0 if the first one is incomplete.
 pub(crate) fn whole_records(format: RecordFormat, bytes: &[u8]) -> usize {
     match format {
         RecordFormat::Lines => memrchr(b'\n', bytes).map_or(0, |at| at + 1),
         RecordFormat::Csv { delimiter, .. } => whole_rows(bytes, delimiter),
         RecordFormat::Fixed { length } => bytes.len() - bytes.len() % length as usize,
-        // It ends with its file alone.
+        // Only the end of the file ends it.
         RecordFormat::WholeFile => 0,
     }
 }
 
-/// The first record, if it ends within `bytes`. A blank line of CSV counts as one, with no content.
+/// Returns the first record, if it ends within `bytes`. A blank line of CSV counts as one, with no content.
 pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<RecordEnd> {
     match format {
         RecordFormat::Lines => memchr(b'\n', bytes).map(|at| RecordEnd { length: at + 1, content: at }),
@@ -45,7 +45,7 @@ pub(crate) fn first_record(format: RecordFormat, bytes: &[u8]) -> Option<RecordE
     }
 }
 
-/// Where a quote opens that is not closed within `bytes`, which begin with a record.
+/// Returns the offset of a quote that opens and is not closed within `bytes`, which start with a record.
 pub(crate) fn unclosed_quote(format: RecordFormat, bytes: &[u8]) -> Option<usize> {
     let RecordFormat::Csv { delimiter, .. } = format else { return None };
     let mut at = 0;
@@ -89,8 +89,8 @@ fn first_row(bytes: &[u8], delimiter: u8) -> Option<RecordEnd> {
     }
 }
 
-/// The first quote at or after `at` that opens a field; `bytes[at]` lies outside quotes and, unless it is the
-/// first byte, is no opening quote itself.
+/// Returns the offset of the first quote at or after `at` that opens a field. `bytes[at]` is outside
+/// quotes and, unless it is the first byte, is not an opening quote itself.
 fn opening_quote(bytes: &[u8], at: usize, delimiter: u8) -> Option<usize> {
     let mut from = at;
     loop {
@@ -102,19 +102,19 @@ fn opening_quote(bytes: &[u8], at: usize, delimiter: u8) -> Option<usize> {
     }
 }
 
-/// A row of CSV that is read strictly.
+/// Row of CSV, parsed strictly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StrictRow {
-    /// It ends, and its quotes are in order.
+    /// It ends, and its quotes are valid.
     Ends(RecordEnd),
-    /// It does not end here; perhaps with a quote at this place that is not closed.
+    /// It does not end here; offset of an unclosed quote, if there is one.
     Open(Option<usize>),
-    /// Something else than a delimiter or a line end follows the closing quote of a field.
+    /// The closing quote of a field is followed by neither a delimiter nor a line end.
     Unsound,
 }
 
-/// The row that begins with `bytes`, read strictly: where a quote was forgotten, the next one seems to close it, and is
-/// followed by what stands in another field.
+/// Parses the row that starts with `bytes` strictly. If a closing quote was forgotten, the next quote
+/// seems to close it, and is followed by the content of another field.
 pub(crate) fn strict_row(bytes: &[u8], delimiter: u8) -> StrictRow {
     let mut at = 0;
     loop {
@@ -140,7 +140,7 @@ pub(crate) fn strict_row(bytes: &[u8], delimiter: u8) -> StrictRow {
     }
 }
 
-/// As [`whole_records`], of rows that are also sound when they are [read strictly](strict_row).
+/// Does the same as [`whole_records`], for rows that are also valid when [parsed strictly](strict_row).
 pub(crate) fn sound_records(format: RecordFormat, bytes: &[u8]) -> usize {
     let RecordFormat::Csv { delimiter, .. } = format else { return whole_records(format, bytes) };
     if memchr(QUOTE, bytes).is_none() {
@@ -153,7 +153,8 @@ pub(crate) fn sound_records(format: RecordFormat, bytes: &[u8]) -> usize {
     whole
 }
 
-/// The first byte after the closing quote; `inside` is the first byte after the opening one.
+/// Returns the offset of the first byte after the closing quote. `inside` is the first byte after the
+/// opening one.
 fn after_quoted(bytes: &[u8], inside: usize) -> Option<usize> {
     let mut from = inside;
     loop {
@@ -165,23 +166,23 @@ fn after_quoted(bytes: &[u8], inside: usize) -> Option<usize> {
     }
 }
 
-/// Finds the cuts of a CSV file that is fed to it chunk by chunk: the ends of rows next after multiples of
-/// the split size. The first cut lies behind the first row that is not blank, which may be a header.
+/// Finds the cuts of a CSV file from its chunks: the first row end at or after each multiple of the split
+/// size. The first cut is after the first row that is not blank, which may be a header.
 pub(crate) struct RowCuts {
     delimiter: u8,
     split_bytes: u64,
     state: QuoteState,
-    /// The last byte outside quotes; decides whether a quote opens a field.
+    /// Last byte outside quotes. It decides if a quote opens a field.
     previous: u8,
-    /// Where the last quote that opened a field lies.
+    /// Offset of the last quote that opened a field.
     opened: u64,
-    /// Whether something that is no line end has been seen.
+    /// True if a byte other than a line end was read.
     content: bool,
-    /// Bytes fed so far.
+    /// Number of bytes read so far.
     fed: u64,
     /// The next cut is the first end of a row at or after this byte.
     wanted: u64,
-    /// Found so far, ascending.
+    /// Cuts found so far, ascending.
     pub cuts: Vec<u64>,
 }
 
@@ -189,12 +190,12 @@ pub(crate) struct RowCuts {
 enum QuoteState {
     Outside,
     Quoted,
-    /// Behind a quote inside quotes: it closed the field unless another quote follows.
+    /// After a quote inside quotes, which closed the field unless another quote follows.
     AfterQuote,
 }
 
 impl RowCuts {
-    /// `first` is the position of the first byte that will be fed, where a row begins.
+    /// Creates a finder. `first` is the offset of the first byte, at which a row starts.
     pub fn new(delimiter: u8, split_bytes: u64, first: u64) -> Self {
         Self {
             delimiter,
@@ -209,12 +210,12 @@ impl RowCuts {
         }
     }
 
-    /// Where a quote opens that is not closed in what was fed.
+    /// Returns the offset of a quote that opened and is not closed so far.
     pub(crate) fn unclosed(&self) -> Option<u64> {
         (self.state == QuoteState::Quoted).then_some(self.opened)
     }
 
-    /// Takes the next bytes of the file.
+    /// Reads the next bytes of the file.
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut at = 0;
         while at < chunk.len() {
@@ -240,7 +241,7 @@ impl RowCuts {
         self.fed += chunk.len() as u64;
     }
 
-    /// Goes on to the byte after the next opening quote or to the end of the chunk.
+    /// Advances to the byte after the next opening quote or to the end of the chunk.
     fn outside(&mut self, chunk: &[u8], at: usize) -> usize {
         let opens = |quote: usize| {
             let before = if quote == at { self.previous } else { chunk[quote - 1] };
@@ -269,7 +270,7 @@ impl RowCuts {
         }
     }
 
-    /// Looks for wanted cuts in bytes outside quotes, of which the first one lies at `position`.
+    /// Finds cuts in bytes outside quotes, of which the first one is at `position`.
     fn cut(&mut self, outside: &[u8], position: u64) {
         let mut at = 0;
         if !self.content {
@@ -278,7 +279,7 @@ impl RowCuts {
             at = first;
         }
         loop {
-            // A cut behind byte `wanted - 1` is the earliest that will do.
+            // A cut after byte `wanted - 1` is the earliest valid one.
             let skip = usize::try_from((self.wanted - 1).saturating_sub(position)).unwrap_or(usize::MAX);
             at = at.max(skip);
             let Some(newline) = outside.get(at..).and_then(|rest| memchr(b'\n', rest)) else { return };

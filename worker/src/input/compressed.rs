@@ -1,8 +1,8 @@
-//! Compressed files as a stream of what is in them, with a limit on how much that may be.
+//! Compressed files as a stream of their decompressed bytes, with a limit on their number.
 //!
-//! The limit is kept outside the decoders: a small file that claims to hold terabytes is given up as soon as
-//! more has come out than the allowed ratio. Decoders hold a window of at most 32 KiB (gzip), 128 MiB (zstd) or a block
-//! of 3.6 MiB (bzip2).
+//! The limit is checked outside the decoders: a small file that decompresses to terabytes is rejected as
+//! soon as its output exceeds the allowed ratio. Decoders hold a window of at most 32 KiB (gzip), 128 MiB
+//! (zstd) or a block of 3.6 MiB (bzip2).
 
 use super::error::InputError;
 use super::limits::InputLimits;
@@ -17,7 +17,7 @@ use std::io::{self, BufRead, Read};
 /// Compressed bytes fetched at once from another process.
 const FETCH_BYTES: u64 = 1 << 20;
 
-/// Bytes decoded between two looks at the limit.
+/// Bytes decoded between two checks of the limit.
 const STEP_BYTES: usize = 256 << 10;
 
 /// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts by default.
@@ -29,11 +29,11 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 /// First bytes of every stream of a bzip2 file.
 const BZIP2_MAGIC: &[u8] = b"BZh";
 
-/// The decoded bytes of one compressed file.
+/// Decoded bytes of one compressed file.
 pub(super) struct Decoded {
     name: FilePath,
     decoder: Decoder,
-    /// Bytes that have come out.
+    /// Number of decoded bytes.
     decoded: u64,
     expansion_max: u32,
     expansion_floor: u64,
@@ -45,15 +45,15 @@ enum Decoder {
 }
 
 impl Decoded {
-    /// Decodes a gzip file of any number of members. What follows the last one and is no member is left out, as the
-    /// `gzip` tool does.
+    /// Decodes a gzip file of any number of members. Bytes after the last member are ignored, as by the
+    /// `gzip` tool.
     pub fn gzip(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
         let member = Member::Gzip(Box::new(GzDecoder::new(Stored::new(file, piece.stamp.size))));
         Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
     }
 
-    /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does: what follows the last one and is none is
-    /// left out.
+    /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does. Bytes after the last
+    /// stream are ignored.
     pub fn bzip2(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
         let member = Member::Bzip2(Box::new(Bzip2Stream::new(Stored::new(file, piece.stamp.size))));
         Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
@@ -97,13 +97,15 @@ impl Decoded {
     }
 }
 
-/// The stored bytes' own errors pass through a decoder unchanged; all others are the decoder's.
+/// Converts an error. Errors of the stored bytes pass through a decoder unchanged, all others are the
+/// decoder's.
 fn failed(name: &FilePath, offset: u64, error: io::Error) -> InputError {
     let corrupt = |source| InputError::Corrupt { path: name.clone(), offset, source };
     error.downcast::<InputError>().unwrap_or_else(corrupt)
 }
 
-/// Bytes of the window that the first frame needs, by its head (RFC 8878); `None` if these bytes do not show it.
+/// Returns the window size in bytes of the first frame, from its header (RFC 8878); `None` if these bytes
+/// do not contain it.
 fn zstd_window(mut bytes: &[u8]) -> Option<u64> {
     // Frames that decoders skip.
     while let [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d, rest @ ..] = bytes {
@@ -115,7 +117,7 @@ fn zstd_window(mut bytes: &[u8]) -> Option<u64> {
         let base = 1_u64 << (10 + (window >> 3));
         return Some(base + base / 8 * (window & 7));
     }
-    // A single segment: the window is the content, whose size follows the number of the dictionary.
+    // A single segment: the window is the content, whose size follows the dictionary id.
     let at = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let length = 1 << (descriptor >> 6);
     let mut size = [0; 8];
@@ -160,11 +162,11 @@ impl Fill for Decoded {
     }
 }
 
-/// The members of a gzip file, or the streams of one of bzip2, one after another.
+/// Members of a gzip file, or streams of a bzip2 file, one after another.
 struct Members {
-    /// The one that is being read, or the last one.
+    /// Current member, or the last one.
     member: Option<Member>,
-    /// Bytes behind the last member that are left out; `None` until that has ended.
+    /// Number of ignored bytes after the last member; `None` until it has ended.
     left_out: Option<u64>,
 }
 
@@ -181,11 +183,11 @@ impl Members {
         self.member().stored()
     }
 
-    /// Goes from the end of a member to the next one, or to the end of the file.
+    /// Moves from the end of a member to the next one, or to the end of the file.
     fn next_member(&mut self) -> io::Result<()> {
         let magic = self.member().magic();
         let head = self.stored().head(magic.len())?;
-        // Also fewer bytes that a member could begin with: the file was cut short there.
+        // Also a prefix of the magic bytes: the file was cut short there.
         if !head.is_empty() && magic.starts_with(head) {
             self.member = self.member.take().map(Member::next);
         } else {
@@ -208,7 +210,7 @@ impl Read for Members {
     }
 }
 
-/// One member of a file that may have several.
+/// Member of a file that may have several.
 enum Member {
     Gzip(Box<GzDecoder<Stored>>),
     Bzip2(Box<Bzip2Stream>),
@@ -222,7 +224,7 @@ impl Member {
         }
     }
 
-    /// How each begins.
+    /// Returns the magic bytes of a member.
     fn magic(&self) -> &'static [u8] {
         match self {
             Member::Gzip(_) => GZIP_MAGIC,
@@ -230,7 +232,7 @@ impl Member {
         }
     }
 
-    /// The one that begins where this one has ended.
+    /// Returns the member that starts where this one has ended.
     fn next(self) -> Self {
         match self {
             Member::Gzip(ended) => Member::Gzip(Box::new(GzDecoder::new(ended.into_inner()))),
@@ -262,7 +264,7 @@ impl Bzip2Stream {
 }
 
 impl Read for Bzip2Stream {
-    /// The crate's own reader would ask for ever where there is no memory.
+    /// The crate's own reader would loop forever when out of memory.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while !self.ended && !out.is_empty() {
             let (used, made) = (self.decoder.total_in(), self.decoder.total_out());
@@ -288,15 +290,15 @@ impl Read for Bzip2Stream {
     }
 }
 
-/// The compressed bytes, counted as the decoder uses them.
+/// Compressed bytes, counted as the decoder consumes them.
 struct Stored {
     file: Box<dyn ByteSource>,
     size: u64,
-    /// Bytes the decoder has used.
+    /// Number of bytes that the decoder has consumed.
     used: u64,
-    /// What was fetched of a file that does not lie in the address space.
+    /// Fetched bytes of a file that is not in the address space.
     buffer: Vec<u8>,
-    /// Position of the buffer's first byte.
+    /// Offset of the buffer's first byte.
     base: u64,
 }
 
@@ -305,18 +307,18 @@ impl Stored {
         Self { file, size, used: 0, buffer: Vec::new(), base: 0 }
     }
 
-    /// The next bytes, so many; fewer only where the file ends.
+    /// Returns the next `wanted` bytes; fewer only where the file ends.
     fn head(&mut self, wanted: usize) -> io::Result<&[u8]> {
         let wanted = wanted.min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
         if self.base + (self.buffer.len() as u64) < self.used + wanted as u64 {
-            // The head lies across the end of what was fetched: fetch from its first byte on.
+            // The head extends beyond the fetched bytes, so fetch from its first byte on.
             self.buffer.clear();
             self.base = self.used;
         }
         Ok(&self.fill_buf()?[..wanted])
     }
 
-    /// Uses up zeros, with which files are padded; answers how many bytes are left if there is anything else.
+    /// Consumes zeros, with which files are padded. Returns the number of remaining bytes if others follow.
     fn pass_zeros(&mut self) -> io::Result<u64> {
         let left = self.size - self.used;
         loop {

@@ -1,10 +1,10 @@
-//! Format of a file by its first bytes, wherever its name does not say it: the one place where this is decided, for files
-//! of this machine, of workers and of stores.
+//! Detection of a file's format from its first bytes, where its name does not determine it. This is the
+//! only such place, for files of this machine, of workers and of stores.
 //!
-//! The first bytes are those of the read that happens anyway; only a file that is to be cut is looked at where the job is
-//! planned. Compressed files and tables are read as if their names said so. What is not read here is refused by name for
-//! jobs of lines and of CSV; jobs of whole files get such files as they are. Records of fixed length may hold any bytes, so
-//! their files are not looked at.
+//! The first bytes come from a read that happens anyway. Only a file that is to be cut is read at
+//! planning time. Compressed files and tables are then read as if their names had the suffix. For jobs of
+//! lines and of CSV, unsupported formats are refused by name. Jobs of whole files receive such files
+//! unchanged. Records of fixed length may hold any bytes, so their files are not checked.
 
 use super::error::InputError;
 use super::format::RecordFormat;
@@ -14,19 +14,19 @@ use super::split::{Compression, Piece};
 use super::table::{Table, TableKind, is_by_rows};
 use std::borrow::Cow;
 
-/// Bytes that decide: up to the mark of a tar archive.
+/// Number of bytes that determine the format: up to the magic bytes of a tar archive.
 pub(super) const HEAD_BYTES: usize = 512;
 
-/// Bytes of a fetched file that are read first: as many as a decoder asks for.
+/// Bytes of a fetched file that are read first, as many as a decoder requests.
 const FETCH_BYTES: u64 = 1 << 20;
 
-/// Format that some bytes begin with.
+/// Format at the start of some bytes.
 enum Content {
-    /// Text, or nothing known.
+    /// Text, or an unknown format.
     Text,
     Compressed(Compression),
     Table(TableKind),
-    /// Its name with an article, and what to do.
+    /// Name of an unsupported format with its article, and advice.
     Unread(&'static str, &'static str),
 }
 
@@ -34,7 +34,7 @@ const UNPACK: &str = "unpack it, or pack it with gzip, zstd or bzip2";
 const EXTRACT: &str = "extract it and name the directory";
 const EXPORT: &str = "write it as Parquet, Arrow or CSV";
 
-/// Formats that are not read: where their mark lies, the mark, the name of the format and what to do.
+/// Unsupported formats: offset of the magic bytes, magic bytes, name of the format, and advice.
 const UNREAD: [(usize, &[u8], &str, &str); 21] = [
     (0, b"\xFD7zXZ\0", "an xz file", UNPACK),
     (0, b"\x04\x22\x4D\x18", "an lz4 file", UNPACK),
@@ -59,7 +59,7 @@ const UNREAD: [(usize, &[u8], &str, &str); 21] = [
     (0, b"\xFE\xFF", "text in UTF-16", "convert it: `iconv -f UTF-16 -t UTF-8 FILE > NEW`"),
 ];
 
-/// Compressed formats without a mark of their own, by the ends of names. They count where the bytes are not text.
+/// Compressed formats without magic bytes, by file name suffix. They apply where the bytes are not text.
 const UNMARKED: [(&str, &str); 6] = [
     (".br", "a Brotli file"),
     (".snappy", "a snappy file"),
@@ -69,10 +69,10 @@ const UNMARKED: [(&str, &str); 6] = [
     (".lzo_deflate", "an lzo file"),
 ];
 
-/// Format of a file of this name that begins with these bytes.
+/// Returns the format of a file of this name that starts with these bytes.
 fn content_of(name: &FilePath, bytes: &[u8]) -> Content {
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
-    // A mark of letters alone may also begin a text.
+    // Magic bytes of letters alone may also start a text.
     let binary = head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
     match head {
         [0x1F, 0x8B, 8, flags, ..] if flags & 0xE0 == 0 => Content::Compressed(Compression::Gzip),
@@ -101,10 +101,11 @@ fn content_of(name: &FilePath, bytes: &[u8]) -> Content {
     }
 }
 
-/// The piece as the first bytes of its file show it, and the file with all its bytes still to be read.
+/// Returns the piece according to the first bytes of its file, and the file with all its bytes still to
+/// be read.
 ///
 /// # Errors
-/// A file that is not read, and what keeps its first bytes from being read.
+/// The format is unsupported, or the first bytes cannot be read.
 pub(super) fn recognized(
     piece: &Piece,
     format: RecordFormat,
@@ -138,11 +139,11 @@ pub(super) fn recognized(
     Ok((Cow::Owned(known), file))
 }
 
-/// The whole file of a piece, if its first bytes show that it is read as a whole; else the piece, as one that cannot be
-/// opened here: its reader reports why.
+/// Returns the whole file of a piece, if its first bytes show that it is read as a whole. Otherwise, and
+/// if it cannot be opened here, returns the piece: its reader reports the error.
 ///
 /// # Errors
-/// A file that is not read.
+/// The format is unsupported.
 pub fn recognized_whole(
     piece: Piece,
     format: RecordFormat,
@@ -160,7 +161,7 @@ pub fn recognized_whole(
     })
 }
 
-/// Refuses an unpacked file whose first bytes are not those of a text.
+/// Refuses a decompressed file whose first bytes are not those of a text.
 pub(super) fn refuse_unpacked(name: &FilePath, head: &[u8]) -> Result<(), InputError> {
     let (path, verb) = (name.clone(), "holds");
     match content_of(name, head) {
@@ -176,7 +177,7 @@ pub(super) fn refuse_unpacked(name: &FilePath, head: &[u8]) -> Result<(), InputE
     }
 }
 
-/// A file whose first bytes were read.
+/// File whose first bytes were read.
 struct ReadAhead {
     file: Box<dyn ByteSource>,
     head: Vec<u8>,
@@ -199,7 +200,7 @@ impl ByteSource for ReadAhead {
         if rest.is_empty() {
             return Ok(());
         }
-        // Ranges that come are mostly behind it.
+        // Later ranges are mostly after it.
         self.head = Vec::new();
         self.file.read_at(offset + count as u64, rest)
     }

@@ -1,8 +1,8 @@
-//! The four ways in which files fall into records.
+//! The four formats of records in files.
 
 use serde::{Deserialize, Serialize};
 
-/// How a file falls into records.
+/// Format of the records of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RecordFormat {
     /// A record is a line without its `\n`; the last line may lack it. A `\r` stays part of the line.
@@ -11,7 +11,7 @@ pub enum RecordFormat {
     Csv {
         /// The byte between fields.
         delimiter: u8,
-        /// Whether the first record of each file is a header, which is not handed to mappers.
+        /// True if the first record of each file is a header, which is not passed to mappers.
         header: bool,
     },
     /// A record is exactly this many bytes.
@@ -19,6 +19,6 @@ pub enum RecordFormat {
         /// Bytes of a record, at least 1.
         length: u32,
     },
-    /// A record is a whole file, to its last byte. An empty file is none.
+    /// A record is a whole file, to its last byte. An empty file has no record.
     WholeFile,
 }

@@ -3,25 +3,26 @@
 /// Limits of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputLimits {
-    /// Bytes of a record without its line end; at least 1.
+    /// Maximum bytes of a record without its line end; at least 1.
     pub record_max: u64,
-    /// The same of a record that has to be held in memory, because its file is compressed, far away or cannot be
-    /// mapped.
+    /// Maximum bytes of a record that must be held in memory, because its file is compressed, remote or
+    /// cannot be mapped.
     pub buffered_record_max: u64,
-    /// Bytes of one item that a task holds whole, such as the keys of a ranking.
+    /// Maximum bytes of one item that a task holds whole, such as the keys of a ranking.
     pub held_max: u64,
-    /// Bytes of a block, unless one record needs more.
+    /// Maximum bytes of a block, unless one record needs more.
     pub block_bytes: usize,
-    /// Bytes that may come out of a compressed file for each that goes in.
+    /// Maximum ratio of decompressed to compressed bytes.
     pub expansion_max: u32,
-    /// Bytes that may come out of such a file whatever the ratio.
+    /// Number of decompressed bytes of a file that are allowed at any ratio.
     pub expansion_floor: u64,
-    /// Bad records that may be left out of the whole job.
+    /// Maximum number of bad records that the whole job may skip.
     pub bad_records_max: u64,
 }
 
 impl Default for InputLimits {
-    /// No bad record, records up to 64 MiB, blocks of 1 MiB (they stay in the second-level cache), 200 times after 64 MiB.
+    /// Returns the defaults: no bad record, records up to 64 MiB, blocks of 1 MiB (they stay in the
+    /// second-level cache), a ratio of 200 after 64 MiB.
     fn default() -> Self {
         Self {
             record_max: 64 << 20,

@@ -1,8 +1,8 @@
-//! Reads a split block by block: every record whose first byte lies in a piece, whole, exactly once.
+//! Reads a split block by block: every record whose first byte is in a piece, whole, exactly once.
 //!
-//! A piece of lines that does not begin with its file looks at the byte before it to learn whether a line
-//! begins with it; the last line is read beyond the end of the piece. Pieces of the other formats begin and
-//! end at borders of records.
+//! A piece of lines that does not start at the beginning of its file reads the byte before it, to detect
+//! if a line starts with the piece. The last line is read beyond the end of the piece. Pieces of the
+//! other formats start and end at record boundaries.
 
 mod piece;
 mod sound;
@@ -21,9 +21,10 @@ use std::sync::Arc;
 pub(super) use piece::BYTE_ORDER_MARK;
 pub(super) use sound::sound_cuts;
 
-/// Opens a split for reading. Files are opened one at a time, when their turn comes.
+/// Opens a split for reading. Files are opened one at a time, when they are reached.
 ///
-/// Blocks hold about [`InputLimits::block_bytes`], more only for a longer record, and belong to one file each.
+/// Blocks hold about [`InputLimits::block_bytes`], more only for a longer record, and belong to one file
+/// each.
 pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &InputLimits) -> SplitBlocks<'a> {
     SplitBlocks {
         split,
@@ -40,7 +41,7 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
     }
 }
 
-/// The blocks of one split.
+/// Blocks of one split.
 pub struct SplitBlocks<'a> {
     split: &'a Split,
     access: &'a dyn FileAccess,
@@ -48,7 +49,7 @@ pub struct SplitBlocks<'a> {
     pieces_begun: usize,
     current: Option<PieceBlocks>,
     source: Source,
-    /// The map of the current file, if its blocks lie in one.
+    /// Mapping of the current file, if its blocks are in one.
     mapping: Option<Arc<MappedFile>>,
     local_bytes: u64,
     remote_bytes: u64,
@@ -57,32 +58,32 @@ pub struct SplitBlocks<'a> {
 }
 
 impl SplitBlocks<'_> {
-    /// Bytes of the pieces opened so far that were read from this machine's file system.
+    /// Returns the bytes of the pieces opened so far that were read from this machine's file system.
     #[must_use]
     pub fn local_bytes(&self) -> u64 {
         self.local_bytes
     }
 
-    /// Bytes of the pieces opened so far that were fetched from another process.
+    /// Returns the bytes of the pieces opened so far that were fetched from another process.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn remote_bytes(&self) -> u64 {
         self.remote_bytes
     }
 
-    /// Bytes behind the data of compressed files that were left out so far.
+    /// Returns the bytes after the data of compressed files that were ignored so far.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The records that are left out, of which a mapper may name more.
+    /// Returns the skipped records. A mapper may add more.
     #[must_use]
     pub fn bad_records(&self) -> &BadRecords {
         &self.bad
     }
 
-    /// The same blocks, whose bad records are collected there.
+    /// Sets the collection of bad records.
     pub(crate) fn leaving_out_into(self, bad: &BadRecords) -> Self {
         Self { bad: bad.clone(), ..self }
     }
@@ -107,7 +108,7 @@ impl SplitBlocks<'_> {
         Ok(Some(piece))
     }
 
-    /// The next block; `None` behind the last one of the last piece.
+    /// Finds the next block; `None` after the last one of the last piece.
     fn find(&mut self) -> Result<Option<Found>, InputError> {
         loop {
             if let Some(current) = &mut self.current {
@@ -133,7 +134,7 @@ impl SplitBlocks<'_> {
 impl Blocks for SplitBlocks<'_> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         let found = self.find();
-        // What is wrong with zeros that stand for lost bytes is not worth telling.
+        // The error is a consequence of the zeros that replace lost bytes, so it is not reported.
         if let Some(file) = self.mapping.as_ref().filter(|file| file.is_lost()) {
             file.verify_unchanged()?;
         }

@@ -1,4 +1,4 @@
-//! The blocks of one piece of a split.
+//! Blocks of one piece of a split.
 
 use crate::input::bad_records::BadRecords;
 use crate::input::border::{QUOTE, first_record, unclosed_quote, whole_records};
@@ -15,13 +15,13 @@ use crate::input::tables::table_rows;
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
 use memchr::memchr;
 
-/// The mark by which some editors begin a file in UTF-8; no part of its text.
+/// Byte order mark at the start of some UTF-8 files. It is not part of the text.
 pub(in crate::input) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Bytes looked at first when a record does not end within its block.
+/// Bytes read first when a record does not end within its block.
 pub(super) const REST_BYTES: usize = 64 << 10;
 
-/// A stretch of the file that holds whole records.
+/// Range of the file that holds whole records.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) offset: u64,
@@ -32,23 +32,23 @@ pub(super) struct PieceBlocks {
     pub(super) name: FilePath,
     pub(super) format: RecordFormat,
     pub(super) record_max: u64,
-    /// Records could be larger if there were room for them.
+    /// True if records could be larger with more memory.
     pub(super) for_want_of_room: bool,
     pub(super) block_bytes: usize,
     pub(super) window: Box<dyn Window>,
-    /// The next record begins here, or the piece begins here if `seek`.
+    /// Start of the next record, or of the piece if `seek`.
     pub(super) at: u64,
-    /// Records that begin here or later belong to other pieces.
+    /// Offset from which records belong to other pieces.
     pub(super) end: u64,
-    /// The piece may begin inside a record that belongs to the piece before.
+    /// True if the piece may start inside a record that belongs to the previous piece.
     seek: bool,
-    /// The piece starts with the first bytes of a text, which were not looked at, from a file compressed like this.
+    /// Compression of the file, if the piece starts with the first bytes of a text, which were not checked.
     head: Option<Compression>,
-    /// Where the text starts after a byte order mark.
+    /// Start of the text after a byte order mark.
     pub(super) after_mark: Option<u64>,
-    /// The next record is a header.
+    /// True if the next record is a header.
     pub(super) header: bool,
-    /// Records that were left out.
+    /// Records that were skipped.
     pub(super) bad: BadRecords,
 }
 
@@ -83,7 +83,8 @@ impl PieceBlocks {
             format,
             record_max,
             for_want_of_room: record_max < limits.record_max,
-            // A block within the record limit: so only a record that outgrows its block can outgrow the limit.
+            // A block is within the record limit, so only a record larger than its block can exceed the
+            // limit.
             block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
             window,
             at,
@@ -100,7 +101,7 @@ impl PieceBlocks {
         })
     }
 
-    /// The next block, without header and byte order mark; `None` behind the last record of the piece.
+    /// Finds the next block, without header and byte order mark; `None` after the last record of the piece.
     pub(super) fn find(&mut self) -> Result<Option<Found>, InputError> {
         self.begin()?;
         while let Some(mut found) = self.find_good_records()? {
@@ -120,7 +121,7 @@ impl PieceBlocks {
         if self.bad.are_left_out() { self.find_sound_records() } else { self.find_records() }
     }
 
-    /// Goes to the first record, once.
+    /// Moves to the first record, once.
     fn begin(&mut self) -> Result<(), InputError> {
         if self.seek {
             self.seek = false;
@@ -134,7 +135,7 @@ impl PieceBlocks {
             if head.starts_with(BYTE_ORDER_MARK) {
                 self.at = BYTE_ORDER_MARK.len() as u64;
                 self.after_mark = Some(self.at);
-                // The first record belongs to the piece with the mark, also where that ends within it.
+                // The first record belongs to the piece with the mark, even if that piece ends within it.
                 self.end = self.end.max(self.at + 1);
             }
             if matches!(self.format, RecordFormat::Csv { .. }) {
@@ -144,10 +145,10 @@ impl PieceBlocks {
         Ok(())
     }
 
-    /// Refuses a table whose rows end with carriage returns alone: it would be a single row.
+    /// Refuses a table whose rows end with carriage returns alone, which would be a single row.
     fn refuse_carriage_returns(&mut self) -> Result<(), InputError> {
         let bytes = self.window.view(self.at, self.block_bytes.max(REST_BYTES))?;
-        // One at the end of these bytes may be half of a line end.
+        // A carriage return at the end of these bytes may be half of a line end.
         let seen = &bytes[..bytes.len().saturating_sub(1)];
         let mut quoted = false;
         let mut is_row_end = |byte: &u8| {
@@ -160,7 +161,7 @@ impl PieceBlocks {
         Ok(())
     }
 
-    /// From the byte before the piece to the first byte behind a line end, or to the end of the piece.
+    /// Moves from the byte before the piece to the first byte after a line end, or to the end of the piece.
     fn seek_line(&mut self) -> Result<(), InputError> {
         while self.at < self.end - 1 {
             let length = clamp(self.end - 1 - self.at, self.block_bytes);
@@ -178,7 +179,7 @@ impl PieceBlocks {
         Ok(())
     }
 
-    /// Whole records that begin at `at`; the last one may be ended by the end of the file.
+    /// Finds whole records that start at `at`. The last one may be ended by the end of the file.
     fn find_records(&mut self) -> Result<Option<Found>, InputError> {
         if self.end <= self.at {
             return Ok(None);
@@ -201,7 +202,7 @@ impl PieceBlocks {
         Ok(Some(Found { offset: self.at, length: found }))
     }
 
-    /// Bytes of the record at `at`, which does not end within `seen` bytes.
+    /// Returns the bytes of the record at `at`, which does not end within `seen` bytes.
     fn find_long_record(&mut self, seen: usize) -> Result<usize, InputError> {
         // One byte more than the longest record with the longest line end.
         let length_max = usize::try_from(self.record_max).unwrap_or(usize::MAX).saturating_add(3);
@@ -233,8 +234,8 @@ impl PieceBlocks {
         }
     }
 
-    /// Whether the file may end `seen` bytes behind `at`, of which `whole` are ended records, and with a quote
-    /// left open `quote` bytes behind `at`.
+    /// Checks if the file may end `seen` bytes after `at`, of which `whole` are complete records, and
+    /// with a quote left open `quote` bytes after `at`.
     fn check_last(&self, whole: usize, seen: usize, quote: Option<usize>) -> Result<(), InputError> {
         if let Some(quote) = quote {
             return Err(InputError::UnclosedQuote {
@@ -250,7 +251,7 @@ impl PieceBlocks {
         }
     }
 
-    /// Bytes up to the end of the first row that is not blank.
+    /// Returns the bytes up to the end of the first row that is not blank.
     fn skip_header(&mut self, found: Found) -> Result<usize, InputError> {
         let bytes = self.window.view(found.offset, found.length)?;
         let mut skipped = 0;

@@ -1,8 +1,9 @@
-//! The sound records of a piece, where bad ones are left out.
+//! Valid records of a piece, where bad ones are skipped.
 //!
-//! A bad record is taken to end with the line on which it begins, so that one quote too many does not cost all rows
-//! behind it; of records of fixed length only the last one of a file can be bad, and a whole file is left out whole. Rows of CSV are read strictly here. All
-//! this depends on the file and the limits alone: where a file is cut, and what is read of each piece, fit together.
+//! A bad record ends with the line on which it starts, so that one surplus quote does not cost all
+//! following rows. Of records of fixed length only the last one of a file can be bad, and a whole file is
+//! skipped as a whole. Rows of CSV are parsed strictly here. All this depends only on the file and the
+//! limits, so the cuts of a file and the reads of its pieces agree.
 
 use super::piece::{Found, PieceBlocks, REST_BYTES, clamp};
 use crate::input::border::{StrictRow, first_record, sound_records, strict_row};
@@ -14,13 +15,13 @@ use crate::input::source::FileAccess;
 use crate::input::split::Piece;
 use memchr::memchr;
 
-/// What the first record of some bytes is.
+/// Kind of the first record of some bytes.
 enum First {
     /// It ends; bytes with and without its line end.
     Ends { length: usize, content: usize },
-    /// It does not end here, for want of what.
+    /// It does not end here; offset of an unclosed quote.
     Open { quote: Option<usize> },
-    /// It is bad, whatever follows.
+    /// It is bad, independent of the bytes that follow.
     Bad(&'static str),
 }
 
@@ -39,7 +40,7 @@ fn first(format: RecordFormat, bytes: &[u8]) -> First {
 }
 
 impl PieceBlocks {
-    /// Sound records that begin at `at`; none, and the place behind it, if the first one is bad.
+    /// Finds valid records that start at `at`. If the first one is bad, returns none and the offset after it.
     pub(super) fn find_sound_records(&mut self) -> Result<Option<Found>, InputError> {
         if self.end <= self.at {
             return Ok(None);
@@ -56,7 +57,7 @@ impl PieceBlocks {
         self.judge_first(length).map(Some)
     }
 
-    /// Looks at the record at `at` until it ends or is known to be bad.
+    /// Reads the record at `at` until it ends or is known to be bad.
     fn judge_first(&mut self, seen: usize) -> Result<Found, InputError> {
         let offset = self.at;
         // One byte more than the longest record with the longest line end.
@@ -95,10 +96,10 @@ impl PieceBlocks {
         }
     }
 
-    /// Leaves the record at `at` out, up to the end of its first line.
+    /// Skips the record at `at`, up to the end of its first line.
     fn leave_out(&mut self, reason: &str) -> Result<Found, InputError> {
         if self.header {
-            // Or the next row would be taken for the header.
+            // Otherwise the next row would be treated as the header.
             let (path, reason) = (self.name.clone(), reason.to_owned());
             return Err(InputError::BadRecord { path, offset: self.at, reason });
         }
@@ -116,8 +117,8 @@ impl PieceBlocks {
     }
 }
 
-/// Where a file of CSV that this process sees can be cut near multiples of the split size, if bad records are left out:
-/// at borders that whoever reads a piece finds too.
+/// Returns offsets near multiples of the split size at which a local CSV file can be cut if bad records
+/// are skipped. They are boundaries that the reader of a piece also finds.
 pub(in crate::input) fn sound_cuts(
     file: &Piece,
     format: RecordFormat,
@@ -125,7 +126,7 @@ pub(in crate::input) fn sound_cuts(
     limits: &InputLimits,
 ) -> Result<Vec<u64>, InputError> {
     let block_bytes = limits.block_bytes.min(usize::try_from(split_bytes).unwrap_or(usize::MAX));
-    // Those who read the pieces name bad records.
+    // The readers of the pieces report bad records.
     let limits = InputLimits { block_bytes, bad_records_max: u64::MAX, ..*limits };
     let mut blocks = PieceBlocks::open(file, format, LocalFiles.open(file)?, &limits)?;
     let (mut cuts, mut wanted) = (Vec::new(), split_bytes);
