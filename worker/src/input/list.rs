@@ -1,14 +1,15 @@
-//! From the paths of an input to files: where a job is submitted, before anything is read.
+//! Resolves the paths of an input to files, where a job is submitted and before anything is read.
 //!
-//! A path names a file, or a directory, which stands for its files in the byte order of their names. Names
-//! that begin with `_` or `.` are left out, so that the output directory of one job can be the input of the
-//! next; so are directories in such an output, which hold its named outputs. An output that a job is writing, or was when
-//! it was killed, is refused: what is there is not all of it. Others are not descended into unless that is
-//! asked for: one inside another is an error. Links are followed,
-//! but for one that leads back to a directory in which it lies: that is an error, and nothing is left out silently.
-//! A name that no file has and that has wildcards stands for the files whose names fit (`wildcards`). A path given
-//! twice is read twice. Nothing is opened but files of size 0: those of `/proc` say so whatever they hold, and
-//! would be left out silently. Objects of stores are listed likewise (`stored`).
+//! A path names a file, or a directory, which is replaced by its files in the byte order of their names.
+//! Names that start with `_` or `.` are omitted, so that the output directory of one job can be the input
+//! of the next. Directories in such an output, which hold its named outputs, are omitted as well. An
+//! output that a job is writing, or was writing when it was killed, is refused, because it is incomplete.
+//! Subdirectories are read only on request; otherwise one inside a directory is an error. Links are
+//! followed, except one that leads back to a directory that contains it: that is an error, and nothing is
+//! omitted silently. A name with wildcards that no file has is replaced by the files whose names match
+//! (`wildcards`). A path given twice is read twice. Only files of size 0 are opened: those of `/proc`
+//! report this size whatever they hold, and would be omitted silently. Objects of stores are listed by
+//! the same rules (`stored`).
 
 use super::error::InputError;
 use super::format::RecordFormat;
@@ -27,57 +28,59 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use walkdir::{DirEntry, WalkDir};
 
-/// What says that a directory is the output of a job.
+/// Name of the file that marks a directory as the output of a job.
 const SUCCESS: &str = "_SUCCESS";
 
-/// The folder inside an output directory in which its parts are built, and by which it is claimed.
+/// Directory inside an output directory in which its parts are built, and by which it is claimed.
 pub const TEMPORARY: &str = "_temporary";
 
-/// Files and how they fall into records. A path may be a file, or a directory whose files are taken in the
-/// order of their names; `worker-3:/path` names a file on that worker.
+/// Files and the format of their records. A path may be a file, or a directory whose files are read in
+/// the order of their names. `worker-3:/path` names a file on that worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// As the user wrote them.
+    /// Paths as the user wrote them.
     pub paths: Vec<String>,
-    /// How the files fall into records.
+    /// Format of the records.
     pub format: RecordFormat,
-    /// The columns that are read of files that hold tables by columns, in this order; none named: all.
+    /// Columns that are read of files with columnar tables, in this order; empty for all.
     pub columns: Vec<String>,
-    /// Map tasks without any records, for mappers that make their own: they see only `setup` and `finish`.
+    /// Number of map tasks without any records, for mappers that generate their own: they run only
+    /// `setup` and `finish`.
     pub bare_tasks: u32,
 }
 
 impl Input {
-    /// Lines of text: a record is a line without its `\n`. A `\r` stays part of the line.
+    /// Reads lines of text: a record is a line without its `\n`. A `\r` stays part of the line.
     pub fn lines<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::new(paths, RecordFormat::Lines)
     }
 
-    /// Comma-separated values as in RFC 4180, also with line breaks inside quotes. With `header`, the first
-    /// record of each file is not handed to the mapper.
+    /// Reads comma-separated values as in RFC 4180, also with line breaks inside quotes. With `header`,
+    /// the first record of each file is not passed to the mapper.
     pub fn csv<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, delimiter: u8, header: bool) -> Self {
         Self::new(paths, RecordFormat::Csv { delimiter, header })
     }
 
-    /// Records of exactly `length` bytes; a file whose size is no multiple of it is an input error.
+    /// Reads records of exactly `length` bytes. A file whose size is not a multiple of it is an input error.
     pub fn fixed<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, length: u32) -> Self {
         Self::new(paths, RecordFormat::Fixed { length })
     }
 
-    /// Whole files: each is one record, decompressed if its name says that it is compressed, and lies in memory as a whole if
-    /// it is so or cannot be mapped. Files over the limit of a record (64 MiB, `--max-record`) are refused, empty ones left out.
+    /// Reads whole files: each is one record, decompressed if its name or content shows that it is
+    /// compressed. A file that is compressed or cannot be mapped is held in memory as a whole. Files over
+    /// the limit of a record (64 MiB, `--max-record`) are refused, empty ones omitted.
     pub fn whole_files<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::new(paths, RecordFormat::WholeFile)
     }
 
-    /// Of files that hold tables by columns only these columns, in this order; all by default.
+    /// Selects columns of files with columnar tables, in this order; all by default.
     #[must_use]
     pub fn with_columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.columns = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// No files: `count` map tasks whose mappers make their own records in `setup` and `finish`.
+    /// Reads no files: `count` map tasks whose mappers generate their own records in `setup` and `finish`.
     #[must_use]
     pub fn bare_tasks(count: u32) -> Self {
         Self { bare_tasks: count, ..Self::new([""; 0], RecordFormat::Lines) }
@@ -92,7 +95,7 @@ impl Input {
 pub use super::listed::{ListedFile, Listing, Subdirectories};
 pub use super::stored::list_stored;
 
-/// Lists files that this process sees, and objects, and no others.
+/// Lists only files that this process sees, and objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalListing;
 
@@ -106,19 +109,20 @@ impl Listing for LocalListing {
     }
 }
 
-/// The file of this path, or the files of this directory, as this process sees them. What a worker answers
-/// when it is asked for its files.
+/// Returns the file of this path, or the files of this directory, as this process sees them. A worker
+/// returns this list when it is asked for its files.
 ///
 /// # Errors
-/// A path that is missing, unreadable or no regular file; all bad names of a directory at once.
+/// A path that does not exist, is unreadable or not a regular file; all invalid names of a directory at once.
 pub fn list_local(path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
     list_local_with(path, Subdirectories::Refused)
 }
 
-/// As [`list_local`], with a choice.
+/// Does the same as [`list_local`], with a choice for subdirectories.
 ///
 /// # Errors
-/// As [`list_local`]; also folders that lie in themselves, by a link, or too deep, and too many names.
+/// The errors of [`list_local`]; also directories that contain themselves by a link, or are nested too
+/// deeply, and too many names.
 pub fn list_local_with(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
     list_within(path, below, NAMES_MAX)
 }
@@ -154,30 +158,30 @@ pub(super) fn list_within(
     Ok(files)
 }
 
-/// Names of files and directories below one path: links may make many of few.
+/// Maximum number of names of files and directories below one path. Links may turn few into many.
 const NAMES_MAX: usize = 1 << 20;
-/// Names for which another thread is worth its while: 2 ms of looking.
+/// Number of names for which another thread pays off: 2 ms of reading metadata.
 pub(super) const LOOKS_EACH_MIN: usize = 2000;
-/// Threads that look at once, one of them the lister's own.
+/// Maximum number of threads that read metadata, one of them the lister's own.
 const LOOKERS_MAX: usize = 8;
 
-/// The stamp of a file that can be input.
+/// Returns the stamp of a file that can be input.
 fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
     refuse_special(path, metadata)?;
     if metadata.len() == 0 { stamp_of_empty(path) } else { Ok(FileStamp::of(metadata)) }
 }
 
-/// Looks whether a file of size 0 is empty.
+/// Checks if a file of size 0 is empty.
 fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     let failed = |source| InputError::from_io(path, source);
     let mut file = open_regular(path.to_path()).map_err(failed)?;
     let read = file.read(&mut [0]);
-    // Only now: a file that has just been written to has its size by now.
+    // Read again now: a file that has just been written has its size by now.
     let metadata = file.metadata().map_err(failed)?;
     refuse_special(path, &metadata)?;
     let has_content = match read {
         Ok(count) => 0 < count,
-        // It has something to wait for.
+        // The read would block, so it is not empty.
         Err(error) if error.kind() == ErrorKind::WouldBlock => true,
         Err(error) => return Err(failed(error)),
     };
@@ -187,7 +191,7 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     Ok(FileStamp::of(&metadata))
 }
 
-/// All files of a directory that are input, in the order of their names.
+/// Returns all files of a directory that are input, in the order of their names.
 fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Vec<ListedFile>, InputError> {
     let (mut found, mut bad, mut names) = (Vec::new(), Vec::new(), 0_usize);
     let is_output = folder.to_path().join(SUCCESS).is_file();
@@ -248,13 +252,14 @@ fn check_folder(entry: &DirEntry) -> Result<(), InputError> {
         return Err(InputError::TooDeep { path, limit: DEPTH_MAX });
     }
     check_listed(folder, true).map_err(|source| InputError::from_io(&path, source))?;
-    // In this order: a job that ends meanwhile has written the one before the other goes.
+    // In this order: a job that ends meanwhile writes the first before it removes the second.
     let is_output = folder.join(SUCCESS).is_file();
     let is_claimed = || std::fs::read_dir(folder.join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
     if !is_output && is_claimed() { Err(InputError::Unfinished { path }) } else { Ok(()) }
 }
 
-/// Looks at all of them, many at once by several threads: before that nothing of the job can begin.
+/// Reads the metadata of all entries, many at once on several threads, because the job cannot start
+/// before that.
 fn look_at(names: &[DirEntry]) -> Vec<walkdir::Result<Metadata>> {
     let all = |names: &[DirEntry]| names.iter().map(DirEntry::metadata).collect::<Vec<_>>();
     let threads = (names.len() / LOOKS_EACH_MIN).min(LOOKERS_MAX);
@@ -266,7 +271,7 @@ fn look_at(names: &[DirEntry]) -> Vec<walkdir::Result<Metadata>> {
         let looking: Vec<_> = others.chunks(each).map(|names| (names, look(names))).collect();
         let mut seen = all(first);
         for (names, looker) in looking {
-            // Where there is no thread to be had, or it has died, this one does its work.
+            // If a thread could not be started, or has panicked, this one does its work.
             let looked = looker.ok().and_then(|looker| looker.join().ok());
             seen.extend(looked.unwrap_or_else(|| all(names)));
         }
@@ -274,19 +279,19 @@ fn look_at(names: &[DirEntry]) -> Vec<walkdir::Result<Metadata>> {
     })
 }
 
-/// The files of an input as whole pieces, in input order; empty files are left out, since they hold no record,
-/// unless they should hold a table.
+/// Returns the files of an input as whole pieces, in input order. Empty files are omitted, since they
+/// hold no record, unless they should hold a table.
 ///
 /// # Errors
-/// All paths that cannot be used, in one error.
+/// All unusable paths, in one error.
 pub fn list_input(input: &Input, listing: &dyn Listing) -> Result<Vec<Piece>, InputError> {
     let mut bad = Vec::new();
     let pieces = list_into(input, listing, false, &mut bad);
     if bad.is_empty() { Ok(pieces) } else { Err(InputError::collected(bad)) }
 }
 
-/// As [`list_input`], with the bad paths appended to `bad`. With `rests`, a file of records of fixed length may end within
-/// a record.
+/// Does the same as [`list_input`], with the invalid paths appended to `bad`. With `rests`, a file of
+/// records of fixed length may end within a record.
 pub(super) fn list_into(
     input: &Input,
     listing: &dyn Listing,
@@ -317,11 +322,11 @@ pub(super) fn list_into(
     pieces
 }
 
-/// What a user named: the files that it stands for have paths that begin with it, mostly.
+/// Path that a user named. The paths of its files mostly start with it.
 struct Named {
     place: Place,
     path: FilePath,
-    /// The same from the root on, of a path of the submitter: the working directory is asked for once, not for each file.
+    /// Absolute form of a path of the submitter: the working directory is read once, not for each file.
     absolute: Option<FilePath>,
 }
 
@@ -334,7 +339,7 @@ impl Named {
         Self { place, path, absolute }
     }
 
-    /// The path of one of its files from the root on.
+    /// Returns the absolute path of one of its files.
     fn absolute(&self, path: &FilePath) -> Result<FilePath, InputError> {
         if let (Some(absolute), Some(rest)) =
             (&self.absolute, path.as_bytes().strip_prefix(self.path.as_bytes()))
@@ -347,7 +352,7 @@ impl Named {
     }
 }
 
-/// The whole of a file as a piece; `None` if it is empty. A table is never empty, be it one without rows.
+/// Returns the whole of a file as a piece; `None` if it is empty. A table is never empty, even without rows.
 fn whole_file(
     named: &Named,
     file: ListedFile,
@@ -390,8 +395,8 @@ fn whole_file(
     }
 }
 
-/// Tells `worker-3:/path` and `s3://bucket/key` from a path of the submitter. A file of the submitter that looks like one
-/// of these can be named `./worker-3:/path`.
+/// Distinguishes `worker-3:/path` and `s3://bucket/key` from a path of the submitter. A file of the
+/// submitter that looks like one of these can be named `./worker-3:/path`.
 fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
     let of_worker = text
         .split_once(':')

@@ -1,8 +1,9 @@
 //! Files that this process sees.
 //!
-//! Large files are mapped (`mapped`), small ones read, and so are those that cannot be mapped. A small file is read as a whole when it is opened, and asked about right then, through what
-//! was opened: what happens to it afterwards changes nothing, and its name is looked up once, which is most of what a
-//! small file costs.
+//! Large files are mapped (`mapped`). Small files, and those that cannot be mapped, are read. A small
+//! file is read as a whole when it is opened, and its stamp is checked then on the open file. Later
+//! changes have no effect, and its name is looked up only once, which is most of the cost of a small
+//! file.
 
 use super::error::InputError;
 use super::mapped::{FilePlace, MappedFile, check_stamp};
@@ -17,14 +18,15 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::sync::Arc;
 
-/// Files up to this size are read; mapping one costs more than copying it.
+/// Maximum size of files that are read: mapping one costs more than copying it.
 const READ_BYTES_MAX: u64 = 64 << 10;
 
-/// Bytes whose pages are mapped at once, ahead of their use: fewer faults, and the disk is asked early.
+/// Bytes whose pages are mapped at once, ahead of their use. This saves faults, and starts the disk read
+/// early.
 const POPULATE_BYTES: usize = 4 << 20;
 
-/// Opens files that this process sees, wherever the piece says they lie, and checks their stamps; objects it asks their store
-/// for.
+/// Opens files that this process sees, whatever place their piece names, and checks their stamps. Objects
+/// are read from their store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalFiles;
 
@@ -34,29 +36,29 @@ impl FileAccess for LocalFiles {
     }
 }
 
-/// A file with its whole contents in the address space, and what it looked like when it was listed.
+/// File with its whole contents in the address space, and its stamp when it was listed.
 struct LocalFile {
     contents: FileContents,
-    /// Pages up to here have been asked for.
+    /// Offset up to which pages have been populated.
     populated: usize,
-    /// Where the piece ends: pages behind it are not asked for ahead of their use.
+    /// End of the piece. Pages after it are not populated ahead of their use.
     piece_end: usize,
 }
 
 enum FileContents {
-    /// A copy, of which it is known that it is what was listed.
+    /// Copy that was verified against the listed stamp.
     Read(Vec<u8>),
     Mapped(Arc<MappedFile>),
 }
 
-/// Maps a file that another process of this machine has mapped; `None` if it is too small to be mapped, or cannot
-/// be mapped here.
+/// Maps a file that another process of this machine has mapped; `None` if it is too small, or cannot be
+/// mapped here.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub(crate) fn open_mapped(place: FilePlace) -> Result<Option<Arc<MappedFile>>, InputError> {
     let FilePlace { path, name, stamp } = place;
-    // Nothing is asked for ahead of its use.
+    // Nothing is populated ahead of its use.
     let (offset, length, compression) = (stamp.size, 0, Compression::None);
     let piece =
         Piece { path, name, place: Place::Submitter, offset, length, stamp, compression, table: None };
@@ -66,7 +68,7 @@ pub(crate) fn open_mapped(place: FilePlace) -> Result<Option<Arc<MappedFile>>, I
 /// Opens the file of a piece that this process sees.
 ///
 /// # Errors
-/// A file that is missing, unreadable, no regular file, or not the one that was listed.
+/// A file that does not exist, is unreadable, not a regular file, or not the one that was listed.
 pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<Box<dyn ByteSource>, InputError> {
     let failed = |source| InputError::from_io(&piece.name, source);
     let file = open_regular(piece.path.to_path()).map_err(failed)?;
@@ -79,7 +81,7 @@ pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<Box<dyn ByteSour
     let piece_end = usize::try_from(piece.end()).unwrap_or(usize::MAX);
     let mapped = match maps.map(&file, place.clone(), piece_start..piece_end) {
         Ok(mapped) => mapped,
-        // No room in the address space, or a file system without maps: reading reports whatever else is wrong.
+        // The address space is full, or the file system has no maps. Reading reports any other error.
         Err(error) => {
             tracing::debug!(%error, name = %piece.name, "input is read because it cannot be mapped");
             return Ok(Box::new(ReadFile { file, place }));
@@ -90,21 +92,21 @@ pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<Box<dyn ByteSour
     Ok(Box::new(LocalFile { contents, populated: piece_start, piece_end }))
 }
 
-/// Reads a small file as a whole. That it was the listed one is asked behind the last byte, of what was opened.
+/// Reads a small file as a whole. After the last byte, the open file is compared with the listed stamp.
 fn read_whole(piece: &Piece, file: &File) -> Result<LocalFile, InputError> {
     let mut bytes = Vec::with_capacity(piece.stamp.size as usize);
     let read = file.take(piece.stamp.size).read_to_end(&mut bytes);
-    // What else it has become says more than why that cannot be read.
+    // A changed stamp is more informative than the error of reading.
     check_listed(piece, file)?;
     read.map_err(|source| InputError::from_io(&piece.name, source))?;
     if (bytes.len() as u64) < piece.stamp.size {
-        // It is the one that was listed, and ends before its size.
+        // The file has the listed stamp, and ends before its size.
         return Err(ends_early(&piece.name, piece.stamp));
     }
     Ok(LocalFile { contents: FileContents::Read(bytes), populated: 0, piece_end: 0 })
 }
 
-/// Whether what was opened is the regular file that was listed.
+/// Checks that the open file is the regular file that was listed.
 fn check_listed(piece: &Piece, file: &File) -> Result<(), InputError> {
     let metadata = file.metadata().map_err(|source| InputError::from_io(&piece.name, source))?;
     refuse_special(&piece.name, &metadata)?;
@@ -115,7 +117,7 @@ fn ends_early(name: &FilePath, stamp: FileStamp) -> InputError {
     InputError::SizeUnknown { path: name.clone(), size: stamp.size, held: "fewer bytes" }
 }
 
-/// Whether as many bytes came as were listed.
+/// Checks that the listed number of bytes was read.
 fn check_length(piece: &Piece, bytes: usize) -> Result<(), InputError> {
     if bytes as u64 == piece.stamp.size {
         return Ok(());
@@ -123,7 +125,7 @@ fn check_length(piece: &Piece, bytes: usize) -> Result<(), InputError> {
     Err(InputError::Changed { path: piece.name.clone(), was: piece.stamp, now: None })
 }
 
-/// A file of this machine that is read range by range.
+/// File of this machine that is read range by range.
 struct ReadFile {
     file: File,
     place: FilePlace,

@@ -1,8 +1,9 @@
-//! Pages of mapped files that are gone when somebody reads them: the file was cut short meanwhile, or its disk failed.
+//! Pages of mapped files that are lost when they are read: the file was truncated meanwhile, or its disk
+//! failed.
 //!
-//! The kernel tells by a signal that ends the process. Here the rest of the map becomes zeros instead, and the map is
-//! marked: whoever has read of it must ask afterwards whether that was the file, and then fails for the input's sake,
-//! whoever started the process and whatever else runs in it.
+//! The kernel reports it by a signal that ends the process. Here the rest of the map is replaced by zeros
+//! instead, and the map is marked. Every reader of the map must check the mark afterwards, and then fails
+//! with an input error. The process and its other work continue.
 
 use crate::signal::{self, Before};
 use std::io;
@@ -12,27 +13,27 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes of a page; 0 before the handler is set.
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
-/// What the signal did before.
+/// Previous action of the signal.
 static BEFORE: Before = OnceLock::new();
-/// The places of all watches there ever were; the handler follows them without a lock.
+/// List of the places of all watches ever created. The handler follows it without a lock.
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
-/// Those of them that are free; also held while the handler is set.
+/// Free places; its lock is also held while the handler is set.
 static FREE: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
 
-/// Where a map lies. Never freed, because a handler may look at any time, but used again.
+/// Address range of a map. Never freed, because a handler may read it at any time, but reused.
 struct Place {
-    /// Goes up by one before and after each change of the range, so that nobody takes the start of one map for that of
-    /// another. Odd meanwhile.
+    /// Version that is incremented before and after each change of the range, and odd during a change. So
+    /// the start of one map is never combined with the length of another.
     version: AtomicUsize,
     start: AtomicUsize,
-    /// 0 while it is free.
+    /// Length of the map, 0 while the place is free.
     length: AtomicUsize,
     lost: AtomicBool,
     next: *const Place,
 }
 
 #[allow(unsafe_code, reason = "a pointer to what is never freed nor changed behind it")]
-// SAFETY: `next` is set before others see the place and points to another such place or nowhere.
+// SAFETY: `next` is set before others see the place and points to another such place or is null.
 unsafe impl Sync for Place {}
 
 impl Place {
@@ -41,7 +42,7 @@ impl Place {
         Self { version, start, length, lost: AtomicBool::new(false), next }
     }
 
-    /// Sets the range. Only by whoever has taken the place from [`FREE`].
+    /// Sets the range. Only the owner that has taken the place from [`FREE`] may call it.
     fn set(&self, start: usize, length: usize) {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -50,8 +51,8 @@ impl Place {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Where the watched range ends, if this address lies in it. A range that changes meanwhile is another's: the one
-    /// of the map that somebody is reading does not change.
+    /// Returns the end of the watched range if it contains this address. A range that changes meanwhile
+    /// belongs to another map: that of a map in use does not change.
     fn end_around(&self, address: usize) -> Option<usize> {
         let before = self.version.load(Ordering::Acquire);
         let (start, length) = (self.start.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
@@ -61,14 +62,14 @@ impl Place {
     }
 }
 
-/// Watches over a map. Drop it before the map.
+/// Watches a map. Drop it before the map.
 pub(super) struct Watch(&'static Place);
 
 impl Watch {
-    /// Over a map that has just been made and holds these bytes.
+    /// Watches a map that has just been created and holds these bytes.
     ///
     /// # Errors
-    /// A signal that cannot be caught.
+    /// The signal cannot be caught.
     pub fn over(map: &[u8]) -> io::Result<Self> {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         if PAGE_BYTES.load(Ordering::Relaxed) == 0 {
@@ -81,7 +82,7 @@ impl Watch {
         Ok(Self(place))
     }
 
-    /// Whether something of the map was gone, so that zeros were read in its stead.
+    /// True if pages of the map were lost, so that zeros were read instead.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.0.lost.load(Ordering::Acquire)
@@ -95,7 +96,7 @@ impl Drop for Watch {
     }
 }
 
-/// Adds a place. Only under the lock of [`FREE`].
+/// Adds a place. Must be called under the lock of [`FREE`].
 fn new_place() -> &'static Place {
     let place = Box::leak(Box::new(Place::free(PLACES.load(Ordering::Relaxed))));
     PLACES.store(place, Ordering::Release);
@@ -104,14 +105,14 @@ fn new_place() -> &'static Place {
 
 extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     #[allow(unsafe_code, reason = "the kernel says in this structure where the fault was")]
-    // SAFETY: the handler was set to be called with it, and this signal's has an address.
+    // SAFETY: the handler is called with this argument, and this signal's info has an address.
     let address = unsafe { (*info).si_addr() } as usize;
     if !replace_from(address) {
         signal::pass_on(&BEFORE, signal, info, context);
     }
 }
 
-/// Puts zeros in the place of the map from the page of this address on. Answers false if no such map is watched.
+/// Replaces the map from the page of this address on by zeros. Returns false if no watched map contains it.
 fn replace_from(address: usize) -> bool {
     let page_bytes = PAGE_BYTES.load(Ordering::Acquire).max(1);
     let (mut at, mut found) = (PLACES.load(Ordering::Acquire).cast_const(), false);
@@ -119,12 +120,12 @@ fn replace_from(address: usize) -> bool {
         unsafe_code,
         reason = "a handler follows places without a lock, and changes the map that they tell of"
     )]
-    // SAFETY: places are never freed. The map that was read at this address lives as long as that read, so its place
-    // does not change meanwhile, and the range lies within it; its file is mapped for reading alone.
+    // SAFETY: places are never freed. The map that was read at this address lives as long as that read,
+    // so its place does not change meanwhile, and the range is within it. Its file is mapped read-only.
     unsafe {
         while let Some(place) = at.as_ref() {
             if let Some(end) = place.end_around(address) {
-                // First, so that nobody sees the zeros without the mark.
+                // Set first, so that no thread reads the zeros without the mark.
                 place.lost.store(true, Ordering::Release);
                 let from = address / page_bytes * page_bytes;
                 let bytes = end.next_multiple_of(page_bytes) - from;
@@ -140,14 +141,14 @@ fn replace_from(address: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What the handler finds of places that change while it looks.
+    //! Tests of the handler with places that change while it reads them.
 
     use super::*;
     use std::thread;
 
     #[test]
     fn range_that_changes_meanwhile_is_never_taken_for_a_mix_of_two() {
-        // The start of the one with the length of the other would hold 500.
+        // The start of the one with the length of the other would contain 500.
         let place = Place::free(null_mut());
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {

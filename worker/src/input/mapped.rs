@@ -1,7 +1,8 @@
-//! Maps of files that outlive the reading of their pieces, and by which another process can find the same file.
+//! Maps of files that outlive the reading of their pieces, and by which another process can find the same
+//! file.
 //!
-//! Of a mapped file that another program cuts short while a task reads it, zeros are read from there on (`lost_pages`), and
-//! the task fails when it asks whether the file is what it was.
+//! If another program truncates a mapped file while a task reads it, zeros are read from there on
+//! (`lost_pages`). The task then fails when it verifies that the file is unchanged.
 
 use super::error::InputError;
 use super::lost_pages::Watch;
@@ -13,7 +14,7 @@ use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which file it is, as another process of this machine can open it too.
+/// Identity of a file, by which another process of this machine can open it too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FilePlace {
     pub(super) path: FilePath,
@@ -22,12 +23,12 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// Where the file of a piece lies and what it looked like.
+    /// Returns the path and listed stamp of the file of a piece.
     pub(super) fn of(piece: &Piece) -> Self {
         Self { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp }
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub(super) fn size(&self) -> u64 {
         self.stamp.size
     }
@@ -43,7 +44,7 @@ impl FilePlace {
     }
 }
 
-/// The one map of a file in this process. It is asked for by `maps`.
+/// Only map of a file in this process, created by `maps`.
 pub(super) struct WholeMap {
     // Dropped first.
     watch: Watch,
@@ -56,30 +57,30 @@ impl WholeMap {
         Ok(Self { watch: Watch::over(&map)?, map })
     }
 
-    /// Whether something of the file was gone when it was read.
+    /// True if pages of the file were lost when they were read.
     pub fn is_lost(&self) -> bool {
         self.watch.is_lost()
     }
 
-    /// Gives the pages of a piece back, which stay in memory otherwise for as long as anything of the file is needed.
+    /// Releases the pages of a piece, which otherwise stay in memory while any part of the file is needed.
     #[allow(unsafe_code, reason = "memmap2 cannot know that the pages of this map come back as they were")]
     fn give_back(&self, piece: Range<usize>) {
         let piece = piece.start..piece.end.min(self.map.len());
         if piece.is_empty() {
             return;
         }
-        // SAFETY: the map is a read-only one of a file: whoever reads there again is given the same page of it again.
-        // Only an advice.
+        // SAFETY: the map is read-only and of a file, so a later read gets the same page again. The call
+        // is only an advice.
         let _ =
             unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, piece.start, piece.len()) };
     }
 }
 
-/// A mapped file, which may outlive the reading of its piece.
+/// Mapped file, which may outlive the reading of its piece.
 pub struct MappedFile {
     whole: Arc<WholeMap>,
     place: FilePlace,
-    /// What is read of it, and no longer needed afterwards.
+    /// Range that is read, and not needed afterwards.
     piece: Range<usize>,
 }
 
@@ -88,34 +89,34 @@ impl MappedFile {
         Self { whole, place, piece }
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.whole.map
     }
 
-    /// Maps pages ahead of their use. Only an advice: without it they come one fault at a time.
+    /// Maps pages ahead of their use. Only an advice: without it they are mapped one fault at a time.
     pub(super) fn populate(&self, range: Range<usize>) {
         let _ = self.whole.map.advise_range(Advice::PopulateRead, range.start, range.len());
     }
 
-    /// Whether what was read so far are the bytes of the file that was listed, and its name still leads there.
+    /// Checks that the bytes read so far are those of the listed file, and that its name still leads to it.
     pub(crate) fn verify_unchanged(&self) -> Result<(), InputError> {
         self.place.verify_unchanged()?;
         if self.is_lost() {
-            // It looks as it did: its disk could not read it, or it was cut short and made whole again.
+            // The stamp is unchanged: the disk could not read it, or it was truncated and restored.
             let path = self.place.name.clone();
             return Err(InputError::Unavailable { path, source: rustix::io::Errno::IO.into() });
         }
         Ok(())
     }
 
-    /// Whether something of it was gone when it was read, so that zeros were read in its stead.
+    /// True if pages of it were lost when they were read, so that zeros were read instead.
     pub(crate) fn is_lost(&self) -> bool {
         self.whole.is_lost()
     }
 
-    /// Where it lies and what it looked like.
+    /// Returns its path and listed stamp.
     pub(crate) fn place(&self) -> FilePlace {
         self.place.clone()
     }
@@ -123,7 +124,7 @@ impl MappedFile {
 
 impl Drop for MappedFile {
     fn drop(&mut self) {
-        // The last one unmaps it all.
+        // The last user unmaps the whole file.
         if 1 < Arc::strong_count(&self.whole) {
             self.whole.give_back(self.piece.clone());
         }
@@ -138,9 +139,9 @@ impl std::fmt::Debug for MappedFile {
 
 #[allow(unsafe_code, reason = "memmap2 cannot know that nobody cuts the file short; see the module's text")]
 fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: the map is read-only and lives as long as its slices. Another program may change the file: bytes
-    // then change under a reader, which treats them as plain data of any value, and the stamp tells afterwards.
-    // If the file is cut short, `Watch` puts zeros where its bytes were.
+    // SAFETY: the map is read-only and lives as long as its slices. Another program may change the file:
+    // bytes then change under a reader, which treats them as plain data of any value, and the stamp shows
+    // the change afterwards. If the file is truncated, `Watch` puts zeros where its bytes were.
     let map = unsafe { MmapOptions::new().map(file) }?;
     // Only an advice: a larger read-ahead.
     let _ = map.advise(Advice::Sequential);

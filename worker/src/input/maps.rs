@@ -1,8 +1,8 @@
-//! Maps of files: each file is mapped once, however many splits and map outputs of this process lie in it.
+//! Maps of files: each file is mapped once, for all splits and map outputs of this process that use it.
 //!
-//! A sort leaves its pairs in the input, so a file stays mapped as long as any of its outputs; with a map for each
-//! split the address space would end at the square of the number of splits. Where a file cannot be mapped at all,
-//! because the address space is used up or its file system has no maps, it is read.
+//! A sort keeps its pairs in the input, so a file stays mapped as long as any of its outputs. With a map
+//! for each split the address space would be exhausted at the square of the number of splits. A file that
+//! cannot be mapped, because the address space is exhausted or its file system has no maps, is read.
 
 use super::mapped::{FilePlace, MappedFile, WholeMap};
 use std::collections::BTreeMap;
@@ -11,13 +11,14 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Larger files are read: an eighth of the address space that a process has on the smallest 64-bit machines.
+/// Size above which files are read: an eighth of the address space of a process on the smallest 64-bit
+/// machines.
 const MAP_BYTES_MAX: u64 = 16 << 40;
 
-/// Entries that may be left of files that nobody has mapped any more, besides as many as there are mapped ones.
+/// Maximum number of entries of unmapped files, in addition to the number of mapped ones.
 const STALE_MAX: usize = 64;
 
-/// The maps of this process.
+/// Maps of this process.
 pub(super) static MAPS: MappedFiles = MappedFiles::new(MAP_BYTES_MAX);
 
 /// Mapped files by place and stamp.
@@ -28,12 +29,12 @@ pub(super) struct MappedFiles {
 
 struct HeldMaps {
     files: BTreeMap<FilePlace, Weak<WholeMap>>,
-    /// Entries from which on it is worth while to look for those that are not held any more.
+    /// Number of entries at which unused ones are removed.
     sweep_at: usize,
 }
 
 impl MappedFiles {
-    /// Maps of files of up to so many bytes.
+    /// Creates maps of files of up to this many bytes.
     pub const fn new(map_bytes_max: u64) -> Self {
         Self { held: Mutex::new(HeldMaps { files: BTreeMap::new(), sweep_at: STALE_MAX }), map_bytes_max }
     }
@@ -43,10 +44,10 @@ impl MappedFiles {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The map of `file`, which lies at `place` and has the stamp that this says, of which `piece` is read.
+    /// Returns the map of `file`, which is at `place` and has its stamp, and of which `piece` is read.
     ///
     /// # Errors
-    /// A file that cannot be mapped now: it has to be read.
+    /// The file cannot be mapped now and must be read.
     pub fn map(&self, file: &File, place: FilePlace, piece: Range<usize>) -> io::Result<Arc<MappedFile>> {
         if self.map_bytes_max < place.size() {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -65,13 +66,13 @@ impl MappedFiles {
         mapped(whole, place)
     }
 
-    /// Files that are mapped.
+    /// Returns the number of mapped files.
     #[cfg(test)]
     pub fn mapped(&self) -> usize {
         self.held().files.values().filter(|whole| 0 < whole.strong_count()).count()
     }
 
-    /// Entries of files, mapped or not.
+    /// Returns the number of entries of files, mapped or not.
     #[cfg(test)]
     pub fn entries(&self) -> usize {
         self.held().files.len()

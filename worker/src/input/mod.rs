@@ -1,7 +1,8 @@
 //! Input: from paths to blocks of whole records.
 //!
-//! Where a job is submitted, paths become files ([`list`]) and files become splits ([`plan`]). On a worker, a
-//! map task reads its split block by block ([`open_split`]) through whatever [`FileAccess`] reaches the files.
+//! Where a job is submitted, paths become files ([`list`]) and files become splits ([`plan`]). On a
+//! worker, a map task reads its split block by block ([`open_split`]) through a [`FileAccess`] that
+//! reaches the files.
 
 pub mod bad_records;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Names of files as bytes: every name a file can have survives the trip through JSON.
+//! File names as bytes: every valid file name can be stored in JSON.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -7,45 +7,46 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The name of a file: any bytes.
+/// Name of a file: any bytes.
 ///
-/// Serialises as a string in which `%`, control bytes and bytes that are not UTF-8 stand as `%` and two
-/// hexadecimal digits. Displays with what could harm a terminal escaped; that form is not to be read back.
+/// Serialises as a string in which `%`, control bytes and bytes that are not UTF-8 are written as `%` and
+/// two hexadecimal digits. `Display` escapes bytes that could harm a terminal; that form cannot be parsed
+/// back.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(Vec<u8>);
 
 impl FilePath {
-    /// A name from its bytes.
+    /// Creates a name from its bytes.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// The bytes of the name.
+    /// Returns the bytes of the name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether the name ends like this, in upper or lower case.
+    /// True if the name ends with this suffix, ignoring case.
     pub(crate) fn has_suffix(&self, suffix: &str) -> bool {
         let at = self.0.len().checked_sub(suffix.len());
         at.is_some_and(|at| self.0[at..].eq_ignore_ascii_case(suffix.as_bytes()))
     }
 
-    /// The name for the file system of this machine.
+    /// Returns the name as a path of this machine's file system.
     #[must_use]
     pub fn to_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The name as text, bytes that are not UTF-8 replaced.
+    /// Returns the name as text, bytes that are not UTF-8 replaced.
     #[must_use]
     pub fn to_text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    /// The last so many bytes; `None` if it has fewer.
+    /// Returns the last `bytes` bytes; `None` if it has fewer.
     pub(super) fn end(&self, bytes: usize) -> Option<Self> {
         let at = self.0.len().checked_sub(bytes)?;
         Some(Self(self.0[at..].to_vec()))
@@ -117,7 +118,7 @@ impl From<&str> for FilePath {
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in String::from_utf8_lossy(&self.0).chars() {
-            // Marks that turn the direction of writing can make a name look like another.
+            // Marks that change the direction of text can make a name look like another.
             let turns = matches!(character, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
             if character.is_control() || turns {
                 write!(f, "{}", character.escape_unicode())?;

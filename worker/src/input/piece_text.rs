@@ -1,5 +1,6 @@
-//! How pieces travel. Between workers and the master whole; as text, of which a submission of many small files is made,
-//! without what says nothing new: a name that the path ends with, the first byte, the length of a whole file.
+//! Encoding of pieces. Between workers and the master they are sent whole. As text, used in submissions
+//! of many small files, redundant fields are omitted: a name that the path ends with, the first byte, the
+//! length of a whole file.
 
 use super::path::FilePath;
 use super::split::{Compression, FileStamp, Piece, Place};
@@ -7,7 +8,7 @@ use super::table::Table;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// All fields of a [`Piece`], for codes that write no names of fields.
+/// All fields of a [`Piece`], for encodings without field names.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Piece")]
 struct WholePiece {
@@ -21,7 +22,7 @@ struct WholePiece {
     table: Option<Box<Table>>,
 }
 
-/// A piece as it is written.
+/// Piece as it is written.
 #[derive(Serialize)]
 struct WrittenPiece<'a> {
     path: &'a FilePath,
@@ -40,7 +41,7 @@ struct WrittenPiece<'a> {
     table: Option<&'a Table>,
 }
 
-/// A piece as it is read.
+/// Piece as it is read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadPiece {
@@ -59,16 +60,16 @@ struct ReadPiece {
     table: Option<Box<Table>>,
 }
 
-/// The name of a piece beside its path.
+/// Name of a piece relative to its path.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(untagged)]
 enum PieceName<T> {
-    /// It is the path.
+    /// It equals the path.
     #[default]
     Path,
-    /// It is the last so many bytes of the path.
+    /// It is this many bytes at the end of the path.
     End(usize),
-    /// It is another one, as where a link was followed.
+    /// It is another one, for example where a link was followed.
     Other(T),
 }
 

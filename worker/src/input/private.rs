@@ -1,7 +1,8 @@
-//! Files that are never input: state directories, spill directories, the worker's own join file, and what lies outside
-//! the directories that the worker was limited to.
+//! Files that are never input: state directories, spill directories, the worker's own join file, and
+//! files outside the directories that the worker was limited to.
 //!
-//! Whoever may submit jobs names paths on workers. Secrets of the cluster must not be among what they read that way.
+//! A user who may submit jobs names paths on workers, so secrets of the cluster must not be readable that
+//! way.
 
 use super::list::TEMPORARY;
 use super::path::FilePath;
@@ -19,14 +20,14 @@ use std::sync::OnceLock;
 #[derive(Default)]
 struct Limits {
     join_file: Option<PathBuf>,
-    /// Empty: anywhere.
+    /// Allowed directories; empty for all.
     within: Vec<PathBuf>,
 }
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
-/// Limits what this process reads as input, by canonical names: never the join file, and files within these directories
-/// alone if there are any. Only the first call counts.
+/// Limits the files that this process reads as input, by canonical names: never the join file, and only
+/// files within these directories if there are any. Only the first call has an effect.
 pub(crate) fn limit(join_file: Option<&FilePath>, within: &[FilePath]) {
     let path = |path: &FilePath| path.to_path().to_owned();
     let _ = LIMITS.set(Limits { join_file: join_file.map(path), within: within.iter().map(path).collect() });
@@ -34,7 +35,7 @@ pub(crate) fn limit(join_file: Option<&FilePath>, within: &[FilePath]) {
 
 /// Opens a file that was regular a moment ago and may be input.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Without waiting: a pipe that took the file's place would otherwise block until someone writes.
+    // Without waiting: a pipe that replaced the file would otherwise block until a process writes to it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let is_plain = path.is_absolute() && path.components().all(|part| part != Component::ParentDir);
     // A path without links is its own canonical name, which saves a look-up for each of many small files.
@@ -44,7 +45,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
     let file =
         OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    // The name of what was opened: a link may lead elsewhere by now.
+    // The name of the opened file: a link may have changed since.
     let opened = read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
     check_parent(&opened.or_else(|_| canonicalize(path))?)?;
     Ok(file)
@@ -53,7 +54,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 /// Refuses a file of this canonical name if it must not be input.
 fn check_parent(file: &Path) -> io::Result<()> {
     thread_local! {
-        /// The last directory that was found to be open.
+        /// Last directory that was found to be allowed.
         static LAST: RefCell<PathBuf> = RefCell::default();
     }
     let parent = file.parent().unwrap_or(file);
@@ -85,7 +86,7 @@ fn check_directory(directory: &Path) -> io::Result<()> {
 /// Refuses to list a file, or the files of a directory, that must not be input.
 pub(super) fn check_listed(path: &Path, is_directory: bool) -> io::Result<()> {
     let real = canonicalize(path)?;
-    // The name of a job's claim lets its holder publish.
+    // The name of a job's claim authorizes its holder to publish.
     if is_directory && real.components().any(|part| part.as_os_str() == TEMPORARY) {
         return Err(refusal());
     }

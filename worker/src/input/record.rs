@@ -8,12 +8,12 @@ use crate::text::is_plain;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Where a block comes from.
+/// Origin of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file as the user would name it; lossy if the name is not UTF-8.
+    /// Path of the file as the user named it; lossy if the name is not UTF-8.
     pub path: String,
-    /// Which input of the plan it belongs to, from 0.
+    /// Index of the input in the plan, from 0.
     pub input: usize,
 }
 
@@ -26,32 +26,32 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// For tests of mappers; the engine makes its own.
+    /// Creates a record for tests of mappers. The engine creates its own.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, source: &'a Source) -> Self {
         Self { bytes, offset, source }
     }
 
-    /// The record without its line end.
+    /// Returns the record without its line end.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The record as text, bytes that are not UTF-8 replaced.
+    /// Returns the record as text, bytes that are not UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.bytes)
     }
 
-    /// Position of the record's first byte in its file (after decompression). Of a table by columns it only tells the order:
-    /// rows of other row groups count for 64 MiB each.
+    /// Returns the offset of the record's first byte in its file (after decompression). For a columnar
+    /// table it only shows the order: rows of other row groups count for 64 MiB each.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The file the record comes from.
+    /// Returns the file that contains the record.
     #[must_use]
     pub fn source(&self) -> &'a Source {
         self.source
@@ -72,59 +72,59 @@ pub struct Block<'a> {
     pub(crate) offset: u64,
     pub(crate) format: RecordFormat,
     pub(crate) source: &'a Source,
-    /// The map of the file in which the bytes lie, if they do.
+    /// Mapping of the file that contains the bytes, if there is one.
     pub(crate) mapping: Option<&'a Arc<MappedFile>>,
-    /// Whether its rows are plain, if that is known.
+    /// True if its rows are plain, `None` if unknown.
     pub(crate) plain: Option<bool>,
-    /// Nothing but a byte order mark lies before it in its file.
+    /// True if only a byte order mark is before it in its file.
     pub(crate) after_mark: bool,
 }
 
 impl<'a> Block<'a> {
-    /// For tests of mappers; the engine makes its own. `bytes` must hold whole records.
+    /// Creates a block for tests of mappers. The engine creates its own. `bytes` must hold whole records.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, format: RecordFormat, source: &'a Source) -> Self {
         Self { bytes, offset, format, source, mapping: None, plain: None, after_mark: false }
     }
 
-    /// The bytes of all records with their line ends.
+    /// Returns the bytes of all records with their line ends.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Position of the first byte in its file (after decompression).
+    /// Returns the offset of the first byte in its file (after decompression).
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// True if nothing but a byte order mark lies before it in its file.
+    /// True if only a byte order mark is before it in its file.
     #[must_use]
     pub fn is_after_mark(&self) -> bool {
         self.after_mark
     }
 
-    /// The file the block comes from.
+    /// Returns the file that contains the block.
     #[must_use]
     pub fn source(&self) -> &'a Source {
         self.source
     }
 
-    /// How the block falls into records.
+    /// Returns the format of the records.
     #[must_use]
     pub fn format(&self) -> RecordFormat {
         self.format
     }
 
-    /// Whether there is no quote and no carriage return in it: then
-    /// [`for_each_plain_row`](crate::text::for_each_plain_row) takes rows of a table apart faster.
+    /// True if it contains no quote and no carriage return. Then
+    /// [`for_each_plain_row`](crate::text::for_each_plain_row) splits rows of a table faster.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.plain.unwrap_or_else(|| is_plain(self.bytes))
     }
 
-    /// The records, in order.
+    /// Returns the records, in order.
     #[must_use]
     pub fn records(&self) -> Records<'a> {
         Records::new(*self)
@@ -139,7 +139,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records of this block.
+    /// Creates an iterator over the records of this block.
     #[must_use]
     pub fn new(block: Block<'a>) -> Self {
         Self { block, at: 0 }
@@ -171,11 +171,11 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The blocks of one split, in order.
+/// Blocks of one split, in order.
 pub trait Blocks {
-    /// The next block, never empty; `None` after the last.
+    /// Returns the next block, never empty; `None` after the last.
     ///
     /// # Errors
-    /// Input that cannot be read or is not as planned. After an error nothing more may be asked.
+    /// Input that cannot be read or is not as planned. The reader must not be used after an error.
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError>;
 }

@@ -1,4 +1,4 @@
-//! What a map task reads, as it travels from the submitter to a worker.
+//! Input of a map task, as sent from the submitter to a worker.
 
 use super::format::RecordFormat;
 use super::path::FilePath;
@@ -6,84 +6,83 @@ use super::table::Table;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
-/// The input of one map task: pieces of files, read one after another. Only a side input may be without a
-/// piece.
+/// Input of one map task: pieces of files, read one after another. Only a side input may have no piece.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Split {
-    /// Which input of the plan it belongs to, from 0.
+    /// Index of the input in the plan, from 0.
     pub input: u32,
-    /// How the files fall into records.
+    /// Format of the records.
     pub format: RecordFormat,
-    /// In input order.
+    /// Pieces in input order.
     pub pieces: Vec<Piece>,
 }
 
 impl Split {
-    /// Bytes of all pieces as they lie in their files (compressed files count compressed).
+    /// Returns the bytes of all pieces in their files (compressed files count compressed).
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.length))
     }
 }
 
-/// A stretch of one file. Its records are those whose first byte lies in `offset..offset + length`.
+/// Range of one file. Its records are those whose first byte is in `offset..offset + length`.
 ///
-/// Invariant: pieces of CSV files begin and end at borders of records, pieces of fixed-length files at
-/// multiples of the length, compressed files are one piece. Pieces of lines may begin and end anywhere. Of a Parquet
-/// file they may too: a piece has the row groups that begin in it.
+/// Invariant: pieces of CSV files start and end at record boundaries, pieces of fixed-length files at
+/// multiples of the length, compressed files are one piece. Pieces of lines may start and end anywhere.
+/// Pieces of Parquet files may too: a piece has the row groups that start in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Absolute, as it is opened; of an object in a store its URL.
+    /// Absolute path to open, or the URL of an object in a store.
     pub path: FilePath,
-    /// As the user named it, for messages and [`Source::path`](crate::input::record::Source::path).
+    /// Path as the user named it, for messages and [`Source::path`](crate::input::record::Source::path).
     pub name: FilePath,
-    /// Whose file system `path` belongs to.
+    /// File system that contains `path`.
     pub place: Place,
-    /// First byte of the stretch.
+    /// First byte of the range.
     pub offset: u64,
-    /// Bytes of the stretch, at least 1.
+    /// Bytes of the range, at least 1.
     pub length: u64,
-    /// What the file looked like when it was listed.
+    /// Stamp of the file when it was listed.
     pub stamp: FileStamp,
-    /// How the file is compressed.
+    /// Compression of the file.
     pub compression: Compression,
-    /// What is read of it if it holds a table by columns.
+    /// Table and its columns to read, if it is a columnar table.
     pub table: Option<Box<Table>>,
 }
 
 impl Piece {
-    /// First byte after the stretch.
+    /// Returns the first byte after the range.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 
-    /// Whether what is read of it is not what lies in the file: it has to be decoded from its beginning on.
+    /// True if its records are not the bytes of the file: it must be decoded from its start on.
     #[must_use]
     pub fn is_decoded(&self) -> bool {
         self.compression != Compression::None || self.table.is_some()
     }
 }
 
-/// Whose file system a path belongs to.
+/// Location of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Place {
-    /// Where the job was submitted; a worker may see the same file.
+    /// File system of the submitter; a worker may see the same file.
     Submitter,
-    /// This worker alone.
+    /// File system of this worker.
     Worker(WorkerId),
-    /// An object store, which everybody asks for himself.
+    /// Object store, which every process accesses itself.
     Store,
 }
 
-/// By which a file is recognised as the one that was listed.
+/// Properties by which a file is recognized as the one that was listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct FileStamp {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Last change of the contents, in nanoseconds since 1970; of an object in whole seconds.
+    /// Time of the last change of the contents, in nanoseconds since 1970; for an object in whole seconds.
     pub modified_ns: i64,
-    /// Number of the file in its file system; of an object a hash of its `ETag`, 0 if that is not known.
+    /// Inode number of the file; for an object a hash of its `ETag`, 0 if that is unknown.
     pub inode: u64,
 }
 
@@ -94,7 +93,7 @@ impl std::fmt::Display for FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of a file of this machine.
+    /// Returns the stamp of a file of this machine.
     #[must_use]
     pub fn of(metadata: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -106,10 +105,10 @@ impl FileStamp {
     }
 }
 
-/// How a file is compressed; decided by its name, or by its first bytes where the name does not say it.
+/// Compression of a file, determined by its name, or by its first bytes where the name does not show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// `.gz`: gzip, any number of members.
@@ -121,7 +120,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What the name of a file ends in that we compress like this.
+    /// Returns the suffix of the names of files that this program compresses in this format.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -132,7 +131,7 @@ impl Compression {
         }
     }
 
-    /// What the end of a file name says; upper or lower case.
+    /// Returns the compression according to the suffix of a file name, ignoring case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Self {
         if path.has_suffix(".gz") {

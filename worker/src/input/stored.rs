@@ -1,10 +1,11 @@
-//! Objects of stores as input: which ones a URL stands for, and their bytes.
+//! Objects of stores as input: the objects of a URL, and their bytes.
 //!
-//! `s3://bucket/key` is an object, or all below `key/` if there is no such object, as a directory is its files: names that begin
-//! with `_` or `.` are left out, and what lies in "folders" below is an error unless it is asked for. A name with wildcards
-//! stands for the objects that fit. An output of a job is its `_SUCCESS`: of what lies beside it only the parts that it
-//! names are read, as a store may hold what other attempts and writers have left.
-//! Not here: how a store is asked (`objects`), and writing.
+//! `s3://bucket/key` is an object. If it does not exist, the URL stands for all objects below `key/`, as
+//! a directory stands for its files. Names that start with `_` or `.` are omitted, and objects in
+//! "directories" below are an error unless they are requested. A name with wildcards stands for the
+//! matching objects. The output of a job is defined by its `_SUCCESS`: only the parts named there are
+//! read, as a store may hold objects of other attempts and writers.
+//! Not here: access to a store (`objects`), and writing.
 
 use super::error::InputError;
 use super::listed::{ListedFile, Subdirectories};
@@ -21,16 +22,16 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The object that says that an output is complete, and what it is.
+/// Name of the object that marks an output as complete and lists its parts.
 const SUCCESS: &str = "_SUCCESS";
 
-/// Longest `_SUCCESS` that is read, bytes: that of a million parts.
+/// Maximum bytes of a `_SUCCESS` that are read: that of a million parts.
 const SUCCESS_BYTES_MAX: u64 = 256 << 20;
 
-/// The objects that a URL stands for, in the order of their keys.
+/// Returns the objects of a URL, in the order of their keys.
 ///
 /// # Errors
-/// A URL that stands for none, and what the store says.
+/// A URL without objects, and the errors of the store.
 pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
     let url = ObjectUrl::parse(&path.to_text()).map_err(InputError::store)?;
     let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
@@ -44,9 +45,9 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     }
     let place = Prefix { bucket: &bucket, url: &url, below };
     let mut found = match place.itself()? {
-        // Also with wildcards in its name, as a file of this machine is.
+        // Also with wildcards in its name, like a file of this machine.
         Some(object) => vec![object],
-        // A key may have a backslash of its own: without wildcards it is taken as it is.
+        // A key may contain a backslash: without wildcards it is used unchanged.
         None if url.key().contains(['*', '?', '[']) => place.fitting()?,
         None => {
             let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
@@ -56,7 +57,7 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
             place.files(url.key(), &listed)?
         }
     };
-    // Of one that is empty nothing is read, so nobody needs to know which one it is; as a table it is refused.
+    // An empty object is not read, so its `ETag` is not needed. As a table it is refused.
     let is_table = |key: &str| TableKind::of_name(&FilePath::from(key)).is_some();
     found.retain(|object| 0 < object.stamp.size || is_table(&object.key));
     let listed = found.into_iter().map(|object| ListedFile {
@@ -66,16 +67,16 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     Ok(listed.collect())
 }
 
-/// What is listed of a bucket.
+/// Listing of a bucket.
 struct Prefix<'a> {
     bucket: &'a Arc<ObjectBucket>,
-    /// As the user named it.
+    /// URL as the user named it.
     url: &'a ObjectUrl,
     below: Subdirectories,
 }
 
 impl Prefix<'_> {
-    /// The object of this very name, if there is one.
+    /// Returns the object of exactly this name, if it exists.
     fn itself(&self) -> Result<Option<Object>, InputError> {
         if self.url.is_prefix() {
             return Ok(None);
@@ -88,15 +89,15 @@ impl Prefix<'_> {
         }
     }
 
-    /// The objects that fit a name with wildcards, and those in folders that do.
+    /// Returns the objects that match a name with wildcards, and those in matching directories.
     fn fitting(&self) -> Result<Vec<Object>, InputError> {
         let pattern = self.url.key();
-        // Up to the first wildcard all keys begin alike.
+        // Up to the first wildcard all keys are equal.
         let literal = pattern.find(['*', '?', '[', '\\']).map_or(pattern, |at| &pattern[..at]);
-        // A `**` at the end stands for folders, so what lies in them is theirs.
+        // A `**` at the end matches directories, so their objects belong to it.
         let of_folders = pattern.rsplit('/').next() == Some("**");
         let fitting = NamePattern::new(pattern.as_bytes());
-        // A `**` at the end may also stand for no folder.
+        // A `**` at the end may also match no directory.
         let above = NamePattern::new(pattern.strip_suffix("/**").unwrap_or(pattern).as_bytes());
         let mut files = Vec::new();
         let mut folders: BTreeMap<String, Vec<Object>> = BTreeMap::new();
@@ -122,7 +123,7 @@ impl Prefix<'_> {
         Ok(files)
     }
 
-    /// The same without what attempts have left that do not count: `out/part-*` fits that too.
+    /// Removes objects of attempts that do not count: `out/part-*` matches those too.
     fn counted(&self, objects: Vec<Object>) -> Result<Vec<Object>, InputError> {
         let mut told: BTreeMap<String, Option<BTreeSet<String>>> = BTreeMap::new();
         let mut counted = Vec::new();
@@ -146,17 +147,18 @@ impl Prefix<'_> {
         Ok(counted)
     }
 
-    /// Those of the objects below `key` that are input.
+    /// Returns those of the objects below `key` that are input.
     fn files(&self, key: &str, listed: &[Object]) -> Result<Vec<Object>, InputError> {
         let prefix = self.url.with_key(key).prefix();
         let name_of = |object: &Object| object.key.strip_prefix(&prefix).unwrap_or_default().to_owned();
-        // What an output, finished or not, has in folders are named outputs, which are read if they are named.
+        // Directories of an output, complete or not, are named outputs, which are read only if they are
+        // named.
         let is_output = listed.iter().any(|object| [SUCCESS, CLAIM].contains(&&*name_of(object)));
         let mut folders: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
         for object in listed {
             let name = name_of(object);
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-            // An object that ends with `/` is what some programs put there for a folder.
+            // Some programs create an object that ends with `/` for a directory.
             if name.is_empty() || folder.split('/').any(is_hidden) {
                 continue;
             }
@@ -177,13 +179,14 @@ impl Prefix<'_> {
         Ok(files)
     }
 
-    /// Those of the objects in one folder that are input: of an output what its `_SUCCESS` names.
+    /// Returns those of the objects in one directory that are input. Of an output these are the parts
+    /// named in its `_SUCCESS`.
     fn files_of(&self, folder: &str, objects: &[&Object]) -> Result<Vec<Object>, InputError> {
         let url = self.url.with_key(folder);
         let mut names: BTreeMap<&str, &Object> = BTreeMap::new();
         for &object in objects {
             let known = names.entry(object.key.rsplit('/').next().unwrap_or_default()).or_insert(object);
-            // `name/`, which stands for a folder, is listed as `name` is, and holds nothing.
+            // `name/`, which represents a directory, is listed as `name`, and is empty.
             if known.stamp.size < object.stamp.size {
                 *known = object;
             }
@@ -205,8 +208,8 @@ impl Prefix<'_> {
         Ok(names.into_values().cloned().collect())
     }
 
-    /// The names of the parts that a `_SUCCESS` tells of, those of a named output if one is given; `None` if it tells of none,
-    /// as those of other systems, which are empty.
+    /// Returns the names of the parts in a `_SUCCESS`, or those of a named output if one is given. `None`
+    /// if it names none, like the empty ones of other systems.
     fn parts(&self, key: &str, named: Option<&str>) -> Result<Option<BTreeSet<String>>, InputError> {
         let (text, _) = match self.bucket.get(key, SUCCESS_BYTES_MAX) {
             Err(ObjectError { cause: ObjectFailure::Missing, .. }) => return Ok(None),
@@ -218,7 +221,7 @@ impl Prefix<'_> {
         Ok(Some(told.parts.into_iter().filter(counts).map(|part| part.name).collect()))
     }
 
-    /// Those of a named output, whose `_SUCCESS` lies beside its folder.
+    /// Returns the parts of a named output, whose `_SUCCESS` is next to its directory.
     fn parts_of_named(&self, key: &str) -> Result<Option<BTreeSet<String>>, InputError> {
         let (above, name) = key.rsplit_once('/').unwrap_or(("", key));
         let success = self.url.with_key(above).child_key(SUCCESS);
@@ -230,19 +233,19 @@ impl Prefix<'_> {
         Ok(parts)
     }
 
-    /// How a key is called in messages; that of the user for the empty one.
+    /// Returns the name of a key in messages; that of the user for the empty key.
     fn name(&self, key: &str) -> FilePath {
         let url = if key.is_empty() { self.url.to_string() } else { self.url.with_key(key).to_string() };
         FilePath::from(url.as_str())
     }
 }
 
-/// True if a name is left out.
+/// True if a name is omitted.
 fn is_hidden(name: &str) -> bool {
     wildcards::is_hidden(name.as_bytes())
 }
 
-/// What is read of a `_SUCCESS`.
+/// Fields of a `_SUCCESS` that are read.
 #[derive(Deserialize)]
 struct SuccessTold {
     parts: Vec<ToldPart>,
@@ -260,7 +263,7 @@ struct ToldNamed {
     output: String,
 }
 
-/// Opens the object of a piece. Nothing is asked of the store before something is read.
+/// Opens the object of a piece. The first request is sent at the first read.
 pub(super) fn open_stored(piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
     let url = ObjectUrl::parse(&piece.path.to_text()).map_err(InputError::store)?;
     let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
@@ -276,7 +279,7 @@ impl ByteSource for StoreFile {
     }
 }
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND_NS: i64 = 1_000_000_000;
 
 fn file_stamp(stamp: ObjectStamp) -> FileStamp {

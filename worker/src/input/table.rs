@@ -1,19 +1,19 @@
-//! Kinds of files that hold tables by columns, by their names.
+//! Kinds of files with columnar tables, by their names.
 
 use super::format::RecordFormat;
 use super::path::FilePath;
 use serde::{Deserialize, Serialize};
 
-/// A file that holds a table by columns, and what is read of it.
+/// File with a columnar table, and the columns that are read of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Table {
-    /// How it holds it.
+    /// Kind of the file.
     pub kind: TableKind,
-    /// The columns that are read, in this order; none named: all.
+    /// Columns that are read, in this order; empty for all.
     pub columns: Vec<String>,
 }
 
-/// How a file holds a table; decided by its name or its first bytes.
+/// Kind of a columnar table, determined by the name or the first bytes of its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TableKind {
     /// `.parquet` or `.pq`: Apache Parquet, compressed by snappy, gzip, zstd or lz4, or not at all.
@@ -23,7 +23,7 @@ pub enum TableKind {
 }
 
 impl Table {
-    /// What a file of this name holds for jobs that read in this format.
+    /// Returns the table in a file of this name for jobs that read in this format.
     #[must_use]
     pub fn of_name(path: &FilePath, format: RecordFormat, columns: &[String]) -> Option<Box<Self>> {
         let kind = TableKind::of_name(path).filter(|_| is_by_rows(format))?;
@@ -32,7 +32,7 @@ impl Table {
 }
 
 impl TableKind {
-    /// What the names of files end in that we write like this.
+    /// Returns the suffix of the names of files that this program writes in this format.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl TableKind {
         }
     }
 
-    /// What the end of a file name says; upper or lower case.
+    /// Returns the kind according to the suffix of a file name, ignoring case.
     #[must_use]
     pub fn of_name(path: &FilePath) -> Option<Self> {
         if path.has_suffix(".parquet") || path.has_suffix(".pq") {
@@ -53,7 +53,7 @@ impl TableKind {
         }
     }
 
-    /// What a compressed file of this name holds that jobs which read in this format would take for a table.
+    /// Returns the kind of table in a compressed file of this name, for jobs whose format reads tables.
     #[must_use]
     pub(super) fn of_packed_name(path: &FilePath, format: RecordFormat) -> Option<Self> {
         let name = path.as_bytes();
@@ -62,7 +62,7 @@ impl TableKind {
     }
 }
 
-/// Whether jobs that read in this format read tables by their rows.
+/// True if jobs that read in this format read tables by their rows.
 pub(super) fn is_by_rows(format: RecordFormat) -> bool {
     matches!(format, RecordFormat::Lines | RecordFormat::Csv { .. })
 }

@@ -1,9 +1,11 @@
-//! Names with wildcards, for those whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`, `**/part-*`.
+//! Names with wildcards, for users whose shell did not expand them: `logs/*.gz`, `day-[0-9]?.csv`,
+//! `**/part-*`.
 //!
-//! `*` stands for any bytes of a name, `?` for one, `[a-c]` for one of these, `[!a-c]` or `[^a-c]` for any other, and `{a,b}` for
-//! one of these patterns; a `\` escapes the character behind it. `**` as a whole name stands for any directories or none, those behind links left out as in a shell.
-//! Names that begin with `_` or `.` are found by wildcards that begin so themselves. What cannot be looked at is an error and
-//! never left out silently.
+//! `*` matches any bytes of a name, `?` one, `[a-c]` one of these, `[!a-c]` or `[^a-c]` any other, and
+//! `{a,b}` one of these patterns. A `\` escapes the next character. `**` as a whole name matches any
+//! number of directories, without following links, as in a shell. Names that start with `_` or `.` are
+//! matched only by patterns that start so themselves. An unreadable directory is an error and never
+//! omitted silently.
 
 use super::error::InputError;
 use super::path::FilePath;
@@ -16,25 +18,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use walkdir::WalkDir;
 
-/// Directories that are gone into, one within the other.
+/// Maximum depth of nested directories.
 pub(super) const DEPTH_MAX: usize = 256;
 
-/// True if there are wildcards in it, or escaped ones.
+/// True if it contains wildcards, or escaped ones.
 #[must_use]
 pub fn has_wildcards(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
-/// A pattern of names, or of paths. One that cannot be understood, as `[z-a]`, fits nothing.
+/// Pattern of names, or of paths. An invalid one, such as `[z-a]`, matches nothing.
 pub struct NamePattern {
     text: String,
     matcher: Option<GlobMatcher>,
-    /// Names in it that begin as hidden ones do.
+    /// Number of names in it that start like hidden ones.
     hidden: usize,
 }
 
 impl NamePattern {
-    /// Compiles a pattern. A `[` that is never closed stands for itself.
+    /// Compiles a pattern. A `[` that is never closed is literal.
     #[must_use]
     pub fn new(pattern: &[u8]) -> Self {
         let text = String::from_utf8_lossy(pattern).into_owned();
@@ -44,13 +46,14 @@ impl NamePattern {
         Self { text, matcher, hidden }
     }
 
-    /// True if a name fits.
+    /// True if a name matches.
     #[must_use]
     pub fn fits(&self, name: &[u8]) -> bool {
         let matches = |matcher: &Option<GlobMatcher>, name: &[u8]| {
             matcher.as_ref().is_some_and(|matcher| matcher.is_match(OsStr::from_bytes(name)))
         };
-        // The matcher takes bytes for characters, so each other character becomes one byte that keeps their order.
+        // The matcher treats bytes as characters, so each other character becomes one byte that keeps
+        // their order.
         let signs: BTreeSet<char> = match std::str::from_utf8(name) {
             Ok(name) => name.chars().chain(self.text.chars()).filter(|sign| !sign.is_ascii()).collect(),
             Err(_) => BTreeSet::new(),
@@ -69,21 +72,23 @@ impl NamePattern {
         }
     }
 
-    /// As [`NamePattern::fits`], with names that begin with `_` or `.` found by those of the pattern that begin so.
+    /// True if a path matches, where names that start with `_` or `.` are matched only by names of the
+    /// pattern that start so.
     fn finds(&self, path: &[u8]) -> bool {
         path.split(|byte| *byte == b'/').filter(|name| is_hidden(name)).count() == self.hidden
             && self.fits(path)
     }
 
-    /// Returns how many of the first names of a path the pattern fits, as many as it can; `None` if it fits none. What follows
-    /// them lies below what was found.
+    /// Returns the largest number of leading names of a path that the pattern matches; `None` if it
+    /// matches none. The remaining names are below the matched directory.
     pub(super) fn names_fitted(&self, path: &str) -> Option<usize> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
         ends.iter().rposition(|end| self.finds(&path.as_bytes()[..*end])).map(|last| last + 1)
     }
 }
 
-/// Number of characters beyond ASCII in a pattern and a name that can be told apart: control characters stand for them.
+/// Maximum number of distinct characters beyond ASCII in a pattern and a name. Control characters
+/// represent them.
 const STAND_INS: usize = 31;
 
 fn compile(pattern: &str) -> Option<GlobMatcher> {
@@ -92,13 +97,13 @@ fn compile(pattern: &str) -> Option<GlobMatcher> {
     glob.build().ok().map(|glob| glob.compile_matcher())
 }
 
-/// True if a name is left out unless it is asked for.
+/// True if a name is omitted unless it is requested.
 pub(super) fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'_' | b'.'))
 }
 
-/// The only name that fits a pattern; `None` where wildcards stand for several, and for `.` and `..`, which are
-/// names of nothing, written with a `\`.
+/// Returns the only name that matches a pattern; `None` where wildcards match several, and for `.` and
+/// `..`, which name no file, written with a `\`.
 #[must_use]
 pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(pattern.len());
@@ -114,10 +119,11 @@ pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
     (!is_hidden).then_some(name)
 }
 
-/// The files and folders that a name with wildcards stands for, in the order of their names, at most `limit`.
+/// Returns the files and directories that match a name with wildcards, in the order of their names, at
+/// most `limit`.
 ///
 /// # Errors
-/// A folder that cannot be read, none that fits, or more than `limit`.
+/// A directory that cannot be read, no match, or more than `limit`.
 pub(super) fn expand(path: &FilePath, limit: usize) -> Result<Vec<FilePath>, InputError> {
     let mut found = vec![PathBuf::new()];
     for component in path.to_path().components() {
@@ -141,7 +147,7 @@ pub(super) fn expand(path: &FilePath, limit: usize) -> Result<Vec<FilePath>, Inp
                 return Err(InputError::TooManyFiles { path: path.clone(), limit });
             }
         }
-        // Folders that two `**` lead to are looked at once.
+        // Directories that two `**` lead to are read once.
         next.sort_unstable();
         next.dedup();
         found = next;
@@ -152,22 +158,22 @@ pub(super) fn expand(path: &FilePath, limit: usize) -> Result<Vec<FilePath>, Inp
     }
 }
 
-/// True if there is such a name, also one that cannot be looked at: an error when it is listed.
+/// True if the name exists, even if it cannot be read: that is an error when it is listed.
 fn is_there(path: &Path) -> bool {
     !fs::metadata(path).is_err_and(|error| is_absent(&error))
 }
 
-/// True if an error says that there is nothing of that name.
+/// True if an error means that the name does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The same path, by a name: that of the folder we are in, from which all others are counted, is empty.
+/// Returns the same path with a name: the current directory is the empty path.
 fn named(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// Names in a directory; none if it is not one.
+/// Returns the names in a directory; none if it is not one.
 fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
     let place = named(folder);
     let failed = |source| InputError::from_io(&FilePath::from(place), source);
@@ -178,31 +184,31 @@ fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().as_bytes().to_vec())).collect()
 }
 
-/// A directory and all that lie in it, and those in these; links are not followed.
+/// Collects a directory and all directories below it. Links are not followed.
 fn folders_below(folder: &Path, found: &mut Vec<PathBuf>, limit: usize) -> Result<(), InputError> {
     let is_seen = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes());
     for entry in WalkDir::new(named(folder)).into_iter().filter_entry(is_seen) {
         let entry = match entry {
             Ok(entry) if entry.depth() == 0 || entry.file_type().is_dir() => entry,
             Ok(_) => continue,
-            // A link that leads nowhere has no directories below it.
+            // A dangling link has no directories below it.
             Err(error) if error.io_error().is_some_and(is_absent) => continue,
             Err(error) => return Err(walk_failed(folder, error)),
         };
         if entry.depth() == DEPTH_MAX {
             return Err(InputError::TooDeep { path: FilePath::from(entry.path()), limit: DEPTH_MAX });
         }
-        // Paths are counted from the directory we are in, without its name.
+        // Paths are relative to the current directory, without its name.
         found.push(entry.path().strip_prefix(".").unwrap_or(entry.path()).to_owned());
         if limit < found.len() {
-            // The caller says so.
+            // The caller reports it.
             break;
         }
     }
     Ok(())
 }
 
-/// An error of walking below this directory.
+/// Converts an error of walking below this directory.
 pub(super) fn walk_failed(folder: &Path, error: walkdir::Error) -> InputError {
     let path = FilePath::from(error.path().unwrap_or(folder));
     let to = error.loop_ancestor().map(FilePath::from);
@@ -312,7 +318,7 @@ mod tests {
     fn wildcards_find_files_below_many_folders_and_refuse_folders_that_lie_too_deep() {
         let folder = tempfile::tempdir().unwrap();
         let pattern = FilePath::from(folder.path().join("**/x.txt").as_path());
-        // The first folder is the one that stands before the wildcards.
+        // The first directory is the one before the wildcards.
         let deep = |count: usize| folder.path().join("d/".repeat(count - 1));
         fs::create_dir_all(deep(DEPTH_MAX)).unwrap();
         fs::write(deep(DEPTH_MAX).join("x.txt"), "").unwrap();

@@ -1,28 +1,29 @@
-//! A window that moves over the bytes of a file: in place where the file is mapped, through a buffer where it
-//! is fetched or decoded.
+//! A window that moves over the bytes of a file: in place where the file is mapped, through a buffer
+//! where it is fetched or decoded.
 
 use super::error::InputError;
 use super::source::ByteSource;
 
-/// Bytes fetched at once from another process while the piece lasts.
+/// Bytes fetched at once from another process within the piece.
 const FETCH_BYTES: u64 = 4 << 20;
 
-/// Bytes fetched at once behind the end of the piece, where only the rest of one record is wanted.
+/// Bytes fetched at once after the end of the piece, where only the rest of one record is needed.
 const FETCH_REST_BYTES: u64 = 64 << 10;
 
-/// A moving view of a file.
+/// Moving view of a file.
 pub(super) trait Window {
-    /// The bytes from `offset` on, `length` of them; fewer only where the file ends. Offsets never decrease.
+    /// Returns `length` bytes from `offset` on; fewer only where the file ends. Offsets never decrease.
     fn view(&mut self, offset: u64, length: usize) -> Result<&[u8], InputError>;
 
-    /// Called after the last view: whether the file is still the one that was listed.
+    /// Checks that the file is still the one that was listed. Called after the last view.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
 
-    /// Called after the last view: bytes at the end of the file that hold no data and were left out.
+    /// Returns the number of ignored bytes at the end of the file that hold no data. Called after the
+    /// last view.
     fn left_out(&self) -> u64;
 }
 
-/// Views of a file that lies in the address space: no copy.
+/// Views of a file in the address space, without a copy.
 pub(super) struct Direct(pub Box<dyn ByteSource>);
 
 impl Window for Direct {
@@ -44,9 +45,9 @@ impl Window for Direct {
     }
 }
 
-/// Bytes that come one after another.
+/// Source of sequential bytes.
 pub(super) trait Fill {
-    /// Appends at least one byte, and about `wanted`, to `buffer`; `false` at the end of the file.
+    /// Appends at least one byte, and about `wanted`, to `buffer`. Returns `false` at the end of the file.
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError>;
 
     /// See [`Window::verify_unchanged`].
@@ -58,17 +59,17 @@ pub(super) trait Fill {
     }
 }
 
-/// Views of a buffer that is filled as the window moves. It holds no more than one view and one fill.
+/// Views of a buffer that is filled as the window moves. It holds at most one view and one fill.
 pub(super) struct Buffered<F> {
     source: F,
     buffer: Vec<u8>,
-    /// Position of the buffer's first byte in the file.
+    /// Offset of the buffer's first byte in the file.
     base: u64,
     ended: bool,
 }
 
 impl<F: Fill> Buffered<F> {
-    /// `first` is the position of the first byte that `source` will bring.
+    /// Creates a window. `first` is the offset of the first byte that `source` returns.
     pub fn new(source: F, first: u64) -> Self {
         Self { source, buffer: Vec::new(), base: first, ended: false }
     }
@@ -101,17 +102,17 @@ impl<F: Fill> Window for Buffered<F> {
     }
 }
 
-/// A file that is fetched range by range.
+/// File that is fetched range by range.
 pub(super) struct ByteRanges {
     file: Box<dyn ByteSource>,
     at: u64,
-    /// Where the piece ends; behind it fetch little.
+    /// End of the piece, after which only small ranges are fetched.
     end: u64,
     size: u64,
 }
 
 impl ByteRanges {
-    /// Fetches from `first` on, mostly up to `end`, of a file of `size` bytes.
+    /// Creates a source that fetches from `first` on, mostly up to `end`, of a file of `size` bytes.
     pub fn new(file: Box<dyn ByteSource>, first: u64, end: u64, size: u64) -> Self {
         Self { file, at: first, end, size }
     }

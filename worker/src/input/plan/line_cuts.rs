@@ -1,4 +1,5 @@
-//! Where files of lines are cut so that each split has so many of them: read once where the job is submitted.
+//! Cuts of files of lines into splits of a number of lines. Files are read once for that, where the job
+//! is submitted.
 
 use crate::input::error::InputError;
 use crate::input::private::open_regular;
@@ -6,10 +7,10 @@ use crate::input::split::Piece;
 use gristmill_scheduler::units::MAPS_MAX;
 use std::io::Read;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The first byte of every `lines`th line but the first, ascending.
+/// Returns the offset of the first byte of every `lines`th line except the first, ascending.
 pub(super) fn line_cuts(file: &Piece, lines: u64) -> Result<Vec<u64>, InputError> {
     let failed = |source| InputError::from_io(&file.path, source);
     let mut reading = open_regular(file.path.to_path()).map_err(failed)?;
@@ -18,7 +19,7 @@ pub(super) fn line_cuts(file: &Piece, lines: u64) -> Result<Vec<u64>, InputError
     loop {
         let got = reading.read(&mut buffer).map_err(failed)?;
         if got == 0 {
-            // Nothing begins behind the last line.
+            // No line starts after the last one.
             cuts.retain(|cut| *cut < offset);
             return Ok(cuts);
         }

@@ -1,10 +1,11 @@
-//! From files to splits: where a job is submitted.
+//! Plans the splits of files, where a job is submitted.
 //!
-//! A file larger than a split is cut at multiples of the split size; smaller ones are packed, in order, into
-//! one split. Splits are in the order of inputs, then files, then offsets: a split's place in the list is its
-//! map index. CSV files that are cut are read once, because only that tells where rows end: by several threads to
-//! learn whether there are quotes, and if there are, from the beginning to the end. Of other files that are cut the
-//! first bytes are read, which show whether they can be; files that are not cut are not even opened. Parquet files are cut anywhere: of a table a piece has the row groups that begin in it.
+//! A file larger than a split is cut at multiples of the split size. Smaller ones are packed, in order,
+//! into one split. Splits are in the order of inputs, then files, then offsets: the index of a split in
+//! the list is its map index. CSV files that are cut are read once, because only that shows where rows
+//! end. Several threads check for quotes, and if there are any, the file is read from start to end. Of
+//! other files that are cut the first bytes are read, which show if they can be cut. Files that are not
+//! cut are not opened. Parquet files are cut anywhere: a piece has the row groups that start in it.
 
 mod line_cuts;
 mod packing;
@@ -25,16 +26,16 @@ use packing::Packing;
 
 pub use rules::{FileCuts, SplitGoal, SplitRules};
 
-/// Splits that an input is cut into by bytes, at most: a smaller size of splits is raised.
+/// Maximum number of splits that an input is cut into by bytes. A smaller split size is raised.
 const CUT_SPLITS_MAX: u64 = 100_000;
 
-/// Bytes of a file that are looked at for its first record; more only if they are blank.
+/// Bytes of a file that are read for its first record; more only if they are blank.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// The splits of a job's inputs, in map order.
+/// Plans the splits of a job's inputs, in map order.
 ///
 /// # Errors
-/// All paths that cannot be used, in one error; a CSV file that cannot be read; too many splits.
+/// All unusable paths, in one error; a CSV file that cannot be read; too many splits.
 pub fn plan_splits(
     inputs: &[Input],
     listing: &dyn Listing,
@@ -64,10 +65,10 @@ pub fn plan_splits(
     Ok(splits)
 }
 
-/// The side inputs of a job, each a split that holds its files whole.
+/// Plans the side inputs of a job, each a split that holds its files whole.
 ///
 /// # Errors
-/// As [`plan_splits`].
+/// The errors of [`plan_splits`].
 pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
     let files = list_all(side, listing, false)?;
     refuse_without_header(side, &files)?;
@@ -80,18 +81,19 @@ pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, In
         .collect())
 }
 
-/// Bytes of all files of an input; compressed files count with their compressed size.
+/// Returns the bytes of all files of an input. Compressed files count with their compressed size.
 ///
 /// # Errors
-/// As [`list_input`].
+/// The errors of [`list_input`].
 pub fn input_bytes(input: &Input, listing: &dyn Listing) -> Result<u64, InputError> {
     Ok(list_input(input, listing)?.iter().map(|piece| piece.length).sum())
 }
 
-/// The first record of each file of an input that has one, without its line end, also if it is a header.
+/// Returns the first record of each file of an input that has one, without its line end, also if it is a
+/// header.
 ///
 /// # Errors
-/// As [`plan_splits`], and what reading those records may bring.
+/// The errors of [`plan_splits`], and of reading those records.
 pub fn first_records(
     input: &Input,
     listing: &dyn Listing,
@@ -112,16 +114,16 @@ pub fn first_records(
     Ok(records)
 }
 
-/// The first record of a file, without its line end.
+/// First record of a file, without its line end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FirstRecord {
-    /// The file as the user named it.
+    /// Path of the file as the user named it.
     pub path: FilePath,
-    /// What the record holds.
+    /// Content of the record.
     pub bytes: Vec<u8>,
 }
 
-/// Looks into the head of the file, and into the whole of it if that is blank.
+/// Reads the head of the file, or the whole file if that is blank.
 fn first_of(
     whole: Piece,
     format: RecordFormat,
@@ -148,7 +150,7 @@ fn first_of(
     Ok(None)
 }
 
-/// Tables by columns have names of columns, which would be taken for a row.
+/// Refuses tables without a header, because their column names would be treated as a row.
 fn refuse_without_header(inputs: &[Input], files: &[Vec<Piece>]) -> Result<(), InputError> {
     let without = inputs
         .iter()
@@ -160,7 +162,7 @@ fn refuse_without_header(inputs: &[Input], files: &[Vec<Piece>]) -> Result<(), I
     }
 }
 
-/// With `rests`, files of records of fixed length may end within a record.
+/// Lists all inputs. With `rests`, files of records of fixed length may end within a record.
 fn list_all(inputs: &[Input], listing: &dyn Listing, rests: bool) -> Result<Vec<Vec<Piece>>, InputError> {
     let mut bad = Vec::new();
     let files = inputs.iter().map(|input| list_into(input, listing, rests, &mut bad)).collect();

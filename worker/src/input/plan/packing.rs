@@ -1,4 +1,4 @@
-//! Files cut into pieces, and pieces packed into splits.
+//! Cuts files into pieces, and packs pieces into splits.
 
 use super::line_cuts::line_cuts;
 use super::rows::{row_cuts, sound_row_cuts};
@@ -42,7 +42,7 @@ impl Packing<'_> {
         Ok(())
     }
 
-    /// Puts a small file into the last split if there is room, and into a new one if not.
+    /// Adds a small file to the last split if there is room, else to a new one.
     fn pack(&mut self, file: Piece, bytes: u64) -> Result<(), InputError> {
         if let (Some(open), Some(last)) = (self.open_bytes, self.splits.last_mut())
             && open + bytes <= self.rules.split_bytes
@@ -66,16 +66,16 @@ impl Packing<'_> {
         Ok(())
     }
 
-    /// Bytes that the last split of a file may have, where others have `step`.
+    /// Returns the maximum bytes of the last split of a file, where others have `step`.
     fn last_bytes_max(&self, step: u64) -> u64 {
         if self.rules.cuts.goal.is_some() { step.saturating_add(step / 10) } else { step }
     }
 
-    /// Where a large file is cut, ascending.
+    /// Returns the offsets at which a large file is cut, ascending.
     fn cuts(&self, file: &Piece) -> Result<Vec<u64>, InputError> {
         let step = match self.format {
             _ if file.compression != Compression::None => return Ok(Vec::new()),
-            // Row groups lie where they lie: a piece has those that begin in it, which may be none.
+            // The positions of row groups are fixed: a piece has those that start in it, which may be none.
             _ if let Some(table) = &file.table => match table.kind {
                 TableKind::Parquet => (self.rules.split_bytes / EXPANSION_TYPICAL).max(1),
                 TableKind::Arrow => return Ok(Vec::new()),
@@ -101,12 +101,13 @@ impl Packing<'_> {
                         sound_row_cuts(file, self.format, self.rules.split_bytes, limits)
                     }
                     (Place::Submitter, None) => row_cuts(file, delimiter, self.rules.split_bytes),
-                    // Whoever plans cannot read it, or would have to fetch it as a whole, so its rows stay together.
+                    // The planner cannot read it, or would have to fetch all of it, so its rows stay
+                    // together.
                     (Place::Worker(_) | Place::Store, _) => Ok(Vec::new()),
                 };
             }
         };
-        // The last piece is never longer than what may be left over.
+        // The last piece is never longer than the allowed remainder.
         let left = self.last_bytes_max(step);
         let count = file.length.saturating_sub(left).div_ceil(step);
         if u64::from(MAPS_MAX) <= count {

@@ -1,4 +1,4 @@
-//! Where a file of CSV can be cut: at ends of rows that no quote hides.
+//! Offsets at which a CSV file can be cut: ends of rows outside quotes.
 
 use crate::input::blocks::{BYTE_ORDER_MARK, sound_cuts};
 use crate::input::border::{QUOTE, RowCuts};
@@ -15,13 +15,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes read at once when a CSV file is searched for rows.
+/// Number of bytes read at once when a CSV file is searched for rows.
 const SCAN_BYTES: usize = 256 << 10;
 
-/// Threads that look for quotes: more only wait for memory.
+/// Maximum number of threads that search for quotes. More would only wait for memory.
 const SCAN_THREADS_MAX: usize = 8;
 
-/// As [`row_cuts`], of a file of which bad rows are left out.
+/// Does the same as [`row_cuts`], for a file of which bad rows are skipped.
 pub(super) fn sound_row_cuts(
     file: &Piece,
     format: RecordFormat,
@@ -38,7 +38,7 @@ pub(super) fn sound_row_cuts(
 
 /// Reads a CSV file once to find rows that end near multiples of the split size.
 ///
-/// With plain reads and not through a map: a file that shrinks meanwhile is then an error, not a signal.
+/// It uses plain reads instead of a map: a file that shrinks meanwhile then causes an error, not a signal.
 pub(super) fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<Vec<u64>, InputError> {
     let failed = |source| InputError::from_io(&file.name, source);
     let open = open_regular(file.path.to_path()).map_err(failed)?;
@@ -58,7 +58,7 @@ pub(super) fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<
     }
 }
 
-/// Whether there is a quote in the file. Looked for by several threads, each in its own stretch.
+/// True if the file contains a quote. Several threads search, each in its own range.
 fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
     let threads =
         std::thread::available_parallelism().map_or(1, usize::from).clamp(1, SCAN_THREADS_MAX) as u64;
@@ -85,7 +85,7 @@ fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
     let looked = std::thread::scope(|scope| {
         let begin = |from: &u64| {
             let from = *from;
-            // Where no thread can be started this one looks itself.
+            // If no thread can be started, this one searches itself.
             std::thread::Builder::new().spawn_scoped(scope, move || look(from)).map_err(|_| look(from))
         };
         let others: Vec<_> = starts.iter().skip(1).map(begin).collect();
@@ -100,7 +100,8 @@ fn holds_quotes(file: &File, length: u64) -> std::io::Result<bool> {
     looked.map(|()| found.into_inner())
 }
 
-/// The cuts of a CSV file without quotes: line ends, of which only those near the wanted places are read.
+/// Returns the cuts of a CSV file without quotes: line ends, of which only those near the wanted offsets
+/// are read.
 pub(in crate::input) fn plain_cuts(file: &File, length: u64, split_bytes: u64) -> std::io::Result<Vec<u64>> {
     let mut chunk = vec![0; SCAN_BYTES.min(64 << 10)];
     let mut find = |mut at: u64, is_wanted: fn(u8) -> bool| -> std::io::Result<Option<u64>> {
@@ -117,7 +118,7 @@ pub(in crate::input) fn plain_cuts(file: &File, length: u64, split_bytes: u64) -
         Ok(None)
     };
     let mut cuts = Vec::new();
-    // The first row that is not blank may be a header, and stays with what follows.
+    // The first row that is not blank may be a header, and stays with the following rows.
     let mut mark = [0; BYTE_ORDER_MARK.len()];
     let marked = read_some_at(file, &mut mark, 0)? == mark.len() && mark == BYTE_ORDER_MARK;
     let begin = if marked { mark.len() as u64 } else { 0 };
@@ -140,7 +141,7 @@ fn read_some_at(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<usiz
     }
 }
 
-/// The rows of a CSV file read from its beginning to its end.
+/// Reads the rows of a CSV file from its start to its end.
 pub(in crate::input) fn scan_rows(
     mut file: impl Read,
     delimiter: u8,

@@ -1,50 +1,53 @@
-//! How files are cut into splits and packed.
+//! Rules for cutting files into splits and packing them.
 
 use crate::input::limits::InputLimits;
 
-/// How much a compressed file counts for when files are packed: text commonly shrinks to a quarter.
+/// Factor by which the size of a compressed file is multiplied when files are packed: text commonly
+/// shrinks to a quarter.
 pub(super) const EXPANSION_TYPICAL: u64 = 4;
 
-/// How files are cut and packed.
+/// Rules for cutting and packing files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitRules {
-    /// Bytes of a split, at least 1; larger only where a compressed file or a row of CSV needs it, or where the input would
-    /// fall into more than 100,000 splits.
+    /// Bytes of a split, at least 1. It is larger only where a compressed file or a row of CSV needs it,
+    /// or where the input would have more than 100,000 splits.
     pub split_bytes: u64,
-    /// Files packed into one split, at least 1.
+    /// Maximum number of files packed into one split, at least 1.
     pub pieces_max: usize,
-    /// How maps read, if they leave bad records out: tables are cut as they will be read then.
+    /// Limits of the maps, if they skip bad records: tables are then cut by the same strict rules.
     pub leaving_out: Option<InputLimits>,
-    /// How a file of lines is cut otherwise than at multiples of the split size.
+    /// Rules for files of lines that are not cut at multiples of the split size.
     pub cuts: FileCuts,
 }
 
-/// How files of lines are cut, for who must cut as another system does.
+/// Rules for cutting files of lines, for commands that must cut as another system does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileCuts {
-    /// No two files share a split.
+    /// True if no two files share a split.
     pub alone: bool,
-    /// The size of a split follows from the bytes of all files, and the last split of a file may be a tenth longer;
-    /// `None`: it is [`SplitRules::split_bytes`].
+    /// Split size computed from the bytes of all files, where the last split of a file may be a tenth
+    /// longer; `None` for [`SplitRules::split_bytes`].
     pub goal: Option<SplitGoal>,
-    /// A split has so many lines, whatever their bytes, at least 1. Files are read for that where the job is submitted;
-    /// those that are compressed, or lie on a worker or in a store, are not cut. `None`: bytes decide.
+    /// Number of lines of a split, whatever their bytes, at least 1. Files are read for that where the
+    /// job is submitted. Those that are compressed, or on a worker or in a store, are not cut. `None` to
+    /// cut by bytes.
     pub lines: Option<u64>,
 }
 
-/// The size of splits as the number of them that is aimed at, and its limits, each in bytes.
+/// Target number of splits, and limits of their size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitGoal {
-    /// Splits that are aimed at, at least 1.
+    /// Target number of splits, at least 1.
     pub maps: u64,
-    /// Smallest size, which counts more than the largest one.
+    /// Minimum size, which takes precedence over the maximum.
     pub bytes_min: u64,
-    /// Largest size.
+    /// Maximum size.
     pub bytes_max: u64,
 }
 
 impl Default for SplitRules {
-    /// 64 MiB, so that a task lasts a good part of a second; 1024 files, so that a split stays a short message.
+    /// Returns 64 MiB, so that a task lasts a good part of a second, and 1024 files, so that a split
+    /// stays a short message.
     fn default() -> Self {
         Self { split_bytes: 64 << 20, pieces_max: 1024, leaving_out: None, cuts: FileCuts::default() }
     }

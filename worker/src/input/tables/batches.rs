@@ -3,8 +3,8 @@
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-/// An error of the crates that decode.
+/// Error of the crates that decode.
 pub(super) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The batches of a piece.
+/// Batches of a piece.
 pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

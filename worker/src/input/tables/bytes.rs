@@ -1,7 +1,8 @@
-//! The bytes of a table's file for the crates that decode it: any range of them, from a local file or over the network.
+//! Bytes of a table's file for the crates that decode it: any range of them, from a local file or over
+//! the network.
 //!
-//! The crates turn an error of reading into text. The error itself is kept here, so that a lost connection is not reported as
-//! a damaged file.
+//! The crates turn an error of reading into text. The error itself is stored here, so that a lost
+//! connection is not reported as a damaged file.
 
 use crate::input::error::InputError;
 use crate::input::source::ByteSource;
@@ -11,10 +12,11 @@ use parquet::file::reader::{ChunkReader, Length};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that are read for a header, whose length is unknown. What follows it is mostly the page that is read next.
+/// Bytes that are read for a header, whose length is unknown. The bytes after it are mostly the page that
+/// is read next.
 const HEADER_BYTES: usize = 64 << 10;
 
-/// A file whose ranges are read in any order.
+/// File whose ranges are read in any order.
 #[derive(Clone)]
 pub(super) struct TableBytes {
     size: u64,
@@ -23,9 +25,9 @@ pub(super) struct TableBytes {
 
 struct Shared {
     file: Box<dyn ByteSource>,
-    /// The last header that was fetched, with its place.
+    /// Last header that was fetched, with its offset.
     header: (u64, Vec<u8>),
-    /// Why a range could not be read.
+    /// Error of a range that could not be read.
     failure: Option<InputError>,
 }
 
@@ -39,7 +41,7 @@ impl TableBytes {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns why a range could not be read, once.
+    /// Returns the error of a range that could not be read, once.
     pub fn take_failure(&self) -> Option<InputError> {
         self.shared().failure.take()
     }
@@ -50,7 +52,7 @@ impl TableBytes {
 }
 
 impl Shared {
-    /// Fills `out` with the bytes from `start` on, which lie within the file.
+    /// Fills `out` with the bytes from `start` on, which are within the file.
     fn read_at(&mut self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let (at, header) = &mut self.header;
         let kept = start.checked_sub(*at).and_then(|from| header.get(from as usize..)?.get(..out.len()));
@@ -83,7 +85,7 @@ impl ChunkReader for TableBytes {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        // Before room is made for them.
+        // Checked before memory is allocated for them.
         if start.checked_add(length as u64).is_none_or(|end| self.size < end) {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
@@ -93,7 +95,7 @@ impl ChunkReader for TableBytes {
     }
 }
 
-/// Reads a file from any place on.
+/// Reads a file from any offset on.
 pub(super) struct TableReader {
     bytes: TableBytes,
     at: u64,

@@ -1,4 +1,4 @@
-//! The columns of a batch of rows as text.
+//! Columns of a batch of rows as text.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -13,14 +13,16 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
 use std::sync::Arc;
 
-/// How all but text and bytes are written: numbers in full, dates and times as in ISO 8601, lists and structures in brackets.
+/// Format of all but text and bytes: numbers in full, dates and times as in ISO 8601, lists and
+/// structures in brackets.
 const FORMAT: FormatOptions<'static> = FormatOptions::new().with_display_error(false);
 
-/// The zone in which moments are written.
+/// Time zone in which timestamps are written.
 const UTC: &str = "+00:00";
 
-/// A column as it is to be written. Moments are in UTC, those within lists and structures too, whatever zone they are to be shown
-/// in: the tables of all zones would cost each process of the program more at its start than all else that reads such files.
+/// Returns a column as it is written. Timestamps are in UTC, including those within lists and structures,
+/// whatever their display zone. The tables of all time zones would cost each process more at its start
+/// than everything else that reads such files.
 pub(super) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let Some(kind) = in_utc(column.data_type()) else { return Ok(column.clone()) };
     let data = column.to_data();
@@ -29,7 +31,7 @@ pub(super) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(make_array(data.into_builder().data_type(kind).child_data(within?).build()?))
 }
 
-/// The same type with its moments in UTC; `None` if it is that already.
+/// Returns the same type with its timestamps in UTC; `None` if it is that already.
 fn in_utc(kind: &DataType) -> Option<DataType> {
     let field = |field: &FieldRef| {
         let kind = in_utc(field.data_type())?;
@@ -58,10 +60,10 @@ fn in_utc(kind: &DataType) -> Option<DataType> {
     })
 }
 
-/// Where the value of a row lies among those that lie once for many rows.
+/// Index of the value of a row among values shared by several rows.
 type PlaceOf<'a> = Box<dyn Fn(usize) -> usize + 'a>;
 
-/// The values of a column that are there once for many rows, and where that of a row lies among them.
+/// Returns the values of a column that are shared by several rows, and the index of each row's value.
 fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, PlaceOf<'a>)> {
     fn run<T: RunEndIndexType>(array: &dyn Array) -> Option<(&ArrayRef, PlaceOf<'_>)> {
         let runs = array.as_run_opt::<T>()?;
@@ -78,10 +80,10 @@ fn shared<'a>(array: &'a dyn Array) -> Option<(&'a ArrayRef, PlaceOf<'a>)> {
     run::<Int16Type>(array).or_else(|| run::<Int32Type>(array)).or_else(|| run::<Int64Type>(array))
 }
 
-/// Bytes of a UUID.
+/// Number of bytes of a UUID.
 const UUID_BYTES: i32 = 16;
 
-/// Writes the bytes of a UUID as hexadecimal digits, with the dashes that make one of them.
+/// Writes the bytes of a UUID as hexadecimal digits with dashes.
 fn write_uuid(out: &mut String, bytes: &[u8]) {
     use std::fmt::Write as _;
     for (place, byte) in bytes.iter().enumerate() {
@@ -90,7 +92,7 @@ fn write_uuid(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// A column of a batch.
+/// Column of a batch.
 pub(super) enum Cells<'a> {
     Text(&'a GenericByteArray<Utf8Type>),
     LargeText(&'a GenericByteArray<LargeUtf8Type>),
@@ -100,13 +102,13 @@ pub(super) enum Cells<'a> {
     BytesView(&'a BinaryViewArray),
     FixedBytes(&'a FixedSizeBinaryArray),
     Uuid(&'a FixedSizeBinaryArray),
-    /// Values that lie once for many rows: where that of a row lies, and the values.
+    /// Values shared by several rows, and the index of each row's value.
     Shared(&'a dyn Array, PlaceOf<'a>, Box<Cells<'a>>),
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
 impl<'a> Cells<'a> {
-    /// The cells of a column, whose values may be UUIDs if they have as many bytes.
+    /// Creates the cells of a column. Its values may be UUIDs if they have the right length.
     pub fn new(array: &'a dyn Array, is_uuid: bool) -> Result<Self, ArrowError> {
         if let Some((values, place)) = shared(array) {
             return Ok(Self::Shared(array, place, Box::new(Self::new(values.as_ref(), is_uuid)?)));
@@ -124,10 +126,11 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Hands the text of a row to `take`; `scratch` is room for what has to be written first. A null is empty.
+    /// Passes the text of a row to `take`, using `scratch` for text that must be formatted first. A null
+    /// is empty.
     ///
     /// # Errors
-    /// A value that has no text, such as a day that no calendar here reaches.
+    /// A value without a text form, such as a day outside of the calendar.
     pub fn with<T>(
         &self,
         row: usize,
@@ -157,7 +160,7 @@ impl<'a> Cells<'a> {
             Self::Other(array, formatter) => {
                 scratch.clear();
                 if !array.is_null(row) {
-                    // Not by `Display`, which does not say why there is no text.
+                    // `Display` does not report why there is no text.
                     formatter.value(row).write(scratch)?;
                 }
                 scratch.as_bytes()

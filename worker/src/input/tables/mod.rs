@@ -1,9 +1,10 @@
-//! Files that hold tables by columns, Parquet and Arrow: which they are, and how their rows become text.
+//! Files with columnar tables, Parquet and Arrow: their detection, and the conversion of their rows to text.
 //!
-//! A job of lines reads a row as a line, with tabs between its columns; tabs, line breaks and backslashes within one are
-//! written `\t`, `\n`, `\r` and `\\`, so that a row stays one line. Of a single column the text is taken as it is: texts of
-//! several lines are several lines. A job of CSV reads the file as the table with a header that it stands for, quoted where
-//! need be. A row without columns is an empty line. Empty fields stand for nulls too. Jobs of whole files and of records of fixed length see the bytes as they lie.
+//! A job of lines reads a row as a line, with tabs between its columns. Tabs, line breaks and backslashes
+//! within a column are written `\t`, `\n`, `\r` and `\\`, so that a row stays one line. The text of a
+//! single column is passed unchanged: texts of several lines are several lines. A job of CSV reads the
+//! file as a table with a header, quoted where necessary. A row without columns is an empty line. Empty
+//! fields also represent nulls. Jobs of whole files and of records of fixed length read the raw bytes.
 //! Not here: writing such files.
 
 #[cfg(feature = "tables")]
@@ -28,11 +29,11 @@ use super::window::Window;
 #[cfg(feature = "tables")]
 use rows::TableRows;
 
-/// The rows of a piece of a table's file as text, and where that is said to begin in the file.
+/// Returns the rows of a piece of a table's file as text, and the file offset assigned to its start.
 ///
 /// # Errors
-/// A file that is none of its kind, a column that it does not have, what keeps it from being read, and a program that was
-/// built without what reads such files.
+/// A file that is not of its kind, a column that does not exist, errors of reading, and a program built
+/// without support for such files.
 pub(super) fn table_rows(
     piece: &Piece,
     table: &Table,

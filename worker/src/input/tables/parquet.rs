@@ -1,4 +1,4 @@
-//! The batches of the row groups of a Parquet file that begin in a piece.
+//! Batches of the row groups of a Parquet file that start in a piece.
 
 use super::batches::{Batches, DecodeError};
 use super::bytes::TableBytes;
@@ -11,11 +11,11 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::LogicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
-/// Rows of a batch, and the bytes that it has in the mean at most, unless a single row has more.
+/// Rows of a batch, and its maximum average bytes, unless a single row has more.
 const BATCH_ROWS: i64 = 1024;
 const BATCH_BYTES: i64 = 8 << 20;
 
-/// A file that is open.
+/// Open Parquet file.
 pub(super) struct ParquetFile {
     bytes: TableBytes,
     about: ArrowReaderMetadata,
@@ -37,7 +37,8 @@ impl ParquetFile {
         about.is_some_and(|about| about.get_basic_info().logical_type_ref() == Some(&LogicalType::Uuid))
     }
 
-    /// The batches of a piece, with these columns of them, in the file's order, and how many rows of the file come before.
+    /// Returns the batches of a piece with these of its columns, in the file's order, and the number of
+    /// earlier rows of the file.
     pub fn batches(self, piece: &Piece, columns: &[usize]) -> Result<(Batches, u64), DecodeError> {
         let groups = self.about.metadata().row_groups();
         let is_own = |group: &RowGroupMetaData| (piece.offset..piece.end()).contains(&begins(group));
@@ -57,7 +58,8 @@ impl ParquetFile {
     }
 }
 
-/// Where the bytes of a row group begin; one without columns has none, and belongs to the first piece.
+/// Returns the offset of the first byte of a row group. One without columns has none, and belongs to the
+/// first piece.
 fn begins(group: &RowGroupMetaData) -> u64 {
     group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! The rows of a table as bytes that come one after another.
+//! Rows of a table as a stream of bytes.
 //!
-//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a
-//! time. The crates that decode believe the lengths in a file: one that claims too much costs the process that reads it,
-//! which [`crate::memory_watch`] ends, and the attempt is charged for it.
+//! Of a Parquet file a piece has the row groups that start in it. An Arrow file is one piece. Rows are
+//! decoded batch by batch. The decoding crates trust the lengths in a file. A file that claims too much
+//! memory ends the process that reads it, by [`crate::memory_watch`], and the attempt is charged for it.
 
 use super::batches::{Batches, DecodeError};
 use super::bytes::{TableBytes, TableReader};
@@ -23,40 +23,41 @@ use memchr::memchr2;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Where the text of a row begins, for each row before it in its file: what lies in other pieces is not decoded, and so nobody
-/// knows how long it is, but later rows have to lie behind it. As much as a record may have by default.
+/// Bytes assigned to each earlier row of the file in the offset of a row's text. Rows in other pieces are
+/// not decoded, so their length is unknown, but later rows must have larger offsets. It is the default
+/// limit of a record.
 const ROW_SPAN: u64 = 64 << 20;
 
-/// The name of the type that columns of UUIDs have in Arrow files.
+/// Name of the extension type of UUID columns in Arrow files.
 const ARROW_UUID: &str = "arrow.uuid";
 
-/// The batch that is being written.
+/// Batch that is being written.
 struct Batch {
-    /// In the order in which they are written.
+    /// Columns in the order in which they are written.
     columns: Vec<ArrayRef>,
     rows: usize,
-    /// Its first row that is not written.
+    /// First row that is not written.
     from: usize,
 }
 
-/// The rows of a piece.
+/// Rows of a piece.
 pub(in crate::input) struct TableRows {
     name: FilePath,
     kind: TableKind,
     bytes: TableBytes,
     batches: Batches,
     layout: RowText,
-    /// Where the text of its first row is said to begin in the file.
+    /// File offset assigned to the text of its first row.
     first: u64,
-    /// Rows of the file before the batch.
+    /// Number of rows of the file before the batch.
     rows_before: u64,
-    /// Where each column that is read lies in a batch, in the order in which it is written.
+    /// Index in a batch of each column to write, in writing order.
     order: Vec<usize>,
-    /// Whether the values of each are UUIDs.
+    /// True for each column whose values are UUIDs.
     uuids: Vec<bool>,
-    /// The names of the columns that are read.
+    /// Names of the columns to read.
     names: Vec<String>,
-    /// Whether these are to be written first.
+    /// True if the names are to be written first.
     header: bool,
     batch: Option<Batch>,
 }
@@ -65,7 +66,7 @@ impl TableRows {
     /// Opens the rows of a piece of such a file.
     ///
     /// # Errors
-    /// A file that is none of its kind, a column that it does not have, and what keeps it from being read.
+    /// A file that is not of its kind, a column that does not exist, and errors of reading.
     pub fn open(
         piece: &Piece,
         table: &Table,
@@ -104,7 +105,7 @@ impl TableRows {
         })
     }
 
-    /// Where its bytes begin.
+    /// Returns the offset of its first byte.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -120,7 +121,7 @@ impl TableRows {
         Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
     }
 
-    /// Writes rows of a batch until there is enough; returns the first that is not written.
+    /// Writes rows of a batch until there is enough text; returns the first row that is not written.
     fn write(&self, batch: &Batch, out: &mut Vec<u8>, enough: usize) -> Result<usize, DecodeError> {
         let cells: Result<Vec<Cells<'_>>, ArrowError> = batch
             .columns
@@ -181,18 +182,19 @@ impl Fill for TableRows {
     }
 }
 
-/// Runs code of the crates that decode. They panic at some damaged files, which is an error of the file.
+/// Runs code of the crates that decode. They panic on some damaged files, which is converted to an error
+/// of the file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder panicked".into()))
 }
 
-/// How fields are written.
+/// Format of fields.
 enum RowText {
     Csv {
         delimiter: u8,
     },
     Tabs,
-    /// The only column, as it is.
+    /// The only column, unchanged.
     Text,
 }
 
@@ -224,7 +226,7 @@ impl RowText {
                     out.push(delimiter);
                 }
                 if text.is_empty() && columns == 1 {
-                    // A blank line would be no row.
+                    // A blank line would not be a row.
                     out.extend_from_slice(b"\"\"");
                 } else {
                     write_csv_field(out, text, delimiter);
@@ -235,13 +237,13 @@ impl RowText {
 }
 
 struct Opened {
-    /// The names of the columns that are read.
+    /// Names of the columns to read.
     names: Vec<String>,
-    /// Their places in a batch.
+    /// Their indices in a batch.
     order: Vec<usize>,
-    /// Whether their values are UUIDs.
+    /// True for each column whose values are UUIDs.
     uuids: Vec<bool>,
-    /// Rows of the file before those of the piece.
+    /// Number of rows of the file before those of the piece.
     rows_before: u64,
     batches: Batches,
 }
@@ -265,7 +267,7 @@ fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened,
     Ok(Opened { names, order, uuids, rows_before: 0, batches })
 }
 
-/// The columns that are read by their places in the file.
+/// Returns the file indices of the columns to read.
 fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, InputError> {
     if table.columns.is_empty() {
         return Ok((0..schema.fields().len()).collect());
@@ -290,7 +292,7 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
                 there: schema
                     .fields()
                     .iter()
-                    // As they are typed, for whom a comma ends a name.
+                    // Formatted as on the command line, where a comma ends a name.
                     .map(|field| field.name().replace('\\', r"\\").replace(',', r"\,"))
                     .collect::<Vec<_>>()
                     .join(", "),
@@ -300,13 +302,14 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
     table.columns.iter().map(place).collect()
 }
 
-/// Each column that is read once, in the order of the file.
+/// Returns each column to read once, in the order of the file.
 fn in_file_order(wanted: &[usize]) -> Vec<usize> {
     let each: BTreeSet<usize> = wanted.iter().copied().collect();
     each.into_iter().collect()
 }
 
-/// The names of the columns that are read, and their places among those that are read, which are in the file's order.
+/// Returns the names of the columns to read, and their indices among those that are read, which are in
+/// the file's order.
 fn placed(schema: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
     let in_order = in_file_order(wanted);
     let place = |column: &usize| in_order.partition_point(|other| other < column);

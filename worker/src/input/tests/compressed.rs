@@ -152,7 +152,7 @@ fn bzip2_that_was_damaged_anywhere_is_corrupt() {
     let text: Vec<u8> = (0..2_000_u32).flat_map(|number| format!("{number}\n").into_bytes()).collect();
     let whole = bzip2(&text);
     check(&splits(&files, "whole.bz2", &whole, RecordFormat::Lines), &lines_of(&text), "whole");
-    // The last byte may have bits that belong to nothing, and so has one of the tables of codes; for Python's bz2 too.
+    // The last byte may have unused bits, and so has one of the code tables; Python's bz2 ignores them too.
     const MEANS_NOTHING: usize = 70;
     for at in (0..whole.len() - 1).step_by(7) {
         let mut damaged = whole.clone();
@@ -201,7 +201,7 @@ fn bomb_is_given_up_at_the_allowed_ratio() {
             panic!("{error}")
         };
         assert!(decoded <= (1 << 20).max(compressed * 200) + (1 << 20), "{decoded} bytes came out");
-        // A file is no bomb as long as it stays below the floor.
+        // A file is accepted at any ratio as long as it stays below the floor.
         assert_eq!(read(&splits, &LocalFiles, &InputLimits::default()).unwrap().len(), zeros.len());
     }
 }

@@ -31,7 +31,7 @@ fn compressed_files_are_read_whatever_their_names_and_however_they_would_be_cut(
     assert_eq!(whole(&files, "w", &gzip(TEXT), RecordFormat::WholeFile).unwrap(), [(0, TEXT.to_vec())]);
 }
 
-/// As of a worker that only lists.
+/// Listed as on a worker that only lists.
 #[test]
 fn compressed_file_that_was_cut_before_it_was_known_is_refused() {
     let files = Files::new();

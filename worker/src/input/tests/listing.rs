@@ -1,4 +1,4 @@
-//! Which files a path stands for, and how they are packed.
+//! Files of a path, and their packing.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -40,7 +40,7 @@ fn empty_file_is_refused_by_name_when_it_should_hold_a_table() {
         assert!(matches!(error, InputError::EmptyTable { .. }) && error.is_input_fault(), "{error:?}");
         assert!(error.to_string().contains(name), "{error}");
     }
-    // Of what is no table to a job, no byte is missing.
+    // For jobs that do not read tables, every byte is present.
     let whole = input(&[files.text("dir")], RecordFormat::WholeFile);
     assert_eq!(list_input(&whole, &LocalListing).unwrap(), []);
 }
@@ -49,7 +49,7 @@ fn empty_file_is_refused_by_name_when_it_should_hold_a_table() {
 fn directory_of_many_files_is_listed_in_order_with_what_each_looks_like() {
     let files = Files::new();
     std::fs::create_dir(files.path("dir")).unwrap();
-    // Enough for several threads to look at them.
+    // Enough for several threads.
     let count = 3 * list::LOOKS_EACH_MIN;
     for number in 0..count {
         files.write(&format!("dir/{number:05}"), "x".repeat(number % 7));
@@ -187,7 +187,7 @@ fn files_of_two_inputs_never_share_a_split_and_packs_are_limited() {
 #[test]
 fn files_that_stand_alone_are_cut_as_in_hadoop() {
     let files = Files::new();
-    // A last piece of up to a tenth more is left as it is: 110 bytes are one split of 100, 111 are two.
+    // A last piece of up to a tenth more is not cut: 110 bytes are one split of 100, 111 are two.
     let paths = [("a", 1), ("b", 110), ("c", 111), ("d", 310)]
         .map(|(name, size)| files.write(name, "x".repeat(size)));
     let goal = Some(SplitGoal { maps: 1, bytes_min: 1, bytes_max: 100 });
@@ -321,7 +321,7 @@ fn links_that_make_many_names_of_few_end_at_a_limit() {
     let files = Files::new();
     std::fs::create_dir_all(files.path("in/20")).unwrap();
     files.write("in/20/x", "x");
-    // Each folder leads to the next by two ways: a million names for one file.
+    // Each directory leads to the next by two routes: a million names for one file.
     for level in 0..20 {
         std::fs::create_dir_all(files.path(&format!("in/{level}"))).unwrap();
         for link in ["a", "b"] {

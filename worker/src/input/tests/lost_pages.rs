@@ -1,4 +1,4 @@
-//! Mapped files that are cut short, or fail, while somebody reads them.
+//! Mapped files that are truncated, or fail, while they are read.
 
 use super::*;
 use crate::input::local::open;
@@ -14,7 +14,7 @@ impl FileAccess for With {
     }
 }
 
-/// A piece of many pages, its bytes, and what maps it.
+/// Returns a piece of many pages, its bytes, and the maps for it.
 fn large_file(files: &Files) -> (Piece, Vec<u8>, With) {
     let bytes = (0..100_000).map(|line| format!("{line:08} of them\n")).collect::<String>().into_bytes();
     (files.piece("lines", &bytes), bytes, With(MappedFiles::new(u64::MAX)))
@@ -63,7 +63,7 @@ fn a_map_with_lost_pages_has_zeros_and_says_so_and_is_given_to_nobody_else() {
     assert!(first.is_lost() && second.is_lost());
     assert!(matches!(first.verify_unchanged(), Err(InputError::Changed { .. })));
 
-    // Whole again, as if nothing had been: what was read of it was not the file all the same.
+    // Restored afterwards: the bytes read in between were still not those of the file.
     files.write("lines", &bytes);
     File::options().write(true).open(files.path("lines")).unwrap().set_modified(stamped).unwrap();
     let error = first.verify_unchanged().unwrap_err();

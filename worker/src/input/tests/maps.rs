@@ -4,7 +4,7 @@ use super::*;
 use crate::input::local::open;
 use crate::input::maps::MappedFiles;
 
-/// Files of this machine, with maps of their own.
+/// Access to files of this machine, with maps of its own.
 struct With(MappedFiles);
 
 impl FileAccess for With {
@@ -39,7 +39,7 @@ fn a_file_is_mapped_once_however_many_splits_hold_on_to_it() {
     assert_eq!(access.0.mapped(), 0, "nobody needs it any more");
 }
 
-/// Bytes of a mapped file that are in the memory of this process.
+/// Returns the bytes of a mapped file that are in the memory of this process.
 fn resident_bytes(path: &str) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let of_file = maps.lines().skip_while(|line| !line.ends_with(path));

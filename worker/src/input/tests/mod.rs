@@ -1,4 +1,4 @@
-//! What reading input promises: files on disk and files of another process alike.
+//! Guarantees of reading input, for files on disk and files of another process.
 
 mod compressed;
 mod content;
@@ -18,10 +18,10 @@ use crate::input::RecordFormat;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A record as it came out: where it began and what it held.
+/// Record that was read: its offset and its content.
 type Seen = (u64, Vec<u8>);
 
-/// A directory with files in it.
+/// Directory with files.
 struct Files(TempDir);
 
 impl Files {
@@ -42,7 +42,7 @@ impl Files {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The only piece of a file.
+    /// Returns the only piece of a file.
     fn piece(&self, name: &str, bytes: impl AsRef<[u8]>) -> Piece {
         let path = self.write(name, bytes);
         list_input(&input(&[path], RecordFormat::Lines), &LocalListing).unwrap().remove(0)
@@ -61,7 +61,7 @@ fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {
     )
 }
 
-/// Serves the files of this machine as if they were another's.
+/// Serves the files of this machine as if they were remote.
 struct AsRemote;
 
 impl FileAccess for AsRemote {
@@ -79,12 +79,12 @@ impl ByteSource for Ranges {
     }
 }
 
-/// Limits under which even small files need several blocks.
+/// Returns limits under which even small files need several blocks.
 fn limits(block_bytes: usize) -> InputLimits {
     InputLimits { block_bytes, ..InputLimits::default() }
 }
 
-/// The records of these splits, one after another.
+/// Reads the records of these splits, one after another.
 fn read(splits: &[Split], access: &dyn FileAccess, limits: &InputLimits) -> Result<Vec<Seen>, InputError> {
     let mut seen = Vec::new();
     for split in splits {
@@ -107,7 +107,7 @@ fn check(splits: &[Split], expected: &[Seen], what: &str) {
     }
 }
 
-/// Records with their offsets, found by the rules but without any of the code under test.
+/// Returns records with their offsets, found by the rules but without any of the code under test.
 fn lines_of(bytes: &[u8]) -> Vec<Seen> {
     let mut offset = 0;
     bytes

@@ -1,4 +1,4 @@
-//! Bad records that are left out: the same ones, once each, and no others, however files are cut.
+//! Bad records that are skipped: the same ones, once each, and no others, however files are cut.
 
 use super::super::bad_records::FileBadRecords;
 use super::*;
@@ -11,7 +11,7 @@ fn leaving_out(block_bytes: usize, record_max: u64) -> InputLimits {
     InputLimits { block_bytes, record_max, bad_records_max: 100, ..InputLimits::default() }
 }
 
-/// Records and bad records of these files, split by split.
+/// Returns records and bad records of these files, split by split.
 fn read_sound(
     paths: &[String],
     format: RecordFormat,
@@ -32,7 +32,7 @@ fn read_sound(
     Ok((seen, bad))
 }
 
-/// A text of lines, of which those that are marked are bad, with the places of both.
+/// Returns a text of lines, of which the marked ones are bad, with the offsets of both.
 fn marked(lines: &[(&str, bool)]) -> (String, Vec<Seen>, Vec<u64>) {
     let (mut text, mut good, mut bad) = (String::new(), Vec::new(), Vec::new());
     for (line, is_bad) in lines {
@@ -98,7 +98,7 @@ fn line_breaks_within_quotes_are_no_fault() {
     for split_bytes in 1..=text.len() as u64 {
         let limits = leaving_out(3, 1 << 20);
         let (seen, bad) = read_sound(&path, CSV, split_bytes, (&LocalFiles, limits)).unwrap();
-        // The quote of the second row is closed by that of the fourth, which something follows.
+        // The quote of the second row is closed by that of the fourth, after which more bytes follow.
         assert_eq!(bad, [9], "{split_bytes}");
         let expected =
             [["1", "a\nb"], ["3", "d"], ["4\n", "e"]].map(|row| row.map(|f| f.as_bytes().to_vec()));

@@ -1,4 +1,4 @@
-//! Every record exactly once, however files are cut.
+//! Tests that every record is read exactly once, however files are cut.
 
 use super::*;
 use crate::text::csv_fields;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const LINES: &[u8] = b"one\r\n\n\x00two\rtwo\n\xFF\xFE three  four\n\nlonger than a block of lines\nlast";
 
-/// Pieces of one file between these cuts.
+/// Returns pieces of one file between these cuts.
 fn pieces(whole: &Piece, cuts: &[u64]) -> Vec<Split> {
     let mut begin = 0;
     let mut splits = Vec::new();
@@ -112,12 +112,12 @@ fn nasty_tables() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// Fields of each row as they come out of splits of this size.
+/// Returns the fields of each row, read from splits of this size.
 fn rows(path: &str, format: RecordFormat, split_bytes: u64, block_bytes: usize) -> Vec<Vec<Vec<u8>>> {
     try_rows(path, format, split_bytes, block_bytes).unwrap()
 }
 
-/// The same, or where a quote opens that is never closed.
+/// Returns the same, or the offset of a quote that opens and is never closed.
 fn try_rows(
     path: &str,
     format: RecordFormat,
@@ -135,7 +135,7 @@ fn try_rows(
     Ok(seen?.iter().map(|(_, row)| fields(row)).collect())
 }
 
-/// Where a quote opens that is never closed, found byte by byte.
+/// Returns the offset of a quote that opens and is never closed, found byte by byte.
 fn unclosed_quote(bytes: &[u8]) -> Option<u64> {
     let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
     let (mut opened, mut field_begins) = (None, true);
@@ -151,7 +151,7 @@ fn unclosed_quote(bytes: &[u8]) -> Option<u64> {
     opened
 }
 
-/// The same rows as another implementation reads them.
+/// Returns the rows as another implementation reads them.
 fn oracle(bytes: &[u8], terminator: csv::Terminator) -> Vec<Vec<Vec<u8>>> {
     csv::ReaderBuilder::new()
         .has_headers(false)
@@ -256,7 +256,7 @@ fn csv_refuses_delimiters_that_mean_something_else() {
     }
 }
 
-/// Text of few tokens, so that quotes, delimiters and line ends meet in every way.
+/// Text of few tokens, so that quotes, delimiters and line ends occur in every combination.
 fn table(tokens: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let tokens = proptest::collection::vec(proptest::sample::select(tokens), 0..40);
     (prop_oneof![Just(""), Just(""), Just("\u{feff}")], tokens)
@@ -276,8 +276,8 @@ proptest! {
         prop_assert_eq!(try_rows(&path, CSV, split_bytes, block_bytes), expected);
     }
 
-    /// A `\r` that is not before `\n` is literal, which that crate does when only `\n` ends a row. A table without any `\n`
-    /// is refused.
+    /// A `\r` that is not before `\n` is literal, as in that crate when only `\n` ends a row. A table
+    /// without any `\n` is refused.
     #[test]
     fn csv_rows_with_lone_carriage_returns_equal_those_of_the_csv_crate(
         bytes in table(&["a", ",", "\"", "\"", "\n", "\rx", "\r,", "\r\"x", "\"\"", "\",\"", ",\""]),
@@ -374,7 +374,7 @@ fn endless_record_is_refused_without_reading_it_all() {
     assert!(matches!(error, InputError::RecordTooLong { offset: 0, limit: 1_048_576, .. }), "{error}");
 }
 
-/// More lines than a file that is read at once when it is opened.
+/// Returns more lines than a file that is read at once when it is opened.
 fn lines_of_a_large_file() -> String {
     "one\ntwo\n".repeat(10_000)
 }

@@ -1,4 +1,4 @@
-//! Files that hold tables by columns.
+//! Files with columnar tables.
 
 use super::*;
 use crate::error_text;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 const CSV: RecordFormat = RecordFormat::Csv { delimiter: b',', header: true };
 
-/// A row: a number, a text that may be missing, bytes.
+/// Row: a number, a text that may be missing, bytes.
 type Row = (i64, Option<String>, Vec<u8>);
 
 fn batch(rows: &[Row]) -> RecordBatch {
@@ -52,7 +52,7 @@ fn arrow(batch: &RecordBatch, batch_rows: usize) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// Both kinds of files with these rows.
+/// Returns both kinds of files with these rows.
 fn files(rows: &[Row], group_rows: usize) -> [(&'static str, Vec<u8>); 3] {
     let batch = batch(rows);
     [
@@ -314,7 +314,7 @@ fn row_without_columns_is_an_empty_line() {
     let options = RecordBatchOptions::new().with_row_count(Some(5));
     let table = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
     let directory = Files::new();
-    // Writers of Parquet drop such rows: a group of five, as the format has it.
+    // Writers of Parquet omit such rows, so this is a hand-made group of five.
     let group = b"PAR1\x15\x04\x19\x1c5\x00\x18\x06schema\x15\x00\x00\x16\x0a\x19\x1c\x19\x0c\x16\x00\x16\x0a&\x00\x16\x00\x00\x00\x21\x00\x00\x00PAR1";
     for (name, bytes) in [("t.arrow", arrow(&table, 2)), ("t.parquet", group.to_vec())] {
         let path = directory.write(name, bytes);
@@ -364,7 +364,7 @@ fn what_cannot_be_read_as_a_table_says_why() {
         let packed = said(&[], &directory.write(name, &bytes));
         assert!(packed.contains(name) && packed.contains("unpack it first"), "{packed}");
     }
-    // Whole files are what they are.
+    // Whole files are passed unchanged.
     let whole = plan(&input(&[path], RecordFormat::WholeFile), 1000).unwrap();
     assert_eq!(read(&whole, &LocalFiles, &limits(64)).unwrap(), [(0, bytes)]);
 }
@@ -374,7 +374,7 @@ fn transport_that_fails_is_no_fault_of_the_table() {
     struct Breaks(Vec<u8>);
     impl ByteSource for Breaks {
         fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
-            // What is at the end comes, most rows do not.
+            // The end of the file is readable, most rows are not.
             if offset < self.0.len() as u64 / 2 {
                 let source = "the way is gone".into();
                 return Err(InputError::Remote { path: "t.parquet".into(), offset, source });
@@ -402,7 +402,7 @@ fn transport_that_fails_is_no_fault_of_the_table() {
     }
 }
 
-/// A file whose page has its checksum, as pyarrow writes it with `write_page_checksum=True`; its page's bytes.
+/// File whose page has its checksum, as pyarrow writes it with `write_page_checksum=True`; its page's bytes.
 const CHECKED: &[u8] =
     b"PAR1\x15\x00\x15\x88\x04\x15\x88\x04\x15\xa7\x8f\xaf\x93\x03\x1c\x15\x18\x15\x00\x15\x06\x15\x06\
     \x1c\x00\x00\x00\x02\x00\x00\x00\x18\x01\x11\x00\x00\x00the mill of row 0\x11\x00\x00\x00the mil\
@@ -435,7 +435,7 @@ fn damaged_page_of_parquet_is_an_error_when_it_has_a_checksum() {
 #[test]
 fn compression_that_is_not_unpacked_here_is_refused() {
     let directory = Files::new();
-    // The path of the column, and behind it its compression.
+    // The path of the column, and after it its compression.
     let field = b"\x19\x18\x04text\x15";
     let at = CHECKED.windows(field.len()).position(|bytes| bytes == field).unwrap() + field.len();
     for (number, name) in [(6, "LZO"), (8, "brotli")] {
