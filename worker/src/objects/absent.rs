@@ -1,17 +1,19 @@
-//! Buckets of a program that was built without them: there are none, and asking for one says so.
+//! Buckets of a program built without store support: opening one returns an error.
 //!
-//! Nothing of this can be called, so it is no second implementation; the signatures are those of `bucket` and `reader`.
+//! None of the other functions can be called, so this is not a second implementation. The signatures are
+//! those of `bucket` and `reader`.
 
 use super::error::{ObjectError, ObjectFailure};
 use super::{Object, ObjectStamp, ObjectUrl, ObjectVersion};
 use std::fs::File;
 use std::sync::Arc;
 
-/// A bucket, of which there are none.
+/// Bucket, of which no value exists.
 #[derive(Debug)]
 pub enum ObjectBucket {}
 
-/// A reader of an object, of which there are none; that nobody else can tell keeps their code from being called unreachable.
+/// Reader of an object, of which no value exists. The private field hides that, so that callers' code is
+/// not reported as unreachable.
 #[derive(Debug)]
 pub struct ObjectReader(std::convert::Infallible);
 

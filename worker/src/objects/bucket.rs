@@ -1,7 +1,8 @@
-//! A bucket: lists, looks at, reads, writes and deletes its objects.
+//! A bucket: lists, stats, reads, writes and deletes its objects.
 //!
-//! Everything blocks. Conditions are those of the store: an object is created if there is none of that name, or replaced if it
-//! still is of a version, in one request, so of two writers one is told that it was too late.
+//! All calls block. Conditions are checked by the store: an object is created if none of that name
+//! exists, or replaced if it still has a given version, in one request. So of two concurrent writers one
+//! gets an error.
 
 use super::classes::{MayBeDone, UnreadEncoding, failure};
 use super::connect::reach;
@@ -24,21 +25,21 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Buckets, and files of web servers, that are held open.
+/// Maximum number of buckets, and files of web servers, that are kept open.
 const BUCKETS_MAX: usize = 256;
 
-/// Pages of one listing, of up to 1000 objects each.
+/// Maximum number of pages of one listing, of up to 1000 objects each.
 const PAGES_MAX: usize = 4096;
 
-/// A range of an object that is on its way, and what the object looks like.
+/// Range of an object in flight, with the metadata of the object.
 pub(super) type PendingRange = PendingWork<object_store::Result<(ObjectMeta, Vec<Bytes>)>>;
 
-/// Buckets that are open, by the beginning of their URLs.
+/// Open buckets, by URL without key.
 static BUCKETS: Mutex<BTreeMap<String, Arc<ObjectBucket>>> = Mutex::new(BTreeMap::new());
 
-/// A bucket, container, or one file of a web server.
+/// Bucket, container, or one file of a web server.
 pub struct ObjectBucket {
-    /// Without a key, or that of the file.
+    /// URL without a key, or that of the file.
     url: ObjectUrl,
     pub(super) store: Arc<dyn ObjectStore>,
     pages: Option<Arc<dyn PaginatedListStore>>,
@@ -52,10 +53,10 @@ impl fmt::Debug for ObjectBucket {
 }
 
 impl ObjectBucket {
-    /// The bucket of a URL. Asks nobody whether it is there.
+    /// Opens the bucket of a URL, without a request to check that it exists.
     ///
     /// # Errors
-    /// Settings or credentials that cannot be used.
+    /// Invalid settings or credentials.
     pub fn of(url: &ObjectUrl) -> Result<Arc<Self>, ObjectError> {
         let root = if url.scheme().is_web() { url.clone() } else { url.with_key("") };
         let name = root.to_string();
@@ -72,10 +73,11 @@ impl ObjectBucket {
         Ok(bucket)
     }
 
-    /// All objects whose keys begin with `prefix`, in the order of keys. Those that the store lists without an `ETag` have none.
+    /// Returns all objects whose keys start with `prefix`, in the order of keys. Objects that the store
+    /// lists without an `ETag` have none.
     ///
     /// # Errors
-    /// More than [`OBJECTS_MAX`], and what the store says.
+    /// More than [`OBJECTS_MAX`] objects, and the errors of the store.
     pub fn list(&self, prefix: &str) -> Result<Vec<Object>, ObjectError> {
         let url = self.url.with_key(prefix.strip_suffix('/').unwrap_or(prefix));
         let failed = |cause: ObjectFailure| cause.of("list", &url);
@@ -89,19 +91,19 @@ impl ObjectBucket {
         Ok(found)
     }
 
-    /// What an object looks like.
+    /// Returns the stamp of an object.
     ///
     /// # Errors
-    /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
+    /// [`ObjectFailure::Missing`], and the errors of the store. A web server must support ranges.
     pub fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
         let looked = self.ask("look at", key, |store, path| async move { look(&*store, &path).await })?;
         Ok(stamp_of(&looked))
     }
 
-    /// A whole object of at most `bytes_max`, and its version.
+    /// Returns a whole object of at most `bytes_max`, and its version.
     ///
     /// # Errors
-    /// A larger one, and what the store says.
+    /// A larger object, and the errors of the store.
     pub fn get(&self, key: &str, bytes_max: u64) -> Result<(Vec<u8>, ObjectVersion), ObjectError> {
         let got = self.ask("read", key, move |store, path| async move {
             let got = store.get(&path).await?;
@@ -120,18 +122,18 @@ impl ObjectBucket {
         }
     }
 
-    /// Writes an object, unless there is one of that name.
+    /// Writes an object, unless one of that name exists.
     ///
     /// # Errors
-    /// [`ObjectFailure::Condition`] if there is, and what the store says.
+    /// [`ObjectFailure::Condition`] if it exists, and the errors of the store.
     pub fn create(&self, key: &str, bytes: Vec<u8>) -> Result<ObjectVersion, ObjectError> {
         self.write("create", key, bytes, PutMode::Create)
     }
 
-    /// Writes an object in the place of a version of it.
+    /// Replaces a version of an object.
     ///
     /// # Errors
-    /// [`ObjectFailure::Condition`] if it is another one by now, and what the store says.
+    /// [`ObjectFailure::Condition`] if its version has changed, and the errors of the store.
     pub fn replace(
         &self,
         key: &str,
@@ -142,18 +144,18 @@ impl ObjectBucket {
         self.write("replace", key, bytes, PutMode::Update(UpdateVersion { e_tag, version }))
     }
 
-    /// Writes an object, whatever there was.
+    /// Writes an object unconditionally.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), ObjectError> {
         self.write("write", key, bytes, PutMode::Overwrite).map(drop)
     }
 
-    /// Deletes objects; those that are not there are none the worse.
+    /// Deletes objects. Objects that do not exist are ignored.
     ///
     /// # Errors
-    /// The first that could not be deleted; others may be gone.
+    /// The first deletion that failed. Others may have succeeded.
     pub fn delete(&self, keys: &[String]) -> Result<(), ObjectError> {
         if keys.is_empty() {
             return Ok(());
@@ -162,7 +164,7 @@ impl ObjectBucket {
         let failed = |cause: ObjectFailure| cause.of("delete", &url);
         let paths = keys.iter().map(|key| path_of(key)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let store = self.store.clone();
-        // S3 answers for many at once, and never that there is none of them: then nothing was deleted.
+        // S3 responds for many at once, and never that none of them exists: then nothing was deleted.
         let is_s3 = self.url.scheme() == Scheme::S3;
         let deleted = io_thread::wait(async move {
             let mut first = Ok(());
@@ -200,7 +202,7 @@ impl ObjectBucket {
         Ok(ObjectVersion { e_tag, version })
     }
 
-    /// Asks something of an object and waits for the answer.
+    /// Starts an operation on an object and waits for the result.
     fn ask<T, F>(
         &self,
         action: &'static str,
@@ -216,17 +218,17 @@ impl ObjectBucket {
         answer.map_err(|cause| cause.of(action, &self.url.with_key(key)))
     }
 
-    /// The URL of one of its objects.
+    /// Returns the URL of one of its objects.
     pub(super) fn url_of(&self, key: &str) -> ObjectUrl {
         self.url.with_key(key)
     }
 
-    /// Where an object is in the store: that of a web server is the store.
+    /// Returns the path of an object in the store. For a web server the store is the object.
     pub(super) fn path(&self, key: &str) -> Result<Path, ObjectFailure> {
         if self.url.scheme().is_web() { Ok(Path::default()) } else { path_of(key) }
     }
 
-    /// Asks for a range of an object, of this `ETag` if one is known.
+    /// Requests a range of an object, with this `ETag` if it is known.
     pub(super) fn begin_range(
         &self,
         key: &str,
@@ -253,18 +255,18 @@ impl ObjectBucket {
     }
 }
 
-/// True if what a `Content-Encoding` stands for is known by the first bytes of the content, or is nothing.
+/// True if the encoding in `Content-Encoding` is detected from the first bytes of the content, or is none.
 fn is_read(encodings: &str) -> bool {
     let known = ["", "identity", "aws-chunked", "gzip", "x-gzip", "zstd"];
     encodings.split(',').all(|encoding| known.iter().any(|known| encoding.trim().eq_ignore_ascii_case(known)))
 }
 
-/// What an object looks like, by its first byte: a web server may say nothing of its name before, and the answer to a `HEAD` has
-/// no room for a store's word for why it refuses.
+/// Returns the metadata of an object, from a read of its first byte. A web server may omit the file name
+/// before that, and the response to a `HEAD` has no body for a store's error code.
 async fn look(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
     match store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await {
         Ok(got) => Ok(got.meta),
-        // There is no first byte of an empty one.
+        // An empty object has no first byte.
         Err(error) if matches!(failure(&error), ObjectFailure::Changed) => {
             store.head(path).await.ok().filter(|meta| meta.size == 0).ok_or(error)
         }
@@ -272,7 +274,7 @@ async fn look(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Obje
     }
 }
 
-/// Where an object is in its store.
+/// Returns the path of an object in its store.
 fn path_of(key: &str) -> Result<Path, ObjectFailure> {
     Path::parse(key)
         .map_err(|_| ObjectFailure::Address { reason: "its key has a name that cannot be asked for" })
@@ -297,7 +299,7 @@ async fn list(pages: &dyn PaginatedListStore, prefix: &str) -> Result<Vec<Object
     Err(ObjectFailure::TooMany { limit: OBJECTS_MAX })
 }
 
-/// What a store tells of an object.
+/// Converts the metadata from a store to a stamp.
 pub(super) fn stamp_of(meta: &ObjectMeta) -> ObjectStamp {
     ObjectStamp {
         size: meta.size,
@@ -306,7 +308,7 @@ pub(super) fn stamp_of(meta: &ObjectMeta) -> ObjectStamp {
     }
 }
 
-/// A hash of an `ETag`, however it is quoted; never 0.
+/// Returns a hash of an `ETag`, with or without quotes; never 0.
 pub(super) fn tag_of(e_tag: &str) -> u64 {
     let bare = e_tag.strip_prefix("W/").unwrap_or(e_tag).trim_matches('"');
     xxh3_64(bare.as_bytes()).max(1)

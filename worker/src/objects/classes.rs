@@ -1,8 +1,9 @@
-//! What an answer of a store means: from its status and the code that its protocol has for it.
+//! Classification of the responses of a store, from their status and the error code of the protocol.
 //!
-//! `object_store` keeps the status of most failures to itself, so each answer is looked at on its way there ([`ClassifyingClient`]): one
-//! that says no becomes an error of our own type, which is found again among the causes of what comes back. Which of them
-//! are worth another try is decided here, and carried out there.
+//! `object_store` does not expose the status of most failures, so each response is inspected before it
+//! receives it ([`ClassifyingClient`]). A refusal becomes an error of our own type, which is found again
+//! among the causes of the returned error. This module decides which refusals are retried; `object_store`
+//! retries them.
 
 use super::error::ObjectFailure;
 use http_body_util::{BodyExt, Limited};
@@ -18,27 +19,27 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of an answer that says no which are read for its code.
+/// Maximum bytes of a refusal that are read for its code.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Longest code, bytes.
+/// Maximum length of a code, bytes.
 const CODE_BYTES_MAX: usize = 64;
 
-/// Hosts at which a machine in a cloud is told its role's credentials.
+/// Hosts that provide a cloud machine with its role's credentials.
 const METADATA_HOSTS: [&str; 5] =
     ["169.254.169.254", "169.254.170.2", "169.254.170.23", "[fd00:ec2::254]", "metadata.google.internal"];
 
-/// An answer that says no.
+/// Refusing response of a store.
 #[derive(Debug, thiserror::Error)]
 #[error("status {status}")]
 struct StoreRefusal {
     status: u16,
-    /// The store's word for why.
+    /// Error code of the store.
     code: Option<String>,
 }
 
 impl StoreRefusal {
-    /// Whether the same request may go well a moment later.
+    /// True if a retry of the same request may succeed.
     fn is_passing(&self) -> bool {
         let passing =
             ["SlowDown", "InternalError", "RequestTimeout", "ConditionalRequestConflict", "OperationAborted"];
@@ -65,7 +66,7 @@ impl StoreRefusal {
                 | "TokenRefreshRequired",
             ) => ObjectFailure::Forbidden { status, code },
             (404 | 410, _) | (_, "NoSuchKey") => ObjectFailure::Missing,
-            // The second one is Azure's for an object that was to be created and is there.
+            // The second code is Azure's for an object that was to be created and exists.
             (412, _) | (409, "BlobAlreadyExists") => ObjectFailure::Condition,
             // The range of an object that is shorter than it was.
             (416, _) => ObjectFailure::Changed,
@@ -75,17 +76,17 @@ impl StoreRefusal {
     }
 }
 
-/// The place where a machine would be told credentials is not there.
+/// The host that would provide a machine's credentials does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("no role")]
 struct NoRole;
 
-/// An object is encoded as nothing here decodes.
+/// An object has an unsupported encoding.
 #[derive(Debug, thiserror::Error)]
 #[error("content encoding {0:?}")]
 pub(super) struct UnreadEncoding(pub(super) String);
 
-/// What an error of the library was.
+/// Returns the failure that an error of the library represents.
 pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
     let mut kind = None;
     let mut last: &(dyn Error + 'static) = error;
@@ -109,11 +110,11 @@ pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
         (Some(HttpErrorKind::Timeout), _) => ObjectFailure::Silent,
         (Some(_), _) => ObjectFailure::Unreachable { detail: last.to_string() },
         (None, object_store::Error::NotSupported { .. }) => ObjectFailure::NoRanges,
-        // Some stores answer 304, which is no refusal, to a condition that is not met.
+        // Some stores respond with 304, which is not a refusal, to a condition that is not met.
         (None, object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
             ObjectFailure::Condition
         }
-        // Azure answers many deletions at once, and the library looks into that.
+        // Azure responds to many deletions at once, and the library parses that.
         (None, object_store::Error::NotFound { .. }) => ObjectFailure::Missing,
         (None, object_store::Error::PermissionDenied { .. }) => {
             ObjectFailure::Forbidden { status: 403, code: None }
@@ -122,8 +123,8 @@ pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
     }
 }
 
-/// Travels with all tries of a request to write, and learns whether one of them may have been carried out, whatever the last
-/// one is told: the library sends a request again of which no answer came.
+/// Shared by all attempts of a write request. It records if one of them may have been carried out,
+/// whatever the response to the last one: the library retries a request without response.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MayBeDone(Arc<AtomicBool>);
 
@@ -132,7 +133,7 @@ impl MayBeDone {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Looks at what became of a try.
+    /// Records the result of an attempt.
     fn learn(&self, answer: &Result<HttpResponse, HttpError>) {
         let surely_not = match answer {
             Ok(answer) => {
@@ -146,7 +147,7 @@ impl MayBeDone {
     }
 }
 
-/// A client that looks at answers on their way.
+/// Client that inspects responses.
 #[derive(Debug)]
 pub(super) struct ClassifyingClient(pub(super) HttpClient);
 
@@ -164,7 +165,7 @@ impl ClassifyingClient {
             answer => answer?,
         };
         let status = answer.status();
-        // A redirection to nowhere is how S3 says that a bucket lies in another region.
+        // S3 sends a redirection without location for a bucket in another region.
         let leads_nowhere = status.is_redirection()
             && status != StatusCode::NOT_MODIFIED
             && !answer.headers().contains_key(LOCATION);
@@ -186,7 +187,7 @@ impl ClassifyingClient {
 
 impl From<StoreRefusal> for HttpError {
     fn from(refusal: StoreRefusal) -> Self {
-        // By this the library sends it again or not: not because of the kind's name.
+        // The kind only controls whether the library retries.
         let kind = if refusal.is_passing() { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
         HttpError::new(kind, refusal)
     }
@@ -197,7 +198,8 @@ fn is_xml(answer: &HttpResponse) -> bool {
     kind.is_some_and(|kind| kind.ends_with("/xml"))
 }
 
-/// S3 begins some answers before it knows how they end, and has one for many objects: what says 200 may be a refusal inside.
+/// Detects a refusal in the body. S3 starts some responses before it knows the result, and has one for
+/// many objects, so a response with status 200 may contain a refusal.
 async fn refused_in_body(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (head, body) = answer.into_parts();
     let bytes = body.collect().await?.to_bytes();
@@ -208,7 +210,7 @@ async fn refused_in_body(answer: HttpResponse) -> Result<HttpResponse, HttpError
 }
 
 impl HttpService for ClassifyingClient {
-    // As `async_trait` writes it.
+    // In the form that `async_trait` generates.
     fn call<'life0, 'async_trait>(
         &'life0 self,
         request: HttpRequest,
@@ -221,7 +223,7 @@ impl HttpService for ClassifyingClient {
     }
 }
 
-/// What stands between `<Code>` and `</Code>`, as S3 and those like it answer.
+/// Returns the text between `<Code>` and `</Code>`, as sent by S3 and compatible stores.
 async fn code_of(body: HttpResponseBody) -> Option<String> {
     find_code(&Limited::new(body, REFUSAL_BYTES_MAX).collect().await.ok()?.to_bytes())
 }
@@ -232,7 +234,7 @@ fn find_code(bytes: &[u8]) -> Option<String> {
     plain(&bytes[begin..begin + length])
 }
 
-/// A code, if it is one word of letters and digits.
+/// Returns a code, if it is one word of letters and digits.
 fn plain(code: &[u8]) -> Option<String> {
     let good = (1..=CODE_BYTES_MAX).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric);
     good.then(|| String::from_utf8_lossy(code).into_owned())

@@ -1,8 +1,10 @@
-//! How a store is reached: its endpoint, credentials, time limits and retries, as the environment of this process says.
+//! Connection settings of stores: endpoint, credentials, time limits and retries, from the environment of
+//! this process.
 //!
-//! For S3 these are `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, and the
-//! role of a container or machine; for others their own `GOOGLE_...` and `AZURE_...`. Nothing here opens a connection.
-//! Not here: the profiles of the AWS tools, which `aws configure export-credentials --format env` turns into variables.
+//! For S3 these are `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+//! `AWS_ENDPOINT_URL`, and the role of a container or machine. Other stores have their own `GOOGLE_...`
+//! and `AZURE_...`. This module opens no connection. Not here: the profiles of the AWS tools, which `aws
+//! configure export-credentials --format env` converts to variables.
 
 use super::classes::ClassifyingClient;
 use super::error::{ObjectFailure, RETRIES_MAX, SILENCE_SECONDS_MAX};
@@ -21,37 +23,37 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest time until a connection is there.
+/// Timeout for a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// Longest time that a store may be silent.
+/// Timeout for a response of a store.
 const SILENCE_TIME: Duration = Duration::from_secs(SILENCE_SECONDS_MAX);
 
-/// The first pause before a request is sent again; later ones are up to twice as long as the one before.
+/// First pause before a request is retried. Later pauses are up to twice as long as the previous one.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 
-/// The longest such pause.
+/// Maximum pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// A request is not sent again after this time; its signature holds for a few times as long.
+/// Time after which a request is not retried. Its signature is valid for several times as long.
 const RETRY_TIME: Duration = Duration::from_secs(120);
 
-/// A store, and what lists it page by page where that can be done.
+/// Store, and its interface for listing page by page if it has one.
 pub(super) type ReachedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>);
 
-/// Connects a builder to a bucket, with what the environment says under names that begin like this. Set after the limits of
-/// this program, it counts more than they do.
+/// Connects a builder to a bucket, with the environment variables of this prefix. They are applied after
+/// the limits of this program, so they take precedence.
 macro_rules! bucket {
     ($builder:expr, $names:literal, $with_name:ident, $url:expr) => {{
         let builder = $builder.with_client_options(options()).with_retry(retries());
         let of_environment = variables($names).into_iter();
         let builder = of_environment.fold(builder, |builder, (key, value)| builder.with_config(key, value));
-        // Whatever bucket the environment names, it is not this one.
+        // A bucket named in the environment has no effect.
         builder.$with_name($url.authority()).with_http_connector(Connector)
     }};
 }
 
-/// The store of a URL: of its bucket, or of the one object of a web server.
+/// Connects to the store of a URL: its bucket, or the one object of a web server.
 pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     match url.scheme() {
         Scheme::S3 => {
@@ -81,19 +83,20 @@ fn listed<S: ObjectStore + PaginatedListStore>(
     Ok((store.clone(), Some(store)))
 }
 
-/// What the environment says under names that begin like this, as far as the library knows it.
+/// Returns the environment variables of this prefix that the library knows.
 fn variables<K: FromStr>(names: &str) -> Vec<(K, String)> {
     let of_store = |(name, value): (OsString, OsString)| {
         let name = name.to_str().filter(|name| name.starts_with(names))?.to_ascii_lowercase();
-        // One that is empty counts as not set, as for the tools of these stores. A line end comes from a file of keys.
+        // An empty value counts as unset, as in the tools of these stores. Values from key files may end
+        // with a line break.
         let value = value.into_string().ok().map(|value| value.trim().to_owned());
         Some((name.parse().ok()?, value.filter(|value| !value.is_empty())?))
     };
     env::vars_os().filter_map(of_store).collect()
 }
 
-/// An endpoint is a URL, and plain HTTP stays on this machine unless it is allowed. Keys come from the environment, or else from
-/// a role.
+/// Checks that an endpoint is a URL, and that plain HTTP stays on this machine unless it is allowed. Keys
+/// come from the environment, or else from a role.
 fn checked(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
     use AmazonS3ConfigKey as Key;
     let builder = check_endpoint(builder)?;
@@ -107,7 +110,7 @@ fn checked(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFailure> {
     ];
     let has_keys =
         by_environment.iter().any(|key| builder.get_config_value(key).is_some_and(|value| is_set(&value)));
-    // What the machine is told of its role is not what a profile stands for.
+    // The machine's role must not be used instead of a profile.
     let by_profile = env::var_os("AWS_PROFILE").is_some_and(|name| !name.is_empty());
     match !has_keys && (by_profile || is_true("AWS_EC2_METADATA_DISABLED")) {
         true => Err(ObjectFailure::NoCredentials),
@@ -124,7 +127,7 @@ fn check_endpoint(builder: AmazonS3Builder) -> Result<AmazonS3Builder, ObjectFai
     let Some(endpoint) = keys.iter().find_map(|key| builder.get_config_value(key)) else {
         return Ok(builder);
     };
-    // The library takes any text, and panics at the first request.
+    // The library accepts any text, and panics at the first request.
     let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     let Some(url) = Url::parse(&endpoint).ok().filter(is_usable) else {
         let detail =
@@ -145,7 +148,8 @@ fn is_true(variable: &str) -> bool {
     env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
 }
 
-/// What a builder refuses. Values that cannot be read it would repeat, whatever somebody has put into the wrong variable.
+/// Converts an error of a builder. Values that cannot be parsed are not repeated, as a variable may
+/// contain a secret by mistake.
 fn settings(error: object_store::Error) -> ObjectFailure {
     let detail = match error {
         object_store::Error::Generic { store: "Config", .. } => {
@@ -158,7 +162,7 @@ fn settings(error: object_store::Error) -> ObjectFailure {
 
 fn options() -> ClientOptions {
     let options = ClientOptions::new().with_connect_timeout(CONNECT_TIME);
-    // No limit for a request as a whole: how long it takes depends on how much it brings.
+    // No timeout for a request as a whole, because its duration depends on its size.
     options.with_timeout_disabled().with_read_timeout(SILENCE_TIME)
 }
 
@@ -170,13 +174,13 @@ fn retries() -> RetryConfig {
     }
 }
 
-/// Makes clients that look at answers.
+/// Creates clients that inspect responses.
 #[derive(Clone, Copy, Debug)]
 struct Connector;
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        // The same cryptography as everywhere in this program; an error says that it is there already.
+        // The same cryptography as everywhere in this program. An error means that it is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(HttpClient::new(ClassifyingClient(ReqwestConnector::default().connect(options)?)))
     }

@@ -1,47 +1,48 @@
-//! Why a store could not do what it was asked, and whose fault that is.
+//! Errors of stores, and their attribution.
 //!
-//! Failures are told apart by status, by the code that the protocol of a store has for them, and by the type of an error of
-//! the transport, never by texts. What a store says in its own words is left out: it may repeat a key.
+//! Failures are distinguished by status, by the error code of the store's protocol, and by the type of an
+//! error of the transport, never by text. Messages of a store are omitted, as they may repeat a key.
 
 use crate::exit::{self, Exit};
 use std::fmt::Display;
 
-/// Longest time that a store may be silent, seconds; `AWS_READ_TIMEOUT` sets another for S3, and so for others theirs.
+/// Timeout for a response of a store in seconds. `AWS_READ_TIMEOUT` sets another for S3, and other stores
+/// have their own variables.
 pub(super) const SILENCE_SECONDS_MAX: u64 = 30;
 
-/// Times that a request is sent again, if that may help.
+/// Maximum number of retries of a request.
 pub(super) const RETRIES_MAX: usize = 6;
 
-/// A call of a store that did not succeed.
+/// Failed operation of a store.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} {url}")]
 pub struct ObjectError {
-    /// What was to be done, as a verb.
+    /// Operation, as a verb.
     pub action: &'static str,
-    /// With what.
+    /// Object or bucket of the operation.
     pub url: String,
-    /// Something was to be written, and of one request for it nobody knows what became: it may be written all the same.
+    /// True for a write of which one request has an unknown result: the object may have been written.
     pub may_be_done: bool,
-    /// Why it could not be.
+    /// Cause.
     #[source]
     pub cause: ObjectFailure,
 }
 
-/// Why not.
+/// Cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ObjectFailure {
-    /// The program cannot.
+    /// This program was built without store support.
     #[error("this program was built without object stores (the cargo feature `stores`)")]
     NotBuiltIn,
-    /// A URL that is none.
+    /// The URL is invalid.
     #[error("{reason}")]
     Address { reason: &'static str },
-    /// Settings that cannot be used.
+    /// The settings are invalid.
     #[error("the settings in the environment cannot be used: {detail}")]
     Settings { detail: String },
-    /// An endpoint to which everything would go in the clear.
+    /// The endpoint has no encryption.
     #[error(
         "its endpoint {endpoint} is plain HTTP beyond this machine; set AWS_ALLOW_HTTP=true if that network may read along"
     )]
@@ -52,29 +53,29 @@ pub enum ObjectFailure {
          configure export-credentials --format env)\"` does, or give the machine a role"
     )]
     NoCredentials,
-    /// The credentials may not do this, or no longer.
+    /// The credentials do not permit this, or have expired.
     #[error(
         "the store refuses these credentials ({}); get new ones, check the clock of this machine, or have the store's policy \
          allow this",
         answer(*status, code)
     )]
     Forbidden { status: u16, code: Option<String> },
-    /// It lies in another region.
+    /// The bucket is in another region.
     #[error(
         "the bucket is not in the region that was asked ({}); set AWS_REGION to the one it is in",
         answer(*status, code)
     )]
     Region { status: u16, code: Option<String> },
-    /// There is no such object.
+    /// The object does not exist.
     #[error("there is no such object")]
     Missing,
-    /// The object is another than it was.
+    /// The object has changed.
     #[error(
         "it was changed since it was listed: its ETag, time or size is another; let nobody write there while the job runs, and \
          run it again"
     )]
     Changed,
-    /// The object is not there any more, or not by the name by which it was listed.
+    /// A listed object does not exist any more, or not under its listed name.
     #[error(
         "it was listed, and there is none by that name: it was deleted since, or its key begins or ends with `/`, by which none \
          can be asked for; rename it, or let nobody write there while the job runs, and run it again"
@@ -83,57 +84,57 @@ pub enum ObjectFailure {
     /// The condition of a request was not met.
     #[error("somebody else was there first")]
     Condition,
-    /// It is there before the output is finished.
+    /// The output is not complete.
     #[error(
         "an output is being written there, or was left unfinished: there is no `_SUCCESS`; wait for that job, or delete what \
          it has left"
     )]
     Unfinished,
-    /// A server that sends whole files alone.
+    /// The server sends only whole files.
     #[error(
         "its server sends no ranges of files, which is how input is read; fetch it first and name the file"
     )]
     NoRanges,
-    /// An object that is sent in an encoding that is not decoded.
+    /// An object has an unsupported encoding.
     #[error(
         "its Content-Encoding is {encoding:?}, and only gzip and zstd are decoded here; store it in one of these or without"
     )]
     Encoding { encoding: String },
-    /// More objects than are listed.
+    /// The listing has too many objects.
     #[error("its listing does not end within {limit} objects; name fewer at a time")]
     TooMany { limit: usize },
-    /// An object that has to be held in memory and is too large for that.
+    /// An object must be held in memory and is too large for that.
     #[error("it has {bytes} bytes, and at most {limit} are read of such an object")]
     TooLarge { bytes: u64, limit: u64 },
-    /// Too many requests, or trouble of the store's own.
+    /// The store has too many requests, or an internal error.
     #[error(
         "the store answered {} also when it was asked {RETRIES_MAX} times more; try again later, or ask less at once",
         answer(*status, code)
     )]
     Overloaded { status: u16, code: Option<String> },
-    /// No answer in time.
+    /// The store did not respond in time.
     #[error(
         "the store was silent for too long ({SILENCE_SECONDS_MAX} s unless AWS_READ_TIMEOUT says otherwise); check the network, or \
          set a longer time"
     )]
     Silent,
-    /// No connection, or one that broke off.
+    /// The connection failed or was closed.
     #[error("the store could not be reached, or broke off: {detail}; check the network and the endpoint")]
     Unreachable { detail: String },
-    /// An answer that says no for another reason.
+    /// The request was refused for another reason.
     #[error("the store answered {}; check the bucket, the region and the endpoint", answer(*status, code))]
     Refused { status: u16, code: Option<String> },
-    /// An answer that cannot be understood.
+    /// The response is invalid.
     #[error(
         "the answer of the store cannot be used: {detail}; check the endpoint, and what lies between it and this machine"
     )]
     Answer { detail: String },
-    /// What was to be uploaded is not what was written.
+    /// The file to upload differs from what was written.
     #[error(
         "its file has {} bytes of checksum {:08x} instead of {} of {:08x}", found.0, found.1, expected.0, expected.1
     )]
     Corrupt { found: (u64, u32), expected: (u64, u32) },
-    /// This machine lacks the means: threads, files, memory.
+    /// A local resource limit was reached: threads, files, memory.
     #[error("this machine lacks the means")]
     Local {
         #[source]
@@ -141,18 +142,18 @@ pub enum ObjectFailure {
     },
 }
 
-/// Whose fault a failure is, and so what may help.
+/// Party at fault, which determines the remedy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectFault {
-    /// What was asked for: it is not there, is another now, or cannot be read.
+    /// The requested object: it does not exist, has changed, or cannot be read.
     Asked,
-    /// Who asks: without credentials, with old ones, or with those that may not.
+    /// The credentials: missing, expired, or without permission.
     Credentials,
-    /// Settings of the process that asks.
+    /// The settings of the requesting process.
     Settings,
-    /// The way to the store, or the store: later, or elsewhere, it may go well.
+    /// The route to the store, or the store: a retry later, or on another worker, may succeed.
     Way,
-    /// The machine that asks.
+    /// The requesting machine.
     Machine,
 }
 
@@ -169,7 +170,7 @@ impl ObjectFault {
 }
 
 impl ObjectFailure {
-    /// Whose fault it is.
+    /// Returns the party at fault.
     #[must_use]
     pub fn fault(&self) -> ObjectFault {
         match self {
@@ -183,14 +184,14 @@ impl ObjectFailure {
         }
     }
 
-    /// The same with what was done and to what.
+    /// Adds the operation and its object.
     #[must_use]
     pub fn of(self, action: &'static str, url: &dyn Display) -> ObjectError {
         ObjectError { action, url: url.to_string(), may_be_done: false, cause: self }
     }
 }
 
-/// `403 AccessDenied`.
+/// Formats a status and code as `403 AccessDenied`.
 fn answer(status: u16, code: &Option<String>) -> String {
     code.as_ref().map_or_else(|| status.to_string(), |code| format!("{status} {code}"))
 }

@@ -1,8 +1,8 @@
-//! The thread on which all stores of this process are waited for.
+//! Thread on which this process waits for all stores.
 //!
-//! Callers block: tasks run on threads of their own, and closing an output is allowed to take time. They must not block on
-//! the runtime that drives heartbeats and fetches, and some of them run on it; so what they wait for goes on elsewhere, and
-//! they wait for a message from there.
+//! Callers block: tasks run on threads of their own, and closing an output may take time. They must not
+//! block on the runtime that drives heartbeats and fetches, on which some of them run. So the work runs
+//! on this thread, and callers wait for a message from it.
 
 use super::error::ObjectFailure;
 use std::future::Future;
@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-/// The runtime, once somebody has needed it.
+/// Handle of the runtime after its first use.
 static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
 
-/// Starts the thread, unless it is there.
+/// Starts the thread, unless it is running.
 fn runtime() -> io::Result<Handle> {
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(running) = &*runtime {
@@ -28,23 +28,23 @@ fn runtime() -> io::Result<Handle> {
     Ok(runtime.insert(handle).clone())
 }
 
-/// Work that goes on on that thread. It is given up when this is dropped.
+/// Work on that thread. It is cancelled when this is dropped.
 pub(super) struct PendingWork<T> {
     result: Receiver<T>,
     task: AbortHandle,
 }
 
-/// Begins work on that thread.
+/// Starts work on that thread.
 ///
 /// # Errors
-/// A thread or runtime that could not be started.
+/// The thread or runtime could not be started.
 pub(super) fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<PendingWork<T>, ObjectFailure> {
     let runtime = runtime().map_err(|source| ObjectFailure::Local { source })?;
     let (sender, result) = sync_channel(1);
     let task = runtime.spawn(async move {
-        // Nobody waits any more if this fails.
+        // Fails only if the receiver has stopped waiting.
         let _ = sender.send(work.await);
     });
     Ok(PendingWork { result, task: task.abort_handle() })
@@ -53,7 +53,7 @@ pub(super) fn begin<T: Send + 'static>(
 /// Does work on that thread and waits for it.
 ///
 /// # Errors
-/// As [`begin`], and work that panicked.
+/// The errors of [`begin`], and work that panicked.
 pub(super) fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ObjectFailure> {
@@ -74,7 +74,7 @@ impl<T> PendingWork<T> {
 
 impl<T> Drop for PendingWork<T> {
     fn drop(&mut self) {
-        // Of no effect on work that is done.
+        // No effect on completed work.
         self.task.abort();
     }
 }

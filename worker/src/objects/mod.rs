@@ -1,12 +1,13 @@
 //! Objects in stores that are reached over HTTP: S3, Google Cloud Storage, Azure Blob Storage, web servers.
 //!
-//! A [`ObjectBucket`] lists, reads, writes and deletes objects, and creates or replaces one under a condition. All calls
-//! block; what they wait for goes on on one thread of its own (`io_thread`), so that a slow store holds up whoever asks and
-//! nobody else. Credentials come from the environment of the process that asks (`connect`), and stand in no URL, message or
-//! log.
+//! A [`ObjectBucket`] lists, reads, writes and deletes objects, and creates or replaces one under a
+//! condition. All calls block. Requests run on a separate thread (`io_thread`), so that a slow store
+//! delays only its callers. Credentials come from the environment of the requesting process (`connect`),
+//! and are never part of a URL, message or log.
 //!
-//! Not here: what of a store is input (`input`), how an output is claimed and finished (`output_dir` of the runtime), and
-//! file systems. Without the cargo feature `stores` a [`ObjectBucket`] cannot be had, and asking for one says so.
+//! Not here: the objects that are input (`input`), the claim and completion of an output (`output_dir` of
+//! the runtime), and file systems. Without the cargo feature `stores` no [`ObjectBucket`] can be opened,
+//! and the attempt returns an error.
 
 #[cfg(not(feature = "stores"))]
 mod absent;
@@ -36,34 +37,35 @@ pub use names::{AttemptObject, CLAIM, attempt_object_name};
 pub use reader::ObjectReader;
 pub use url::{ObjectUrl, Scheme, is_url};
 
-/// Whether this program can reach stores.
+/// True if this program supports stores.
 pub const BUILT_IN: bool = cfg!(feature = "stores");
 
-/// Objects that are listed for one prefix.
+/// Maximum number of objects listed for one prefix.
 pub const OBJECTS_MAX: usize = 1 << 20;
 
-/// An object as a store tells of it.
+/// Object as reported by a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Its whole name in its bucket.
+    /// Full name in its bucket.
     pub key: String,
-    /// What it looks like.
+    /// Stamp of the object.
     pub stamp: ObjectStamp,
 }
 
-/// By which an object is recognised as the one that was listed.
+/// Properties by which an object is recognized as the one that was listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectStamp {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was written, in whole seconds since 1970: all that every answer of a store tells.
+    /// Time of the write, in whole seconds since 1970, the precision common to all responses of a store.
     pub modified_s: i64,
-    /// A hash of its `ETag`; 0: the store has told none.
+    /// Hash of its `ETag`; 0 if the store has not reported it.
     pub tag: u64,
 }
 
 impl ObjectStamp {
-    /// Whether both are of one state of an object. Where one `ETag` is not known, the time it was written counts.
+    /// True if both are of the same state of an object. If one `ETag` is unknown, the time of the write
+    /// decides.
     #[must_use]
     pub fn is_same(self, other: Self) -> bool {
         let same = match (self.tag, other.tag) {
@@ -74,11 +76,11 @@ impl ObjectStamp {
     }
 }
 
-/// Which state of an object a condition is about.
+/// State of an object that a condition refers to.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ObjectVersion {
-    /// Its `ETag`.
+    /// `ETag` of the object.
     pub e_tag: Option<String>,
-    /// Its number, where the store counts versions.
+    /// Version of the object, where the store has versions.
     pub version: Option<String>,
 }

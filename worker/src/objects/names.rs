@@ -1,31 +1,31 @@
-//! Names of the objects of an output, which are no other attempt's, job's or writer's.
+//! Unique names of the objects of an output, per attempt, job and writer.
 //!
-//! A store has no rename, so a part gets its name when it is uploaded. Two writers of one prefix must not meet in one
-//! name, nor two attempts of one task: `part-00003-NONCE-EPOCH.gz` has the nonce of the job's claim and the number of the
-//! attempt in it. Which of them are the output `_SUCCESS` says, and nothing else.
+//! A store has no rename, so a part gets its name when it is uploaded. Two writers of one prefix must not
+//! use the same name, nor two attempts of one task. So `part-00003-NONCE-EPOCH.gz` contains the nonce of
+//! the job's claim and the number of the attempt. `_SUCCESS` alone defines which of them are the output.
 
 /// Name of the object that claims a prefix for a job.
 pub const CLAIM: &str = "_temporary";
 
-/// Letters of a nonce, of which some are `-`.
+/// Number of letters of a nonce, of which some are `-`.
 const NONCE_LETTERS: usize = 16;
 
-/// The name of the object of an attempt's part, from that of the part in a directory.
+/// Returns the name of the object of an attempt's part, from that of the part in a directory.
 #[must_use]
 pub fn attempt_object_name(part: &str, nonce: &str, epoch: u32) -> String {
     let (stem, end) = part.find('.').map_or((part, ""), |dot| part.split_at(dot));
     format!("{stem}-{nonce}-{epoch}{end}")
 }
 
-/// What the name of an attempt's object says.
+/// Fields of the name of an attempt's object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptObject<'a> {
-    /// Of the claim of its job.
+    /// Nonce of the claim of its job.
     pub nonce: &'a str,
 }
 
 impl<'a> AttemptObject<'a> {
-    /// Reads a name, without folders; `None` if no attempt has given it.
+    /// Parses a name without directories; `None` if it is not the name of an attempt's object.
     #[must_use]
     pub fn of(name: &'a str) -> Option<Self> {
         let stem = name.split('.').next()?;

@@ -1,11 +1,12 @@
-//! Reads an object range by range, a few ranges ahead of who reads it.
+//! Reads an object range by range, a few ranges ahead of the caller.
 //!
-//! The first range is what was asked for; when the next one is asked for behind it, reading ahead begins, so that a look at the
-//! head of an object costs its head. Each answer tells the `ETag` of the object it is of, which is compared with what was
-//! listed; once the `ETag` itself is known, ranges are asked for with it (`If-Match`), so a store sends nothing of another.
+//! The first range is exactly the requested one. Reading ahead starts when the next requested range
+//! follows it, so reading the head of an object costs only its head. Each response contains the `ETag` of
+//! its object, which is compared with the listed one. Once the `ETag` itself is known, ranges are
+//! requested with it (`If-Match`), so a store never sends a range of another version.
 //!
-//! Invariant: ranges asked for lie one behind another without a gap, and hold at most [`RANGES_AHEAD`] times [`RANGE_BYTES`]
-//! beside the one that is read.
+//! Invariant: requested ranges are contiguous, and hold at most [`RANGES_AHEAD`] times [`RANGE_BYTES`] in
+//! addition to the one that is read.
 
 use super::ObjectStamp;
 use super::bucket::{ObjectBucket, PendingRange, stamp_of};
@@ -15,28 +16,28 @@ use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bytes of a range that is read ahead.
+/// Number of bytes of a range that is read ahead.
 const RANGE_BYTES: u64 = 8 << 20;
 
-/// Such ranges that are read ahead, or wait.
+/// Maximum number of ranges that are read ahead.
 const RANGES_AHEAD: usize = 3;
 
-/// Reads an object.
+/// Reader of an object.
 pub struct ObjectReader {
     bucket: Arc<ObjectBucket>,
     key: String,
-    /// What it must look like.
+    /// Expected stamp.
     stamp: ObjectStamp,
-    /// Its `ETag`, once an answer has told one that can be a condition.
+    /// `ETag` of the object, once a response has contained one that is valid as a condition.
     tag: Option<String>,
     ranges: VecDeque<RangeAhead>,
-    /// The first byte that no range has been asked for.
+    /// First byte that has not been requested.
     next: u64,
-    /// Nothing is read ahead from here on.
+    /// Offset after which nothing is read ahead.
     end: u64,
 }
 
-/// A range that was asked for. What of it was read is gone.
+/// Requested range. Bytes that were read are removed.
 struct RangeAhead {
     offset: u64,
     length: u64,
@@ -58,18 +59,18 @@ impl std::fmt::Debug for ObjectReader {
 }
 
 impl ObjectReader {
-    /// Reads an object from anywhere to its end, ahead up to `end`.
+    /// Creates a reader from any offset to the end of the object, reading ahead up to `end`.
     #[must_use]
     pub fn new(bucket: Arc<ObjectBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
         let end = end.min(stamp.size);
         Self { bucket, key: key.to_owned(), stamp, tag: None, ranges: VecDeque::new(), next: u64::MAX, end }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on, all of which the object has.
+    /// Fills `buffer` with the bytes from `offset` on, all of which must be in the object.
     ///
     /// # Errors
-    /// [`ObjectFailure::Changed`] if it is not the object that was listed, and what the store says. After an error nothing more
-    /// may be asked.
+    /// [`ObjectFailure::Changed`] if it is not the object that was listed, and the errors of the store.
+    /// The reader must not be used after an error.
     pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError> {
         self.read(offset, buffer).map_err(|cause| cause.of("read", &self.bucket.url_of(&self.key)))
     }
@@ -96,14 +97,14 @@ impl ObjectReader {
         Ok(())
     }
 
-    /// Where a range ends that is to be asked for behind the last one; `None` if enough are on their way.
+    /// Returns the end of the next range to request; `None` if enough are in flight.
     fn next_end(&self, wanted: u64, goes_on: bool) -> Option<u64> {
         let limit = if goes_on { wanted.max(self.end) } else { wanted };
         let more = self.next < limit && self.ranges.len() <= RANGES_AHEAD;
         more.then(|| limit.min(self.next + RANGE_BYTES))
     }
 
-    /// Forgets what lies before `at`, if that is in the first range or behind it.
+    /// Discards the bytes before `at`, if that is in the first range or after it.
     fn drop_before(&mut self, at: u64) {
         while let Some(front) = self.ranges.front_mut() {
             if front.offset + front.length <= at {
@@ -130,7 +131,7 @@ impl ObjectReader {
         }
     }
 
-    /// Moves bytes of the first range, once it is there, into a buffer; answers how many.
+    /// Moves bytes of the first range, once it has arrived, into a buffer. Returns their number.
     fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ObjectFailure> {
         if self.ranges.front().is_some_and(|front| matches!(front.state, RangeState::Asked(_))) {
             self.arrive()?;
@@ -145,7 +146,7 @@ impl ObjectReader {
         Ok(taken)
     }
 
-    /// Waits for the first range, and sees to it that it is of the object that was listed.
+    /// Waits for the first range, and checks that it is of the object that was listed.
     fn arrive(&mut self) -> Result<(), ObjectFailure> {
         let Some(RangeAhead { offset, length, state: RangeState::Asked(asked) }) = self.ranges.pop_front()
         else {
@@ -183,12 +184,12 @@ impl ObjectReader {
     }
 }
 
-/// An `ETag` as a condition; one that is weak is never met as such.
+/// Returns an `ETag` as a condition; `None` for a weak one, which never matches as a condition.
 fn tag_for_condition(e_tag: String) -> Option<String> {
     Some(e_tag).filter(|e_tag| !e_tag.starts_with("W/"))
 }
 
-/// Moves bytes out of chunks; answers how many.
+/// Moves bytes out of chunks. Returns their number.
 fn move_bytes(chunks: &mut VecDeque<Bytes>, mut buffer: &mut [u8]) -> usize {
     let wanted = buffer.len();
     while let Some(chunk) = chunks.front_mut().filter(|_| !buffer.is_empty()) {

@@ -1,7 +1,8 @@
 //! Uploads a file: in one request if it is small, else piece by piece (multipart).
 //!
-//! An object appears when all of it is there, whole; what was begun and fails is given up in the store too. A process that is
-//! killed cannot do that: a bucket needs a rule that removes uploads which were never completed, and nobody sees them but its
+//! An object appears atomically. A started upload that fails is aborted in the store too. A process that
+//! is killed cannot do that: a bucket needs a rule that removes incomplete uploads, which are invisible
+//! except on its owner's bill.
 //! owner's bill.
 
 use super::ObjectStamp;
@@ -16,20 +17,20 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// Bytes of a piece, unless there would be too many of them; a file of no more goes in one request.
+/// Bytes of a piece, unless there would be too many. A file up to this size is sent in one request.
 const PIECE_BYTES: u64 = 8 << 20;
 
-/// Pieces of one upload: the least that a store allows.
+/// Maximum number of pieces of one upload: the smallest limit of any store.
 const PIECES_MAX: u64 = 10_000;
 
-/// Pieces that are on their way at once, and so in memory.
+/// Number of pieces in flight at once, and so in memory.
 const PIECES_AT_ONCE: usize = 4;
 
 impl ObjectBucket {
-    /// Uploads a file, of which the bytes and their CRC-32C are known, to a key that nobody else writes.
+    /// Uploads a file, whose size and CRC-32C are known, to a key that has no other writer.
     ///
     /// # Errors
-    /// A file that is not what it should be, and what the store says. Nothing is there then.
+    /// The file is not as expected, and the errors of the store. No object exists then.
     pub fn upload(
         self: &Arc<Self>,
         key: &str,
@@ -52,7 +53,7 @@ impl ObjectBucket {
         source: &mut FileSource,
         expected: (u64, u32),
     ) -> Result<u64, ObjectFailure> {
-        // One byte more would show that there is more.
+        // One byte more would show that the file is longer.
         let piece = source.next(expected.0 + 1)?;
         source.expect(expected)?;
         let (store, path) = (self.store.clone(), self.path(key)?);
@@ -79,7 +80,7 @@ impl ObjectBucket {
                 upload = back;
                 match completed {
                     Ok(put) => Ok(tag_of_put(&put)),
-                    // A try that went well, and of which no answer came: the next one finds no upload any more.
+                    // An attempt that succeeded without a response: the next one does not find the upload.
                     Err(error) => match self.look(key) {
                         Ok(stamp) if stamp.size == expected.0 => Ok(stamp.tag),
                         _ => Err(failure(&error)),
@@ -121,20 +122,20 @@ impl ObjectBucket {
     }
 }
 
-/// A hash of the `ETag` that a store has given what was written; 0: it has told none.
+/// Returns a hash of the `ETag` of a written object; 0 if the store has not reported it.
 fn tag_of_put(put: &PutResult) -> u64 {
     put.e_tag.as_deref().map_or(0, tag_of)
 }
 
 async fn abort(mut upload: Box<dyn MultipartUpload>) {
     if let Err(error) = upload.abort().await {
-        // By its class alone: texts of a store may repeat a key.
+        // By its class alone: messages of a store may repeat a key.
         let cause = failure(&error);
         tracing::warn!(%cause, "an upload could not be given up in the store");
     }
 }
 
-/// A file that is uploaded, and what was read of it so far.
+/// File that is uploaded, with the size and checksum of the bytes read so far.
 struct FileSource {
     file: File,
     bytes: u64,
@@ -142,7 +143,7 @@ struct FileSource {
 }
 
 impl FileSource {
-    /// The next bytes, so many unless the file ends before.
+    /// Returns the next `bytes` bytes, fewer only at the end of the file.
     fn next(&mut self, bytes: u64) -> Result<Bytes, ObjectFailure> {
         let mut piece = Vec::new();
         let read = (&mut self.file).take(bytes).read_to_end(&mut piece);

@@ -1,13 +1,13 @@
 //! URLs of objects and prefixes: `s3://BUCKET/KEY`, `gs://`, `az://CONTAINER/KEY`, `http://`, `https://`.
 //!
-//! Those of stores are taken as they are typed, without percent-encoding, as the tools of the stores do; those of web servers are
-//! URLs as everywhere. A URL travels with its job and is shown to whoever may look at that, so one that could hold a secret is
-//! refused: a user name, and for web servers all behind `?`.
+//! URLs of stores are used as typed, without percent-encoding, as in the tools of the stores. Those of
+//! web servers are ordinary URLs. A URL is sent with its job and is visible to users, so one that could
+//! contain a secret is refused: a user name, and for web servers everything after `?`.
 
 use super::error::{ObjectError, ObjectFailure};
 use std::fmt;
 
-/// What a URL begins with.
+/// Scheme of a URL.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs, reason = "the names say all there is to say")]
 pub enum Scheme {
@@ -19,12 +19,12 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme of a URL that can be read.
+    /// Returns the scheme of a supported URL.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         Some(match scheme {
-            // Hadoop's name for the same.
+            // Hadoop's name for the same store.
             "s3" | "s3a" => Self::S3,
             "gs" => Self::Gs,
             "az" => Self::Az,
@@ -34,7 +34,7 @@ impl Scheme {
         })
     }
 
-    /// Whether it is that of a web server, which is only read, one object at a time.
+    /// True for a web server, which is read-only, one object at a time.
     #[must_use]
     pub fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
@@ -51,7 +51,7 @@ impl Scheme {
     }
 }
 
-/// Whether a text begins as `https://` does.
+/// True if a text starts with a scheme, as `https://` does.
 #[must_use]
 pub fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -59,27 +59,27 @@ pub fn is_url(text: &str) -> bool {
     scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic()) && scheme.bytes().all(word)
 }
 
-/// Where an object, or all those of a prefix, are.
+/// Location of an object, or of all objects of a prefix.
 ///
-/// Invariant: the key neither begins nor ends with `/`, and none of its names is empty, `.` or `..`.
+/// Invariant: the key neither starts nor ends with `/`, and none of its names is empty, `.` or `..`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ObjectUrl {
     scheme: Scheme,
-    /// The bucket, container, or host and port.
+    /// Bucket, container, or host and port.
     authority: String,
     key: String,
-    /// It was written with `/` at its end: a prefix and no object.
+    /// True if it was written with `/` at its end: a prefix and not an object.
     is_prefix: bool,
 }
 
 impl ObjectUrl {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`ObjectFailure::Address`] for one that cannot be read, or that may hold a secret.
+    /// [`ObjectFailure::Address`] for an invalid one, or one that may contain a secret.
     pub fn parse(text: &str) -> Result<Self, ObjectError> {
         let wrong = |reason| {
-            // What may be a secret is not repeated.
+            // A potential secret is not repeated.
             let shown = text.split(['?', '#']).next().unwrap_or_default();
             let (scheme, rest) = shown.split_once("://").unwrap_or(("", shown));
             let rest = rest.rsplit_once('@').map_or(rest, |(_, behind)| behind);
@@ -124,49 +124,49 @@ impl ObjectUrl {
         Ok(Self { scheme, authority: authority.to_owned(), key: key.to_owned(), is_prefix })
     }
 
-    /// What it begins with.
+    /// Returns the scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// The bucket, container, or host and port.
+    /// Returns the bucket, container, or host and port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The name of the object, or the prefix without `/` at its end; empty: the whole bucket.
+    /// Returns the name of the object, or the prefix without `/` at its end; empty for the whole bucket.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Whether it can only be a prefix.
+    /// True if it can only be a prefix.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
         self.is_prefix
     }
 
-    /// The URL of another object of its bucket.
+    /// Returns the URL of another object of its bucket.
     #[must_use]
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: key.to_owned(), is_prefix: key.is_empty(), ..self.clone() }
     }
 
-    /// The URL of an object of this name below it.
+    /// Returns the URL of an object of this name below it.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         self.with_key(&self.child_key(name))
     }
 
-    /// The key of an object of this name below it.
+    /// Returns the key of an object of this name below it.
     #[must_use]
     pub fn child_key(&self, name: &str) -> String {
         if self.key.is_empty() { name.to_owned() } else { format!("{}/{name}", self.key) }
     }
 
-    /// What the keys of all objects below it begin with.
+    /// Returns the prefix of the keys of all objects below it.
     #[must_use]
     pub fn prefix(&self) -> String {
         if self.key.is_empty() { String::new() } else { format!("{}/", self.key) }

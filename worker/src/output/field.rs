@@ -1,10 +1,10 @@
-//! What can stand in a field of a line of output, and how it is written.
+//! Types of fields of a line of output, and their formats.
 
 use super::Output;
 use std::fmt;
 
-/// What can stand in a field of a line: text, bytes, numbers, and tuples of these, which are several fields. Written as
-/// people write it, without quotes.
+/// Type of a field of a line: text, bytes, numbers, and tuples of these, which are several fields.
+/// Written in plain form, without quotes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written as a field of a line",
     note = "text, bytes, numbers and tuples of them can; give anything else as `format_args!(\"{{}}\", ...)`, or write a whole record with `Output::json`"
@@ -51,7 +51,7 @@ macro_rules! integer_fields {
         impl Field for $type {
             #[inline]
             fn write_to(&self, out: &mut Output) {
-                // The longest has 39 digits and a sign.
+                // The longest number has 39 digits and a sign.
                 let mut digits = [0u8; 40];
                 let mut at = digits.len();
                 let mut rest = self.unsigned_abs_value();
@@ -73,7 +73,7 @@ macro_rules! integer_fields {
     )*};
 }
 
-/// The two questions about an integer that signed and unsigned types answer differently.
+/// Sign and magnitude of an integer, which differ between signed and unsigned types.
 trait Magnitude {
     type Unsigned;
     fn unsigned_abs_value(&self) -> Self::Unsigned;
@@ -122,7 +122,7 @@ display_fields!(f32, f64, bool, char);
 
 macro_rules! tuple_fields {
     ($($first:ident $(, $other:ident)*;)*) => {$(
-        /// Its components with tabs between them.
+        /// Writes its components with tabs between them.
         impl<$first: Field, $($other: Field),*> Field for ($first, $($other,)*) {
             #[allow(non_snake_case, reason = "components are named like their types")]
             fn write_to(&self, out: &mut Output) {

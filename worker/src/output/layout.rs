@@ -1,55 +1,55 @@
-//! The columns of the lines of a job, for parts that hold tables by columns.
+//! Columns of the lines of a job, for parts that hold columnar tables.
 
 use crate::input::TableKind;
 use std::io;
 
-/// The columns of the lines that a job writes, for parts that hold tables.
+/// Columns of the lines that a job writes, for parts that hold tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowLayout {
     pub(super) separator: RowSeparator,
     pub(super) columns: Vec<OutputColumn>,
 }
 
-/// What stands between the fields of a line.
+/// Separator of the fields of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RowSeparator {
-    /// Tabs; what lies behind the last column's belongs to it.
+    /// Tab. Tabs after the last column's start belong to that column.
     Tab,
     /// This byte, with quotes as in RFC 4180.
     Csv(u8),
 }
 
-/// A column.
+/// Column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OutputColumn {
     pub(super) name: String,
     pub(super) kind: ColumnKind,
 }
 
-/// What a column holds.
+/// Type of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
     /// Text in UTF-8.
     Text,
-    /// Whole numbers from -2^63 to 2^63 - 1.
+    /// Integers from -2^63 to 2^63 - 1.
     Integer,
 }
 
 impl Default for RowLayout {
-    /// One column `line`.
+    /// Returns one column `line`.
     fn default() -> Self {
         Self::tabs([("line", ColumnKind::Text)])
     }
 }
 
 impl RowLayout {
-    /// Fields with tabs between them.
+    /// Creates a layout of fields with tabs between them.
     pub fn tabs<N: Into<String>>(columns: impl IntoIterator<Item = (N, ColumnKind)>) -> Self {
         let columns = columns.into_iter().map(|(name, kind)| OutputColumn { name: name.into(), kind });
         Self { separator: RowSeparator::Tab, columns: columns.collect() }
     }
 
-    /// Rows of CSV, whose fields are text. Names that are there already get a number.
+    /// Creates a layout of CSV rows, whose fields are text. Duplicate names get a number.
     pub fn csv<N: Into<String>>(delimiter: u8, names: impl IntoIterator<Item = N>) -> Self {
         let mut columns: Vec<OutputColumn> = Vec::new();
         for name in names {
@@ -63,7 +63,7 @@ impl RowLayout {
     }
 }
 
-/// A line that is no row of its table.
+/// Line that is not a row of its table.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} of the part cannot be a row of its {kind} file: {why}")]
 pub(super) struct NoRow {

@@ -1,7 +1,7 @@
-//! Writes one part: a buffer, a count, a checksum and perhaps compression around a file.
+//! Writes one part: a buffer, a count, a checksum and optional compression around a file.
 //!
-//! Writing never fails where it stands; the first failure is kept and ends the task at the next check. Not
-//! here: where parts are built and how they are published (`commit`).
+//! Write calls never fail. The first failure is stored and ends the task at the next check. Not here: the
+//! location of parts and their publication (`commit`).
 
 mod field;
 mod layout;
@@ -34,26 +34,26 @@ pub use layout::{ColumnKind, RowLayout};
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
 
-/// Bytes gathered before they are written. Small enough that the checksum finds them in the cache.
+/// Bytes buffered before they are written. Small enough that they are still in the cache for the checksum.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Where a reducer, or the mapper of a map-only job, writes its part.
+/// Output to which a reducer, or the mapper of a map-only job, writes its part.
 pub struct Output {
     sink: Sink,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes handed to the sink, before compression.
+    /// Number of bytes passed to the sink, before compression.
     written: u64,
     records: u64,
-    /// Of those.
+    /// Checksum of those bytes.
     crc32c: u32,
     failure: Option<io::Error>,
-    /// Kept for its memory.
+    /// Buffer that is reused for its memory.
     json: Vec<u8>,
     counts: NamedCounts,
     progress: Option<Arc<Progress>>,
     format: PartFormat,
-    /// Outputs beside this one that have been written to.
+    /// Named outputs that have been written to.
     named: BTreeMap<PlainName, Output>,
     open_named: Option<OpenNamed>,
 }
@@ -61,19 +61,19 @@ pub struct Output {
 /// Opens the file of a named output: its path and a writer.
 pub(crate) type OpenNamed = Box<dyn FnMut(&PlainName) -> (PathBuf, io::Result<Box<dyn Write + Send>>) + Send>;
 
-/// What a finished part has, as it lies in its file.
+/// Size and checksum of a finished part in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct OutputSum {
     pub bytes: u64,
-    /// Records, as counted by [`Output::line`], [`Output::pair`] and [`Output::record`].
+    /// Number of records, as counted by [`Output::line`], [`Output::pair`] and [`Output::record`].
     pub records: u64,
     /// CRC-32C of all bytes.
     pub crc32c: u32,
 }
 
 impl Output {
-    /// Creates the file, or empties it.
+    /// Creates the file, or truncates it.
     ///
     /// # Errors
     /// An error of the file system.
@@ -81,14 +81,14 @@ impl Output {
         Ok(Self::new(path, Box::new(File::create(path)?)))
     }
 
-    /// Writes to `writer`; `path` is its name in messages.
+    /// Creates an output to `writer`. `path` is its name in messages.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, writer: Box<dyn Write + Send>) -> Self {
         Self::formatted(path, writer, PartFormat::default(), &RowLayout::default())
     }
 
-    /// As [`Output::new`], with what is written put into a format on its way to `writer`; `layout` are the columns if that is
-    /// a table. The same bytes give the same file.
+    /// Does the same as [`Output::new`], with a format for the bytes written to `writer`. `layout` holds
+    /// the columns if that is a table. The same bytes produce the same file.
     #[must_use]
     pub fn formatted(
         path: impl Into<PathBuf>,
@@ -113,30 +113,32 @@ impl Output {
         }
     }
 
-    /// Tells `progress` about bytes and records, and stops when it is cancelled.
+    /// Reports bytes and records to `progress`, and stops when it is cancelled.
     pub(crate) fn watch(&mut self, progress: Arc<Progress>) {
         self.progress = Some(progress);
     }
 
-    /// Opens named outputs like this; without it what is written to them goes nowhere.
+    /// Opens named outputs with this function. Without it their bytes are discarded.
     pub(crate) fn open_named_with(&mut self, open: OpenNamed) {
         self.open_named = Some(open);
     }
 
-    /// Hands over what was counted here since the last call.
+    /// Passes on the counts since the last call.
     pub(crate) fn move_counts(&mut self, counters: &Counters) {
         self.counts.move_to(counters);
         self.named.values_mut().for_each(|output| output.counts.move_to(counters));
     }
 
-    /// Whether another worker could go on with what was written: nothing lies beside this output, and it can be read back.
+    /// True if another worker could continue after the written bytes: no named output exists, and this
+    /// one can be read back.
     pub(crate) fn can_move(&self) -> bool {
         self.named.is_empty() && matches!(self.format, PartFormat::Bytes(_))
     }
 
-    /// Another output of the same task, made when it is asked for first: its parts lie in a folder of this name in the
-    /// output directory, `errors/part-00000` beside `part-00000`, and are published with the part of this task, or not at
-    /// all. A reduce that has one cannot move to another worker while it is suspended.
+    /// Returns another output of the same task, created at its first use. Its parts are in a directory of
+    /// this name in the output directory, `errors/part-00000` next to `part-00000`. They are published
+    /// together with the part of this task, or not at all. A reduce that has one cannot move to another
+    /// worker while it is suspended.
     ///
     /// ```
     /// # use gristmill_worker::prelude::*;
@@ -152,8 +154,8 @@ impl Output {
     /// ```
     ///
     /// # Errors
-    /// A name that is not 1 to 64 of letters, digits, `-` and `_` with a letter or digit first, one that begins with `part-`
-    /// or `arriving-`, or one more than 16 in a task.
+    /// A name other than 1 to 64 of letters, digits, `-` and `_` with a letter or digit first, one that
+    /// starts with `part-` or `arriving-`, or more than 16 names in a task.
     pub fn named(&mut self, name: &str) -> TaskResult<&mut Output> {
         let wrong = |why: &str| TaskError::config(format!("no output can be called {name:?}: {why}"));
         let name: PlainName =
@@ -172,7 +174,7 @@ impl Output {
             let (path, writer) = opened;
             let (writer, failure) = match writer {
                 Ok(writer) => (writer, None),
-                // It is the disk's fault and not that of user code, which learns of it at the next check.
+                // It is a fault of the disk and not of user code, which receives the error at the next check.
                 Err(error) => (Box::new(io::sink()) as Box<dyn Write + Send>, Some(error)),
             };
             let output =
@@ -184,18 +186,18 @@ impl Output {
 
     counting_methods!();
 
-    /// Whether the task is not wanted any more. Only code that runs long without reading or writing need ask.
+    /// True if the task is cancelled. Only code that runs long without reading or writing needs to call this.
     ///
-    /// A reduce may be suspended here for any length of time, so hold no lock while you ask. If the worker's slots are
-    /// slower than its machine, this waits too: code that passes time must count what it passes itself, not what went
-    /// by between two questions.
+    /// A reduce may be suspended here for any length of time, so hold no lock during the call. If the
+    /// worker's slots are slower than its machine, this waits too. Code that measures time must count its
+    /// own work, not the time between two calls.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| progress.rest())
     }
 
-    /// As [`Emitter::refuse`](crate::collect::Emitter::refuse), for maps without a reduce. Nothing may have been written
-    /// of the record.
+    /// Does the same as [`Emitter::refuse`](crate::collect::Emitter::refuse), for maps without a reduce.
+    /// No output of the record may have been written.
     ///
     /// # Errors
     /// See there.
@@ -204,7 +206,7 @@ impl Output {
         refuse_record(&bad.unwrap_or_default(), record, error)
     }
 
-    /// Writes bytes as they are. Counts no record.
+    /// Writes bytes unchanged. Counts no record.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) {
         if BUFFER_BYTES < self.buffer.len() + bytes.len() {
@@ -217,7 +219,7 @@ impl Output {
         }
     }
 
-    /// Writes bytes as they are and counts them as one record.
+    /// Writes bytes unchanged and counts them as one record.
     #[inline]
     pub fn record(&mut self, bytes: &[u8]) {
         self.write(bytes);
@@ -247,11 +249,12 @@ impl Output {
         self.records += 1;
     }
 
-    /// Writes a value as one line of JSON and counts it as one record. A later job reads it back by [`Record::json`] as it
-    /// was, floats to the last bit; those that are infinite or no number become `null`, which reads back as no float.
+    /// Writes a value as one line of JSON and counts it as one record. A later job reads it back
+    /// unchanged with [`Record::json`], floats to the last bit. Infinite floats and NaN become `null`,
+    /// which is not read back as a float.
     ///
     /// # Errors
-    /// A value that cannot be written as JSON, such as a map whose keys are no text.
+    /// A value that cannot be written as JSON, such as a map whose keys are not text.
     pub fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> TaskResult {
         let mut line = std::mem::take(&mut self.json);
         line.clear();
@@ -263,34 +266,34 @@ impl Output {
         Ok(written?)
     }
 
-    /// Writes one field without anything around it. Counts no record.
+    /// Writes one field without separators. Counts no record.
     #[inline]
     pub fn field(&mut self, field: impl Field) {
         field.write_to(self);
     }
 
-    /// Counts one record, for those who write it piece by piece.
+    /// Counts one record, for callers that write it in pieces.
     #[inline]
     pub fn end_record(&mut self) {
         self.records += 1;
     }
 
-    /// Bytes written so far, before compression.
+    /// Returns the number of bytes written so far, before compression.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Records counted so far.
+    /// Returns the number of records counted so far.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Reports a failure of writing since the last check, and whether the task is cancelled.
+    /// Reports a write failure since the last check, or that the task is cancelled.
     pub(crate) fn check(&mut self) -> Result<(), TaskFailure> {
         if let Some(source) = self.failure.take() {
-            // What the job has written is not the disk's fault.
+            // An invalid row is a fault of the job, not of the disk.
             return Err(match is_no_row(&source) {
                 true => TaskError::config(source.to_string()).into(),
                 false => TaskFailure::Output { path: self.path.clone(), source },
@@ -318,13 +321,14 @@ impl Output {
         Ok(PartDone { bytes, records, crc32c, named, stats })
     }
 
-    /// Writes what is left, and ends the part. Does not sync.
+    /// Writes the remaining bytes, and ends the part. Does not sync.
     #[cfg(test)]
     pub(crate) fn finish(mut self) -> Result<OutputSum, TaskFailure> {
         self.end()
     }
 
-    /// Writes all that is left, and answers what is in the file. Nothing may be written afterwards.
+    /// Writes all remaining bytes, and returns the size and checksum of the file. Nothing may be written
+    /// afterwards.
     ///
     /// # Errors
     /// An error of the file system, and [`TaskFailure::Cancelled`].
@@ -341,22 +345,22 @@ impl Output {
         Ok(OutputSum { bytes, records: self.records, crc32c })
     }
 
-    /// What has been written so far, as it was before compression.
+    /// Returns the size and checksum of the bytes written so far, before compression.
     ///
     /// # Errors
-    /// As [`Output::end`].
+    /// The errors of [`Output::end`].
     pub(crate) fn written(&mut self) -> Result<OutputSum, TaskFailure> {
         self.flush();
         self.check()?;
         Ok(OutputSum { bytes: self.written, records: self.records, crc32c: self.crc32c })
     }
 
-    /// Counts records that stand in what was written as bytes.
+    /// Counts records that were written as bytes.
     pub fn count_records(&mut self, records: u64) {
         self.records += records;
     }
 
-    /// An output of the same name that goes nowhere.
+    /// Returns an output of the same name that discards its bytes.
     pub(crate) fn nowhere(&self) -> Self {
         Self::new(self.path.clone(), Box::new(io::sink()))
     }
@@ -373,7 +377,7 @@ impl Output {
     fn hand_over(&mut self, bytes: &[u8]) {
         self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
         self.written += bytes.len() as u64;
-        // A slow disk is no fault of user code.
+        // A slow disk is not a fault of user code.
         let _engine = self.progress.as_ref().map(|progress| progress.engine());
         if self.failure.is_none()
             && let Err(source) = self.sink.write_all(bytes)
@@ -383,7 +387,7 @@ impl Output {
     }
 }
 
-/// For `write!` with bytes.
+/// Supports `write!` with bytes.
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Output::write(self, bytes);
@@ -413,7 +417,7 @@ mod tests {
     use std::io::Read;
     use std::sync::Mutex;
 
-    /// A writer whose bytes can be looked at, with room for so many.
+    /// Writer with limited room, whose bytes are accessible.
     #[derive(Clone)]
     struct Disk(Arc<Mutex<Vec<u8>>>, usize);
 

@@ -1,7 +1,7 @@
-//! Where the bytes of a part go: to its file, compressed on the way if the job wants that.
+//! Sink of the bytes of a part: its file, with compression if the job requests it.
 //!
-//! The compressed bytes depend on what is written alone, and not on the pieces in which it comes. Not here: reading
-//! compressed inputs, whose size nobody knows beforehand (`input`).
+//! The compressed bytes depend only on the written bytes, not on the pieces in which they are written.
+//! Not here: reading compressed inputs, whose size is unknown (`input`).
 
 use super::layout::RowLayout;
 use super::stored::Stored;
@@ -15,36 +15,36 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-/// The level of `gzip`, `zstd` and `bzip2` if they are not told otherwise. Encoders hold 0.3 MiB (gzip), 3 MiB (zstd) or
-/// 7.6 MiB (bzip2).
+/// Default levels of `gzip`, `zstd` and `bzip2`. Encoders hold 0.3 MiB (gzip), 3 MiB (zstd) or 7.6 MiB
+/// (bzip2).
 const GZIP_LEVEL: u32 = 6;
 const BZIP2_LEVEL: u32 = 9;
 const ZSTD_LEVEL: i32 = 3;
 
-/// Bytes of a part that are read back at once.
+/// Number of bytes of a part that are read back at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Largest window of a zstd frame that is read back, as a power of two: what the `zstd` tool accepts by default.
+/// Largest window of a zstd frame that is read back, as a power of two: the default limit of the `zstd` tool.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
-/// The way of a part's bytes to its file.
+/// Encoder between the bytes of a part and its file.
 pub(super) enum Sink {
-    /// As they are; whoever writes counts them.
+    /// Unchanged bytes, which the caller counts.
     Plain(Box<dyn Write + Send>),
-    /// One member, whose head has no name and no time.
+    /// One member, whose header has no name and no time.
     Gzip(Box<GzEncoder<Stored>>),
     /// One frame with a checksum.
     Zstd(Box<zstd::stream::write::Encoder<'static, Stored>>),
     /// One stream.
     Bzip2(Box<BzEncoder<Stored>>),
-    /// Rows of a table by columns.
+    /// Rows of a columnar table.
     Table(Box<TableSink>),
-    /// There is none: why, until somebody has been told.
+    /// Failed sink, with its error until it is reported.
     Broken(Option<io::Error>),
 }
 
 impl Sink {
-    /// `layout`: the columns of a table.
+    /// Creates a sink. `layout` holds the columns of a table.
     pub(super) fn new(writer: Box<dyn Write + Send>, format: PartFormat, layout: &RowLayout) -> Self {
         let compression = match format {
             PartFormat::Bytes(compression) => compression,
@@ -75,7 +75,7 @@ impl Sink {
         }
     }
 
-    /// Bytes and CRC-32C of what has gone to the file; `None` if that is what came in.
+    /// Returns the size and CRC-32C of the file; `None` if they are those of the input.
     pub(super) fn stored(&self) -> Option<(u64, u32)> {
         let stored = match self {
             Sink::Plain(_) | Sink::Broken(_) => return None,
@@ -98,7 +98,7 @@ impl Sink {
         }
     }
 
-    /// Writes what the encoder still holds and the end of its format. Nothing may come after it.
+    /// Writes the encoder's remaining bytes and the end of its format. Nothing may be written afterwards.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         match self {
             Sink::Plain(writer) => writer.flush(),
@@ -120,10 +120,10 @@ impl Sink {
     }
 }
 
-/// Writes to `inner` what comes in once it is unpacked; all of it is there after a `flush`.
+/// Returns a writer that decompresses its input to `inner`, complete after a `flush`.
 ///
 /// # Errors
-/// A decoder that finds no memory, and a table by columns.
+/// A decoder without memory, and a columnar table.
 pub(crate) fn unpacking<'a>(inner: impl Write + 'a, format: PartFormat) -> io::Result<Box<dyn Write + 'a>> {
     let compression = match format {
         PartFormat::Bytes(compression) => compression,
@@ -141,10 +141,11 @@ pub(crate) fn unpacking<'a>(inner: impl Write + 'a, format: PartFormat) -> io::R
     })
 }
 
-/// Opens a part to read what its job wrote, whatever its compression; its name tells that. One in a store is named by its URL.
+/// Opens a part for reading and decompresses it, according to its name. A part in a store is named by its
+/// URL.
 ///
 /// # Errors
-/// A file that cannot be opened, a table by columns, and what a store says.
+/// A file that cannot be opened, a columnar table, and the errors of a store.
 pub fn open_part(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let file: Box<dyn Read + Send> = match path.to_str().filter(|path| is_url(path)) {
         Some(url) => Box::new(StoredPart::open(url).map_err(io::Error::other)?),
@@ -174,7 +175,7 @@ fn no_text(kind: TableKind) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-/// A part in a store, from its first byte to its last.
+/// Part in a store, from its first byte to its last.
 struct StoredPart {
     reader: ObjectReader,
     at: u64,

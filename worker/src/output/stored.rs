@@ -1,8 +1,8 @@
-//! The bytes of a file, counted and summed as they are written.
+//! Bytes of a file, counted and checksummed as they are written.
 
 use std::io::{self, Write};
 
-/// What goes to the file, counted.
+/// Counted bytes of the file.
 pub(super) struct Stored {
     writer: Box<dyn Write + Send>,
     bytes: u64,
@@ -14,7 +14,7 @@ impl Stored {
         Self { writer, bytes: 0, crc32c: 0 }
     }
 
-    /// Bytes and CRC-32C of what has gone to the file.
+    /// Returns the size and CRC-32C of the bytes written to the file.
     pub(super) fn sum(&self) -> (u64, u32) {
         (self.bytes, self.crc32c)
     }

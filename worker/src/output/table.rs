@@ -1,7 +1,7 @@
-//! Parts that hold tables by columns: how lines become rows.
+//! Parts that hold columnar tables: conversion of lines to rows.
 //!
-//! A job writes lines as ever; each becomes a row. The same lines give the same file. Not here: reading such files
-//! (`input::tables`).
+//! A job writes lines as usual, and each becomes a row. The same lines produce the same file. Not here:
+//! reading such files (`input::tables`).
 
 #[cfg(feature = "tables")]
 mod sink;
@@ -18,7 +18,7 @@ use crate::input::TableKind;
 #[cfg(not(feature = "tables"))]
 use std::io;
 
-/// What a part that holds a table by columns is written by, in a program that was built without it.
+/// Writer of columnar tables, of which no value exists in a program built without it.
 #[cfg(not(feature = "tables"))]
 pub(super) struct TableSink(std::convert::Infallible);
 

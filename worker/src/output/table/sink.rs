@@ -1,4 +1,4 @@
-//! Gathers lines into batches of rows and writes them by the crates of Apache Arrow.
+//! Collects lines into batches of rows and writes them with the crates of Apache Arrow.
 
 use crate::input::TableKind;
 use crate::output::layout::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
@@ -16,14 +16,14 @@ use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a batch, and the bytes of text that end one before.
+/// Rows of a batch, and the bytes of text that end one earlier.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Longest row, bytes: more is gathered of no line, such as one with a quote that is never closed.
+/// Maximum bytes of a row. It limits a line with a quote that is never closed.
 const ROW_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of a row group of Parquet, encoded: what a later map reads at least.
+/// Bytes of a row group of Parquet, encoded: the minimum that a later map reads.
 const GROUP_BYTES: usize = 16 << 20;
 
 /// Writes lines as rows.
@@ -32,9 +32,9 @@ pub(in crate::output) struct TableSink {
     separator: RowSeparator,
     schema: SchemaRef,
     columns: Vec<ColumnBuilder>,
-    /// The beginning of a line whose end has not come.
+    /// Start of an incomplete line.
     begun: Vec<u8>,
-    /// Lines that have come.
+    /// Number of complete lines.
     lines: u64,
     rows: usize,
     bytes: usize,
@@ -83,7 +83,7 @@ impl TableSink {
         Ok(Self { kind, separator, schema, columns, begun, lines: 0, rows: 0, bytes: 0, writer })
     }
 
-    /// Bytes and CRC-32C of what has gone to the file.
+    /// Returns the size and CRC-32C of the file.
     pub fn stored(&self) -> (u64, u32) {
         match &self.writer {
             TableWriter::Parquet(writer) => writer.inner().sum(),
@@ -100,7 +100,7 @@ impl TableSink {
             } else {
                 self.begun.extend_from_slice(line);
                 let begun = std::mem::take(&mut self.begun);
-                // Within quotes of CSV a line goes on.
+                // Within quotes of CSV a line continues.
                 if self.is_open(&begun) {
                     self.begun = begun;
                     self.begun.push(b'\n');
@@ -116,7 +116,7 @@ impl TableSink {
         Ok(())
     }
 
-    /// Of the line behind those that have come.
+    /// Returns the error for the line after the complete ones.
     fn no_row(&self, why: String) -> io::Error {
         let no_row = NoRow { line: self.lines + 1, kind: self.kind, why };
         io::Error::new(io::ErrorKind::InvalidData, no_row)
@@ -225,7 +225,7 @@ impl ColumnBuilder {
     }
 }
 
-/// What keeps a file from being written comes back as it was.
+/// Converts an error of the crate, and unwraps an error of writing the file.
 fn parquet_failed(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
@@ -255,7 +255,8 @@ mod tests {
 
     const KINDS: [(TableKind, &str); 2] = [(TableKind::Parquet, "t.parquet"), (TableKind::Arrow, "t.arrow")];
 
-    /// Writes this text in pieces of so many bytes; the sum of the part, and what is read of its file.
+    /// Writes this text in pieces of this many bytes. Returns the sum of the part, and the rows read back
+    /// from its file.
     fn written(
         kind: TableKind,
         layout: &RowLayout,
