@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests. Some compare with other programs, or play several machines with network namespaces; those are
-# installed first where that is possible. What cannot run here says so on stderr and does not fail.
+# Runs all tests. Some compare with other programs, or simulate several machines with network namespaces. Missing
+# programs are installed first if possible. A test that cannot run here reports that on stderr and does not fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,20 +24,20 @@ if ((${#missing[@]})); then
 fi
 [[ $(id -u) == 0 ]] || echo "test.sh: not root: tests with network namespaces are skipped" >&2
 
-# All targets but benches, examples included: one of them is a program that tests run. All are run, whichever fails.
+# All targets except benches; tests run one of the examples. All are run, also if one fails.
 cargo test --workspace --features full --no-fail-fast "$@"
-# With the programs that the tests have built; not when only some tests are asked for.
+# With the programs that the tests have built; not if only some tests are selected.
 if ((! $#)); then
-    # What went wrong for people who do this work with other tools.
+    # Public bug reports about tools for the same work.
     tests/oracles/reports.sh
     # The live page in a browser.
     scripts/page.py
-    # The checks of a course's lab: first that each would notice what it looks for, then our own answers.
+    # The checks of a course's lab; first a test that each notices its error.
     tests/oracles/conformance.py --self-test
     tests/oracles/conformance.py tests/oracles/conformance_adapters/gristmill.sh
-    # The Python package, in an environment of its own. Code 3: packages could not be installed, which it says.
+    # The Python package, in an environment of its own. Code 3: packages could not be installed.
     scripts/python.py || [[ $? == 3 ]]
-    # The commands of README.md and the book: that a wrong one would be noticed, then all of them.
+    # The commands of README.md and the book; first a test that wrong ones are noticed.
     scripts/book.py --self-test
     scripts/book.py run
 fi
