@@ -27,17 +27,18 @@ pub struct Assignment {
     pub attempt: AttemptId,
     pub job: Arc<RunningJob>,
     pub input: AttemptInput,
-    /// Where a reduce goes on that was handed over; `None`: from the beginning.
+    /// State from which a reduce that was handed over continues; `None` to start from the beginning.
     pub resume: Option<Continuation>,
-    /// Nothing else runs in this process meanwhile, and it gets less memory for its pairs than others.
+    /// True if nothing else runs in this process meanwhile, and the attempt gets less memory for its
+    /// pairs than others.
     pub alone: bool,
-    /// How far it is, and whether it is to stop.
+    /// Progress of the attempt, and requests to stop it.
     pub progress: Arc<Progress>,
-    /// Brings the answer to the request to commit; closed if the attempt is not wanted any more.
+    /// Receives the response to the request to commit. Closed if the attempt is cancelled.
     pub permit: Receiver<Permit>,
 }
 
-/// The input of an attempt.
+/// Input of an attempt.
 pub enum AttemptInput {
     /// A map reads a split.
     Split(Split),
@@ -45,98 +46,99 @@ pub enum AttemptInput {
     Segments(Vec<HeldSegment>),
 }
 
-/// The answer to a request to commit.
+/// Response to a request to commit.
 #[derive(Clone, Debug)]
 pub enum Permit {
-    /// The part of this attempt counts. The secret opens the submitter's route for it.
+    /// The part of this attempt counts. The secret authorizes it on the submitter's route.
     Granted(Secret),
-    /// That of another attempt does.
+    /// The part of another attempt counts.
     Refused,
 }
 
-/// An event that a slot reports to the control loop.
+/// Event that a slot reports to the control loop.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SlotEvent {
     /// The attempt has built its part and asks to publish it.
     WantsCommit(AttemptId),
-    /// The attempt stands at a border between groups and has no slot any more; reported again if it was to be handed
-    /// over and cannot.
+    /// The attempt is suspended between two groups and has left its slot. Reported again if it was to be
+    /// handed over and cannot.
     Suspended {
         attempt: AttemptId,
-        /// How much user code of this process had written by then; 0 if nobody catches that.
+        /// Bytes that user code of this process had written by then; 0 if its output is not captured.
         written: u64,
     },
-    /// The attempt was to leave its slot and keeps it.
+    /// The attempt was asked to leave its slot and keeps it.
     NotSuspended(AttemptId),
     /// The attempt has ended.
     Ended(Box<EndedAttempt>),
-    /// The thread of a slot has died outside user code: this process is not sound any more.
+    /// The thread of a slot has panicked outside user code, so the state of this process is unreliable.
     Broken {
-        /// What it ran, if anything.
+        /// Attempt that it ran, if any.
         attempt: Option<AttemptId>,
-        /// The message of the panic.
+        /// Message of the panic.
         message: String,
     },
 }
 
-/// The end of an attempt.
+/// End of an attempt.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct EndedAttempt {
     pub attempt: AttemptId,
     pub result: Result<Done, Failed>,
-    /// What it did.
+    /// Report of the attempt.
     pub report: AttemptReport,
-    /// How much user code of this process had written when it ended; 0 if nobody catches that.
+    /// Bytes that user code of this process had written when it ended; 0 if its output is not captured.
     pub written: u64,
 }
 
-/// What an attempt leaves behind.
+/// Result of an attempt.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum Done {
-    /// A map output to serve.
+    /// Map output to serve.
     Output(MapOutput),
-    /// A part that can be published.
+    /// Part that can be published.
     Part {
         part: Part,
-        /// The file it was built in, where the output is; of an object its size and a hash of its `ETag`.
+        /// Stamp of the file it was built in, where the output is. For an object its size and a hash of
+        /// its `ETag`.
         stamp: FileStamp,
-        /// A copy of it that this worker needs no more.
+        /// Local copy of it that this worker does not need any more.
         sent: bool,
     },
-    /// Where it stood, for another attempt to go on from.
+    /// State of a suspended attempt, from which another attempt continues.
     HandedOver {
-        /// What it had done.
+        /// State of the attempt.
         state: Box<HandOver>,
-        /// What it had written.
+        /// File with its output so far.
         built: Built,
     },
 }
 
-/// What slots share.
+/// Context that slots share.
 #[derive(Clone)]
 pub struct SlotSetting {
-    /// All memory that the worker may use.
+    /// Total memory of the worker.
     pub memory: Bytes,
-    /// The part of it that holds outputs and gathered segments.
+    /// Budget of outputs and gathered segments, a part of the memory.
     pub budget: Budget,
-    /// Where runs go when it does not suffice.
+    /// Directories for runs that exceed it.
     pub spill: SpillDirs,
     /// Outputs and gathered segments of the worker.
     pub store: Store,
-    /// Processes of shipped programs.
+    /// Runner processes of shipped programs.
     pub runners: Runners,
     /// Connections to the submitter.
     pub pool: Pool,
-    /// Drives them.
+    /// Runtime that drives the connections.
     pub runtime: tokio::runtime::Handle,
-    /// The worker's clock starts here.
+    /// Start of the worker's clock.
     pub epoch: Instant,
-    /// To the control loop.
+    /// Channel to the control loop.
     pub events: UnboundedSender<SlotEvent>,
-    /// Where slots note what they begin.
+    /// Record of the attempts that slots start.
     pub begun: Begun,
-    /// Tells how much user code has written, if that is caught.
+    /// Reads the number of bytes that user code has written, if its output is captured.
     pub written: Option<CaptureMark>,
-    /// The largest memory of the process, looked up now and then.
+    /// Peak memory of the process, sampled occasionally.
     pub memory_peak: Arc<MemoryPeak>,
 }

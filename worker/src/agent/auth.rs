@@ -1,4 +1,4 @@
-//! What a worker answers to other workers and submitters: segments, files, listings, what was handed over.
+//! Routes that a worker serves to other workers and submitters: segments, files, listings, handovers.
 
 use super::config::WorkerConfig;
 use super::handed_over::{self, HandoverStore};
@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 struct ShuffleAuth {
     store: Store,
-    /// Told by the master when the worker has joined.
+    /// Secret that the master sends when the worker has joined.
     list: Arc<OnceLock<Secret>>,
 }
 

@@ -1,8 +1,8 @@
-//! Which attempts a worker's slots have begun, in a file that outlives the process.
+//! Record of the attempts that a worker's slots have started, in a file that outlives the process.
 //!
-//! Attempts are queued behind others, and a process that user code brings down can no longer report which of them
-//! it had begun: whoever started it reads it here, so that the right one is charged. Not here: attempts that have
-//! ended; their place is kept until the slot begins the next one.
+//! Attempts are queued behind others, and a process that user code brings down can no longer report which
+//! of them it had started. The parent process reads it here, so that the right attempt is charged. Not
+//! here: removal of attempts that have ended; their entry stays until the slot starts the next one.
 
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind};
 use std::fs::{File, OpenOptions};
@@ -17,15 +17,15 @@ const FILE_NAME: &str = "begun";
 /// Bytes of one slot's entry: job, kind, index and epoch, four bytes each, little-endian.
 pub(super) const ENTRY_BYTES: usize = 16;
 
-/// The file, as slots write it. Cloning shares it.
+/// File as written by slots. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Begun(Arc<File>);
 
 impl Begun {
-    /// A new file in this directory.
+    /// Creates the file in this directory.
     ///
     /// # Errors
-    /// A file that cannot be made.
+    /// The file cannot be created.
     pub fn create(directory: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file =
@@ -33,23 +33,24 @@ impl Begun {
         Ok(Self(Arc::new(file)))
     }
 
-    /// Notes that a slot, numbered from 0, begins an attempt, or lets it go on.
+    /// Records that a slot, numbered from 0, starts or resumes an attempt.
     pub fn note(&self, slot: u32, attempt: AttemptId) {
         self.write(slot, &entry(attempt));
     }
 
-    /// Notes that the attempt of a slot has left it, suspended: it runs no user code.
+    /// Records that the attempt of a slot has left it, suspended: it runs no user code.
     pub fn clear(&self, slot: u32) {
         self.write(slot, &[0; ENTRY_BYTES]);
     }
 
     fn write(&self, slot: u32, entry: &[u8; ENTRY_BYTES]) {
-        // A full disk costs only the knowledge of who is to blame.
+        // On a full disk only the attribution of a crash is lost.
         let _ = self.0.write_all_at(entry, u64::from(slot) * ENTRY_BYTES as u64);
     }
 }
 
-/// The attempts that the slots of a worker with this first spill directory began last; none if it cannot be read.
+/// Returns the attempts that the slots of a worker with this first spill directory started last; empty if
+/// it cannot be read.
 #[must_use]
 pub fn read(directory: &Path) -> Vec<AttemptId> {
     let bytes = std::fs::read(directory.join(FILE_NAME)).unwrap_or_default();
@@ -57,7 +58,7 @@ pub fn read(directory: &Path) -> Vec<AttemptId> {
     entries.iter().filter_map(parse).collect()
 }
 
-/// An attempt as it is written.
+/// Encodes an attempt as an entry.
 pub(super) fn entry(attempt: AttemptId) -> [u8; ENTRY_BYTES] {
     let AttemptId { task: TaskId { job, kind, index }, epoch } = attempt;
     let mut entry = [0; ENTRY_BYTES];
@@ -67,7 +68,7 @@ pub(super) fn entry(attempt: AttemptId) -> [u8; ENTRY_BYTES] {
     entry
 }
 
-/// The attempt of an entry; `None` if it is of none.
+/// Decodes the attempt of an entry; `None` for an empty one.
 pub(super) fn parse(entry: &[u8; ENTRY_BYTES]) -> Option<AttemptId> {
     let (numbers, _) = entry.as_chunks::<4>();
     let [job, kind, index, epoch] = [0, 1, 2, 3].map(|place: usize| u32::from_le_bytes(numbers[place]));
@@ -76,11 +77,11 @@ pub(super) fn parse(entry: &[u8; ENTRY_BYTES]) -> Option<AttemptId> {
         1 => TaskId::reduce(JobId(job), index),
         _ => return None,
     };
-    // Jobs are numbered from 1: zeros are a slot that never began anything.
+    // Jobs are numbered from 1: zeros are a slot that never started an attempt.
     (0 < job).then(|| task.attempt(epoch))
 }
 
-// The numbers of kinds are written to the file.
+// The discriminants are written to the file.
 const _: () = assert!(TaskKind::Map as u32 == 0 && TaskKind::Reduce as u32 == 1, "kinds are numbered");
 
 #[cfg(test)]

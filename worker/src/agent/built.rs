@@ -8,43 +8,43 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The file in which an attempt builds its part.
+/// File in which an attempt builds its part.
 #[derive(Clone, Debug)]
 pub struct Built {
     pub(super) folder: Arc<Folder>,
     pub(super) name: String,
-    /// The folder is that of the output, and not this worker's own.
+    /// True if the directory is that of the output, not this worker's own.
     pub(super) in_output: bool,
 }
 
 impl Built {
-    /// A file of this folder.
+    /// Creates the value for a file of this directory.
     #[cfg(test)]
     pub(super) fn at(folder: Folder, name: &str) -> Self {
         Self { folder: Arc::new(folder), name: name.to_owned(), in_output: true }
     }
 
-    /// The file of the part of a named output beside it.
+    /// Returns the file of a named output's part, next to this one.
     pub(super) fn named(&self, output: &PlainName) -> Self {
         Self { name: commit::named_built_name(&self.name, output), ..self.clone() }
     }
 
-    /// Where it is, for messages.
+    /// Returns its path, for messages.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path(&self.name)
     }
 
-    /// Its folder and name, for a process that builds it.
+    /// Returns its directory and name, for a process that builds it.
     pub(super) fn place(&self) -> (FilePath, String) {
         (FilePath::from(self.folder.path("").as_path()), self.name.clone())
     }
 
-    /// Opens it to be read.
+    /// Opens it for reading.
     pub(super) fn open(&self) -> io::Result<File> {
         self.folder.open_file(&self.name)
     }
 
-    /// What cannot be removed now goes with its folder, when the job or the worker ends.
+    /// Removes it. On failure it is removed with its directory, when the job or the worker ends.
     pub(super) fn remove(&self) {
         let _ = self.folder.remove_file(&self.name);
     }

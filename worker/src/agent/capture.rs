@@ -1,8 +1,8 @@
-//! What user code writes to stdout and stderr: caught in a file, handed out by attempt.
+//! Output of user code on stdout and stderr, captured in a file and attributed to attempts.
 //!
-//! Both descriptors of the process point to one file in the spill directory (a pipe would lose the last output
-//! of a process that aborts; the supervisor reads them from the file). The worker's own log goes to the
-//! descriptor that stderr was before.
+//! Both descriptors of the process point to one file in the spill directory. A pipe would lose the last
+//! output of a process that aborts; the supervisor reads it from the file. The worker's own log goes to
+//! the former stderr.
 //!
 //! Invariant: the file never grows much beyond [`FILE_BYTES_MAX`].
 
@@ -17,54 +17,56 @@ use std::sync::Arc;
 /// Name of the file in the worker's first spill directory.
 pub const FILE_NAME: &str = "user-output";
 
-/// The file is emptied when it is longer than this and has been read.
+/// Length above which the file is truncated once it has been read.
 pub const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The file, read up to a point.
+/// File with a read position.
 pub struct Capture {
     file: Arc<File>,
     read: u64,
 }
 
-/// Tells how much has been written so far. Cloning shares the file.
+/// Reads the number of bytes written so far. Clones share the file.
 #[derive(Clone)]
 pub struct CaptureMark(Arc<File>);
 
 impl CaptureMark {
-    /// Bytes in the file now.
+    /// Returns the number of bytes in the file now.
     #[must_use]
     pub fn now(&self) -> u64 {
-        // The position of the file is not used otherwise: writers append, readers give an offset. Seeking is the
-        // cheapest way to ask.
+        // The position of the file is not used otherwise: writers append, readers give an offset. Seeking
+        // is the cheapest way to get the length.
         (&*self.0).seek(SeekFrom::End(0)).unwrap_or(0)
     }
 }
 
 impl Capture {
-    /// Points stdout and stderr of this process to the file and returns it with the old stderr.
+    /// Redirects stdout and stderr of this process to the file and returns it with the old stderr.
     ///
     /// # Errors
-    /// A file that cannot be made.
+    /// The file cannot be created.
     pub fn start(directory: &Path) -> io::Result<(Self, OwnedFd)> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(directory.join(FILE_NAME), flags, Mode::RUSR | Mode::WUSR)?;
-        // Not handed on to programs that user code starts: they would hold the caller's terminal or pipe open.
+        // Not inherited by programs that user code starts, which would keep the caller's terminal or pipe
+        // open.
         let before = rustix::io::fcntl_dupfd_cloexec(io::stderr().as_fd(), 3)?;
         rustix::stdio::dup2_stdout(&file)?;
         rustix::stdio::dup2_stderr(&file)?;
         Ok((Self { file: Arc::new(File::from(file)), read: 0 }, before))
     }
 
-    /// A handle by which others see how much has been written.
+    /// Returns a handle that reads the number of bytes written.
     #[must_use]
     pub fn mark(&self) -> CaptureMark {
         CaptureMark(self.file.clone())
     }
 
-    /// What has been written since the last call up to this byte of the file (as a [`CaptureMark`] gave it), at most
-    /// `limit` bytes; the rest comes with the next calls.
+    /// Returns the bytes written since the last call up to this byte of the file (from a
+    /// [`CaptureMark`]), at most `limit` bytes. Later calls return the rest.
     ///
     /// # Errors
+    /// The file cannot be read.
     /// A file that cannot be read.
     pub fn take(&mut self, end: u64, limit: usize) -> io::Result<Vec<u8>> {
         if end <= self.read {
@@ -75,7 +77,8 @@ impl Capture {
         bytes.truncate(got);
         self.read += got as u64;
         if FILE_BYTES_MAX < end {
-            // Output that comes faster than it is read is dropped; a runaway loop must not fill the disk.
+            // Output that is written faster than it is read is dropped: a runaway loop must not fill the
+            // disk.
             ftruncate(&*self.file, 0)?;
             self.read = 0;
         }

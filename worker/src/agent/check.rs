@@ -1,4 +1,4 @@
-//! What a worker says of itself and of its ways to others when a person asks what is wrong (`gristmill doctor`).
+//! Self-report of a worker, including its routes to other workers, for diagnosis (`gristmill doctor`).
 
 use super::files::REQUEST_BYTES_MAX;
 use crate::answer;
@@ -16,69 +16,71 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 
-/// Where it is asked.
+/// Route of the check.
 pub const CHECK_ROUTE: &str = "/check";
 
-/// Workers to which ways are tried at once; those beyond are left out.
+/// Maximum number of workers whose routes are tested at once. Others are omitted.
 const PEERS_MAX: usize = 4096;
 
-/// How long a peer may take until a connection to it stands, and then as long again until it answers a greeting on it.
+/// Timeout for a connection to a peer, and again for its response to a greeting.
 pub const WAY_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a worker that has answered a greeting may take to say how it is. Meanwhile it tries its own ways, all at once,
-/// which takes twice [`WAY_PATIENCE`] at most.
+/// Timeout for the report of a worker that has responded to a greeting. Meanwhile it tests its own
+/// routes, all at once, which takes at most twice [`WAY_PATIENCE`].
 pub const CHECK_PATIENCE: Duration = Duration::from_secs(8);
 
-/// How the names of probes begin.
+/// Prefix of the names of probes.
 pub const PROBE: &str = ".gristmill-doctor-";
 
-/// What is asked.
+/// Request for a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckRequest {
-    /// To whom the ways are tried.
+    /// Peers whose routes are tested.
     pub peers: Vec<Endpoint>,
-    /// Something that it should see.
+    /// Path that the worker should see.
     pub path: Option<FilePath>,
-    /// A file that was just written below that path: whoever does not see it sees another directory of that name.
+    /// File that was just written below that path. A worker that does not see it sees another directory
+    /// of that name.
     #[serde(default)]
     pub probe: Option<FilePath>,
 }
 
-/// What it answers.
+/// Report of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerCheck {
-    /// Its time of day when it answered, milliseconds since 1970.
+    /// Time of day of the response, in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Files and connections that it may have open.
+    /// Limit of open files and connections.
     pub descriptors: u64,
-    /// Free bytes on its fullest spill folder.
+    /// Free bytes of its fullest spill directory.
     pub disk_free_bytes: u64,
-    /// Its build.
+    /// Build id.
     pub build: String,
-    /// Whether it sees the path.
+    /// True if it sees the path.
     pub sees: Option<bool>,
     /// True if it sees the probe.
     #[serde(default)]
     pub sees_probe: Option<bool>,
-    /// What is under the path, as [`fingerprint`] has it.
+    /// Fingerprint of the path, from [`fingerprint`].
     #[serde(default)]
     pub fingerprint: Option<u32>,
-    /// For each peer why it is not reached; `None` if it is.
+    /// Error of the route to each peer; `None` if it is reached.
     pub unreached: Vec<Option<String>>,
 }
 
-/// Milliseconds since 1970 by this machine's clock.
+/// Returns milliseconds since 1970 by this machine's clock.
 #[must_use]
 pub fn wall_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// Bytes and names that a fingerprint is made of, at most.
+/// Maximum bytes and names in a fingerprint.
 const PRINTED_BYTES_MAX: u64 = 64 << 10;
 const PRINTED_NAMES_MAX: usize = 10_000;
 
-/// A checksum of what is under a path, by which two machines know whether they see the same: of a file its length and
-/// first bytes, of a directory its names. Names of probes, which come and go, do not count.
+/// Returns a checksum of a path, by which two machines detect if they see the same: for a file of its
+/// length and first bytes, for a directory of its names. Names of probes, which are temporary, do not
+/// count.
 #[must_use]
 pub fn fingerprint(path: &Path) -> Option<u32> {
     let found = fs::metadata(path).ok()?;
@@ -94,7 +96,7 @@ pub fn fingerprint(path: &Path) -> Option<u32> {
     Some(crc32c::crc32c(&bytes))
 }
 
-/// Answers `POST /check`.
+/// Serves `POST /check`.
 pub(super) async fn answer_check(
     plaintext: Plaintext,
     spill: SpillDirs,
@@ -123,7 +125,7 @@ pub(super) async fn answer_check(
             unreached[number] = why;
         }
     }
-    // What cannot be told is not said as a number.
+    // Unknown values are not reported as numbers.
     let Ok((sees, sees_probe, fingerprint, Ok((disk_free_bytes, _)))) = looked.await else {
         return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
     };
@@ -143,10 +145,11 @@ pub(super) async fn answer_check(
     )
 }
 
-/// Tries the way to a worker: whether a connection to it stands, and whether it answers on it.
+/// Tests the route to a worker: the connection, and the response on it.
 ///
 /// # Errors
-/// A worker that cannot be connected to, or that does not answer in time: then the phase of `Timeout` says how far it came.
+/// The worker cannot be connected to, or does not respond in time; then the phase of `Timeout` shows the
+/// step reached.
 pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Result<(), HttpError> {
     let timeouts = Timeouts { connect: WAY_PATIENCE, head: WAY_PATIENCE, ..Timeouts::default() };
     Connection::open(peer, timeouts, plaintext).await?.await_any_answer().await

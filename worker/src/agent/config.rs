@@ -1,4 +1,4 @@
-//! How a worker runs, and why it ends.
+//! Configuration of a worker, and reasons for its end.
 
 use super::capture::Capture;
 use crate::api::{JobPlan, PlanError};
@@ -15,85 +15,86 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the master may take to greet.
+/// Timeout for the greeting of the master.
 pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A usual [`WorkerConfig::master_silence_max`]: a master pings every worker twice a second, and is not busy with one
-/// thing for so long.
+/// Default of [`WorkerConfig::master_silence_max`]. A master pings every worker twice a second, and no
+/// single task of it takes this long.
 pub const MASTER_SILENCE_MAX: Duration = Duration::from_secs(15);
 
-/// A usual [`WorkerConfig::leave_max`]: longer than a master waits for others to fetch what they lack, and short enough to
-/// come before the patience of whoever ends services (90 s for systemd).
+/// Default of [`WorkerConfig::leave_max`]. It is longer than a master waits for others to fetch missing
+/// outputs, and shorter than the timeout of service managers (90 s for systemd).
 pub const LEAVE_MAX: Duration = Duration::from_secs(80);
 
-/// Turns a job's name and parameters into its plan; the registry of the program does that.
+/// Converts a job's name and parameters to its plan, with the registry of the program.
 pub trait JobSource: Send + Sync {
-    /// The plan of the job of this name with these parameters (JSON).
+    /// Returns the plan of the job of this name with these parameters (JSON).
     ///
     /// # Errors
-    /// A name that is not registered (as [`PlanError::Parameter`]) or parameters that do not fit.
+    /// A name that is not registered (as [`PlanError::Parameter`]), or invalid parameters.
     fn plan(&self, name: &str, parameters: &str) -> Result<JobPlan, PlanError>;
 }
 
 /// Starts processes of shipped programs.
 pub trait RunnerStarter: Send + Sync {
-    /// Starts the program of this file in the folder, with the socket as its standard input; it is to [`serve`](super::runners::serve) there.
+    /// Starts the program of this file in the directory, with the socket as its standard input. It must
+    /// call [`serve`](super::runners::serve) there.
     ///
     /// # Errors
-    /// A file that cannot be run.
+    /// The file cannot be run.
     fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<Child>;
 
-    /// The process that was started in the folder has been reaped: ends what it has left behind.
+    /// Cleans up after the process that was started in the directory, which has been reaped.
     fn ended(&self, folder: &Path);
 }
 
-/// How a worker runs.
+/// Configuration of a worker.
 pub struct WorkerConfig {
-    /// The master to join.
+    /// Endpoint of the master to join.
     pub master: Endpoint,
-    /// What lets it join.
+    /// Token for joining.
     pub token: Token,
-    /// Proves who may report that this process has ended ([`crate::protocol::ended_proof`]).
+    /// Proves the right to report the end of this process ([`crate::protocol::ended_proof`]).
     pub ended_proof: Secret,
-    /// What it is made to be.
+    /// Settings of the worker.
     pub settings: WorkerSettings,
-    /// Folders for runs and segments that do not fit, private to this process; must exist.
+    /// Directories for runs and segments that exceed the memory, private to this process; must exist.
     pub spill_dirs: Vec<PathBuf>,
-    /// Where the shuffle server listens.
+    /// Address on which the shuffle server listens.
     pub bind: Bind,
-    /// Name of this machine; workers with the same name share a disk.
+    /// Name of this machine. Workers with the same name share a disk.
     pub host: String,
-    /// Identifies the executable; see [`crate::build_id`].
+    /// Build id of the executable; see [`crate::build_id`].
     pub build: String,
-    /// How long to keep trying to reach the master at first.
+    /// Timeout for the first connection to the master.
     pub join_patience: Duration,
-    /// A master that sends nothing for so long is gone, with its host or the way to it. Time in which this process stood
-    /// still does not count.
+    /// Maximum silence of the master, after which it is considered lost, with its host or the route to
+    /// it. Time in which this process was stopped does not count.
     pub master_silence_max: Duration,
-    /// How long it may take to leave in good order before it ends all the same.
+    /// Timeout for a graceful leave, after which the worker ends.
     pub leave_max: Duration,
     /// Limits of fetching.
     pub fetch: FetchLimits,
-    /// User output caught so far, if it is caught.
+    /// Captured user output, if it is captured.
     pub capture: Option<Capture>,
-    /// What starts processes of shipped programs; `None`: none are.
+    /// Starts processes of shipped programs; `None` if they are not supported.
     pub runners: Option<Arc<dyn RunnerStarter>>,
 }
 
-/// Why a worker's process ends.
+/// Reason why a worker's process ends.
 #[derive(Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkerExit {
-    /// The master asked for it, or the shutdown signal came.
+    /// The master or the shutdown signal requested it.
     Shutdown,
     MasterGone,
-    /// User code hangs in a thread that nothing can stop: the process must be replaced.
+    /// User code hangs in a thread that cannot be stopped, so the process must be replaced.
     Stuck(AttemptId),
-    /// A slot's thread has died in the engine's own code: the process must be replaced.
+    /// A slot's thread has panicked in the engine's own code, so the process must be replaced.
     Broken,
 }
 
-/// Why a worker could not run.
+/// Reason why a worker could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
@@ -108,30 +109,30 @@ pub enum WorkerError {
     #[error("could not reach the master at {master} within {seconds} s")]
     Unreachable {
         master: Endpoint,
-        /// How long it was tried.
+        /// Duration of the attempts.
         seconds: u64,
-        /// The error of the last try.
+        /// Error of the last attempt.
         #[source]
         source: Box<HttpError>,
     },
-    /// The master does not want this worker.
+    /// The master refused this worker.
     #[error("the master at {master} refused this worker: {reason}")]
     Refused {
         master: Endpoint,
-        /// Its words.
+        /// Reason given by the master.
         reason: String,
     },
-    /// The token is not the master's, or may not join.
+    /// The token is not the master's, or does not permit joining.
     #[error("the master at {master} refused the token")]
     Unauthorised { master: Endpoint },
-    /// The first frames went wrong.
+    /// The handshake failed.
     #[error("the master at {master} did not greet as expected")]
     Greeting {
         master: Endpoint,
         #[source]
         source: Box<FrameError>,
     },
-    /// A thread or file of the worker itself.
+    /// A thread or file of the worker could not be created.
     #[error("could not start the worker")]
     Start {
         #[source]

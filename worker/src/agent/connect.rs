@@ -1,4 +1,4 @@
-//! The control connection of a worker: found, kept up to the greeting, written to.
+//! Control connection of a worker: opening it, reconnecting until the greeting, writing to it.
 
 use super::config::{WorkerConfig, WorkerError};
 use super::end_requests::EndRequests;
@@ -9,11 +9,11 @@ use crate::protocol::{Hello, PROTOCOL_VERSION};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-/// How long a worker waits between attempts to reach a master that is not there yet.
+/// Pause between attempts to reach a master that does not run yet.
 const JOIN_PAUSE: Duration = Duration::from_millis(250);
 
-/// Opens the control connection, trying until the patience ends. `None` if it is to go:
-/// a worker that has not joined has nothing to put in order.
+/// Opens the control connection, retrying until the timeout. Returns `None` if the worker is to leave:
+/// before joining there is nothing to clean up.
 pub(super) async fn join(
     config: &WorkerConfig,
     requests: &mut EndRequests,
@@ -57,7 +57,7 @@ pub(super) async fn join(
     }
 }
 
-/// What a worker says first, when it has lived so long; `shuffle` is where it serves segments.
+/// Returns the first frame of a worker of this age. `shuffle` is its shuffle endpoint.
 pub(super) fn introduction(config: &WorkerConfig, shuffle: Endpoint, lived: Duration) -> Hello {
     Hello {
         protocol: PROTOCOL_VERSION,

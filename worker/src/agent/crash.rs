@@ -1,10 +1,12 @@
-//! Which attempt was running on the thread that brings its process down, in a file that outlives the process.
+//! Record of the attempt on the thread that brings its process down, in a file that outlives the process.
 //!
-//! With several slots the process cannot be asked any more whose code ended it: so the signals of a crash, and `exit`,
-//! are caught on the thread where they happen, which knows its attempt. What they do otherwise stays as it is. Not
-//! here: kills from outside (no thread's doing), and threads that user code starts (nobody's).
+//! With several slots it is not known afterwards whose code ended the process. So the signals of a crash,
+//! and `exit`, are caught on the thread where they occur, which knows its attempt. Their other effects
+//! stay the same. Not here: kills from outside (not caused by a thread), and threads that user code
+//! starts (not attributed).
 //!
-//! Pages of input files that are gone are no crash: `input` catches their signal first, because it sets its handler later.
+//! Lost pages of input files are not a crash: `input` catches their signal first, because it sets its
+//! handler later.
 
 use super::begun;
 use crate::signal::{self, Before};
@@ -21,38 +23,40 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 /// Name of the file in the worker's first spill directory.
 const FILE_NAME: &str = "crashed";
 
-/// What a process sends itself when its code goes wrong.
+/// Signals of a crash in a process.
 const SIGNALS: [libc::c_int; 7] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
 
 thread_local! {
-    /// The attempt that runs on this thread, as it is written; zeros if there is none.
+    /// Encoded attempt that runs on this thread; zeros if there is none.
     static ATTEMPT: Cell<[u8; begun::ENTRY_BYTES]> = const { Cell::new([0; begun::ENTRY_BYTES]) };
 }
 
-/// The file; -1 before there is one.
+/// Descriptor of the file; -1 before it is opened.
 static NOTE: AtomicI32 = AtomicI32::new(-1);
-/// Only the first crash counts: what comes after it follows from it.
+/// True after the first crash. Later ones are consequences of it and do not count.
 static NOTED: AtomicBool = AtomicBool::new(false);
-/// What signals did before, in the order of [`SIGNALS`]. The standard library reports an overflow of the stack there.
+/// Previous actions of signals, in the order of [`SIGNALS`]. The standard library reports a stack
+/// overflow there.
 static BEFORE: [Before; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
-/// This thread runs that attempt from now on, or none.
+/// Sets the attempt that runs on this thread from now on, if any.
 pub(super) fn runs(attempt: Option<AttemptId>) {
     ATTEMPT.set(attempt.map(begun::entry).unwrap_or_default());
 }
 
-/// The attempt that brought down the worker with this first spill directory; `None` if none is known to have.
+/// Returns the attempt that brought down the worker with this first spill directory; `None` if unknown.
 #[must_use]
 pub fn read(directory: &Path) -> Option<AttemptId> {
     let bytes = std::fs::read(directory.join(FILE_NAME)).ok()?;
     begun::parse(bytes.first_chunk()?)
 }
 
-/// From now on the process notes the attempt if it is brought down from within. Once in a process.
+/// Installs the handlers that record the attempt if the process is brought down from within. Once in a
+/// process.
 ///
 /// # Errors
-/// A file that cannot be made.
+/// The file cannot be created.
 pub fn install(directory: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(directory.join(FILE_NAME))?;
@@ -61,12 +65,12 @@ pub fn install(directory: &Path) -> io::Result<()> {
         signal::handle(number, on_signal, before)?;
     }
     #[allow(unsafe_code, reason = "the C library calls this at the end")]
-    // SAFETY: the function stays as long as the process.
+    // SAFETY: the function lives as long as the process.
     let refused = unsafe { libc::atexit(on_exit) } != 0;
     if refused { Err(io::Error::other("the C library takes no more functions for the end")) } else { Ok(()) }
 }
 
-/// Writes down what runs on this thread.
+/// Records the attempt of this thread.
 fn note() {
     let entry = ATTEMPT.try_with(Cell::get).unwrap_or_default();
     if NOTED.swap(true, Ordering::AcqRel) {
@@ -74,9 +78,9 @@ fn note() {
     }
     let file = NOTE.load(Ordering::Acquire);
     #[allow(unsafe_code, reason = "the call must be one that signal handlers may use")]
-    // SAFETY: the bytes are there; a descriptor that is none is refused.
+    // SAFETY: the buffer is valid, and the system rejects an invalid descriptor.
     unsafe {
-        // A full disk costs only the knowledge of who is to blame.
+        // On a full disk only the attribution of the crash is lost.
         let _ = libc::pwrite(file, entry.as_ptr().cast(), entry.len(), 0);
     }
 }

@@ -1,37 +1,37 @@
-//! How whoever starts a worker tells it to end: in good order, or at once.
+//! Requests to end a worker, from its parent: gracefully, or at once.
 
 use tokio::sync::watch;
 
-/// Two words; each turns true once.
+/// Two flags, each of which turns true once.
 #[derive(Clone)]
 pub struct EndRequests {
-    /// Leave in good order: end what runs, and stay until others have fetched what they lack. If its sender is gone,
-    /// nobody will ask for it.
+    /// Request to leave gracefully: finish running attempts, and stay until others have fetched missing
+    /// outputs. If the sender is dropped, it will not be requested.
     pub leave: watch::Receiver<bool>,
-    /// End at once. A sender that is gone means the same.
+    /// Request to end at once. A dropped sender means the same.
     pub end: watch::Receiver<bool>,
 }
 
 impl EndRequests {
-    /// Those of somebody who only ever asks to end at once.
+    /// Creates requests of a parent that only ever ends the worker at once.
     #[must_use]
     pub fn at_once(end: watch::Receiver<bool>) -> Self {
         Self { leave: watch::channel(false).1, end }
     }
 
-    /// Comes back once it is to leave.
+    /// Waits for the request to leave.
     pub async fn to_leave(&mut self) {
         if self.leave.wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Comes back once it is to end at once.
+    /// Waits for the request to end at once.
     pub async fn to_end(&mut self) {
         let _ = self.end.wait_for(|asked| *asked).await;
     }
 
-    /// Comes back once it is to leave or to end.
+    /// Waits for either request.
     pub async fn to_go(&mut self) {
         let mut same = self.clone();
         tokio::select! {
@@ -40,7 +40,7 @@ impl EndRequests {
         }
     }
 
-    /// Whether it is to leave or to end.
+    /// True if either was requested.
     #[must_use]
     pub fn is_to_go(&self) -> bool {
         *self.leave.borrow() || *self.end.borrow()

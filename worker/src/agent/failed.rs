@@ -1,4 +1,4 @@
-//! Why an attempt ended badly, and where its part was to go.
+//! Failure of an attempt, and destination of its part.
 
 use crate::clean::message as clean;
 use crate::disk;
@@ -10,27 +10,27 @@ use crate::protocol::FailureClass;
 use crate::task::{Fault, TaskFailure};
 use std::sync::Arc;
 
-/// Why an attempt ended badly.
+/// Failure of an attempt.
 #[derive(Debug)]
 pub struct Failed {
-    /// Whose fault.
+    /// Class of the failure, which determines the party at fault.
     pub class: FailureClass,
-    /// One line.
+    /// Message of one line.
     pub message: String,
 }
 
-/// Where parts are published.
+/// Destination of parts.
 #[derive(Clone, Debug)]
 pub enum Destination {
-    /// This worker sees the submitter's output directory: the folder in it where parts are built.
+    /// Output directory of the submitter, seen by this worker: the directory in it where parts are built.
     Shared(Arc<Folder>),
-    /// It does not: parts are sent to the attached submitter.
+    /// Attached submitter, to which parts are sent, as this worker does not see the directory.
     Submitter(Endpoint),
-    /// The output is a prefix of an object store: parts are uploaded there.
+    /// Prefix of an object store, to which parts are uploaded.
     Store(Arc<ObjectBucket>, ObjectUrl),
 }
 
-/// A failure as it is reported to the master.
+/// Converts a failure to the form reported to the master.
 pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
     let class = match failure.class() {
         Fault::User => FailureClass::User,

@@ -1,8 +1,8 @@
 //! Files of other machines: reading ranges over HTTP, and serving them.
 //!
-//! A worker that sees the submitter's files reads them directly; one that does not asks the attached
-//! submitter. Files named on a worker are served by that worker. Both sides use the same two routes,
-//! `POST /files/JOB` for a range and `POST /list` for names.
+//! A worker that sees the submitter's files reads them directly; one that does not requests them from the
+//! attached submitter. Files named on a worker are served by that worker. Both sides use the same two
+//! routes, `POST /files/JOB` for a range and `POST /list` for names.
 
 use crate::answer;
 use crate::codec;
@@ -19,16 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of one range request.
+/// Maximum bytes of one range request.
 pub const RANGE_BYTES_MAX: u64 = 8 << 20;
 
-/// Longest request for a range or a listing.
+/// Maximum length of a request for a range or a listing.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Where a worker serves its files to a submitter that has no job yet: to look at headers and to sample keys.
+/// Route on which a worker serves its files to a submitter that has no job yet, to read headers and to
+/// sample keys.
 pub const SAMPLE_ROUTE: &str = "/files/sample";
 
-/// The route on which the files of a job are served.
+/// Returns the route on which the files of a job are served.
 #[must_use]
 pub(crate) fn job_route(job: JobId) -> String {
     format!("/files/{job}")
@@ -37,9 +38,9 @@ pub(crate) fn job_route(job: JobId) -> String {
 /// One range of one file. Body of `POST /files/JOB`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RangeRequest {
-    /// The file, absolute.
+    /// Absolute path of the file.
     pub path: FilePath,
-    /// What it must look like.
+    /// Expected stamp.
     pub stamp: FileStamp,
     /// First byte.
     pub offset: u64,
@@ -47,17 +48,17 @@ pub struct RangeRequest {
     pub length: u64,
 }
 
-/// Which files may be read.
+/// Files that may be read.
 #[derive(Clone, Debug)]
 pub enum Served {
-    /// Any file this process can read: on a worker, whoever has a job's key runs code there anyway.
+    /// Any file that this process can read: on a worker, the holder of a job's key runs code there anyway.
     Any,
-    /// These alone: on a submitter.
+    /// Only these files: on a submitter.
     Listed(std::sync::Arc<BTreeSet<FilePath>>),
 }
 
-/// Answers `POST /files/JOB`: 200 with the bytes, 404 if there is no such file, 409 if it has changed, 422 if it cannot
-/// be read, 503 if this process lacks the means at this moment.
+/// Serves `POST /files/JOB`: 200 with the bytes, 404 if the file does not exist, 409 if it has changed,
+/// 422 if it cannot be read, 503 if a local resource limit was reached.
 pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response<Body> {
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
         return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
@@ -90,7 +91,7 @@ fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
         if same { Ok(()) } else { Err(StatusCode::CONFLICT) }
     };
     check()?;
-    // `/proc/self/mem` has the size 0 and the memory of this process behind its end.
+    // `/proc/self/mem` has the size 0 and the memory of this process after its end.
     if range.offset.checked_add(range.length).is_none_or(|end| end > range.stamp.size) {
         return Err(StatusCode::CONFLICT);
     }
@@ -103,7 +104,7 @@ fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
     Ok(Bytes::from(bytes))
 }
 
-/// The status that lets the other side tell what it would have found out itself, had it seen the file.
+/// Returns the status from which the other side restores the error it would have found itself.
 pub(super) fn refusal(error: &InputError) -> StatusCode {
     match error {
         InputError::Missing { .. } => StatusCode::NOT_FOUND,
@@ -112,11 +113,11 @@ pub(super) fn refusal(error: &InputError) -> StatusCode {
     }
 }
 
-/// What opens the files of others.
+/// Key for reading files of other processes.
 pub enum FileKey {
-    /// The key of a job, to whom it belongs.
+    /// Key of the job.
     OfJob(Secret),
-    /// A key of each worker.
+    /// Key of each worker.
     OfWorkers(BTreeMap<WorkerId, Secret>),
 }
 
@@ -130,21 +131,21 @@ impl FileKey {
     }
 }
 
-/// Where a worker finds the files of one job, and a submitter those of workers.
+/// Access of a worker to the files of one job, and of a submitter to those of workers.
 pub struct JobFiles {
-    /// Where others serve them: `/files/JOB`, or [`SAMPLE_ROUTE`].
+    /// Route of the files: `/files/JOB`, or [`SAMPLE_ROUTE`].
     pub route: String,
-    /// This worker; `None` on a submitter.
+    /// Number of this worker; `None` on a submitter.
     pub worker: Option<WorkerId>,
-    /// What opens the route.
+    /// Key for the route.
     pub key: FileKey,
-    /// The attached submitter, if it serves its files.
+    /// Endpoint of the attached submitter, if it serves its files.
     pub submitter: Option<Endpoint>,
-    /// Workers that files are named on.
+    /// Endpoints of workers that files are named on.
     pub peers: BTreeMap<WorkerId, Endpoint>,
-    /// Connections.
+    /// Connections to them.
     pub pool: Pool,
-    /// The runtime that drives the connections; tasks wait on it from their own threads.
+    /// Runtime that drives the connections. Tasks wait on it from their own threads.
     pub runtime: tokio::runtime::Handle,
 }
 
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(read_range(&range), Err(StatusCode::CONFLICT));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read_range(&range), Err(StatusCode::NOT_FOUND));
-        // A pipe in its place is not waited for.
+        // A pipe in its place does not block.
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
         assert_eq!(read_range(&range), Err(StatusCode::CONFLICT));
     }

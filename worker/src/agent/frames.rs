@@ -5,16 +5,16 @@ use crate::protocol::{FRAME_BYTES_MAX, FrameReader, MasterFrame};
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel};
 
-/// Frames that wait to be written before the loop writes them in one go, bytes.
+/// Bytes of frames that are queued before the loop writes them together.
 const WRITE_BATCH_BYTES: usize = 256 << 10;
 
-/// Frames that are handed to the loop in one go.
+/// Maximum number of frames passed to the loop together.
 const READ_BATCH_MAX: usize = 256;
 
-/// Batches of frames that wait for the loop; more stay in the connection.
+/// Maximum number of batches of frames that wait for the loop. Further ones stay in the connection.
 const READ_BATCHES_AHEAD: usize = 4;
 
-/// Writes encoded frames as they come, several at once when they queue up.
+/// Writes encoded frames as they arrive, several at once when they queue up.
 pub(super) async fn write_frames(mut writer: WriteHalf<Duplex>, mut frames: UnboundedReceiver<Vec<u8>>) {
     while let Some(mut batch) = frames.recv().await {
         while batch.len() < WRITE_BATCH_BYTES
@@ -29,8 +29,8 @@ pub(super) async fn write_frames(mut writer: WriteHalf<Duplex>, mut frames: Unbo
     let _ = writer.shutdown().await;
 }
 
-/// Reads frames in a task of its own, as much as has come at a time: a frame half read must not be lost when
-/// something else happens. The channel closes with the connection.
+/// Reads frames in a separate task, as many as have arrived at a time, so that a partially read frame is
+/// never lost when another event occurs. The channel closes with the connection.
 pub(super) fn read_frames(mut reader: FrameReader<ReadHalf<Duplex>>) -> Receiver<Vec<MasterFrame>> {
     reader.set_limit(FRAME_BYTES_MAX);
     let (orders, incoming) = channel(READ_BATCHES_AHEAD);
@@ -44,7 +44,7 @@ pub(super) fn read_frames(mut reader: FrameReader<ReadHalf<Duplex>>) -> Receiver
     incoming
 }
 
-/// `None` at the end of the connection.
+/// Returns the next batch; `None` at the end of the connection.
 async fn next_batch(reader: &mut FrameReader<ReadHalf<Duplex>>) -> Option<Vec<MasterFrame>> {
     let mut batch = vec![reader.next().await.ok()??];
     while batch.len() < READ_BATCH_MAX

@@ -1,7 +1,7 @@
-//! What reduce attempts that were handed over have written: kept here until the job is forgotten, and brought over by
-//! the attempts that go on from there.
+//! Output of handed-over reduce attempts: kept here until the job is removed, and fetched by the attempts
+//! that continue.
 //!
-//! Not here: where such an attempt stood (the master keeps that), and segments, which are gathered anew.
+//! Not here: the state of such an attempt (the master keeps it), and segments, which are gathered again.
 
 use super::assignment::SlotSetting;
 use super::built::Built;
@@ -23,24 +23,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes that are read at once to be sent.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Such chunks that wait for the socket.
+/// Number of chunks that may wait for the socket.
 const CHUNKS_AHEAD: usize = 2;
 
-/// Under this path a worker serves what its attempts have handed over.
+/// Route prefix under which a worker serves handed-over output.
 const ROUTE: &str = "/suspended/";
 
-/// Where the output of this attempt is served: `/suspended/JOB/ATTEMPT`.
+/// Returns the route of the output of this attempt: `/suspended/JOB/ATTEMPT`.
 fn route(attempt: AttemptId) -> String {
     format!("{ROUTE}{}/{}", attempt.task.job, attempt.file_name())
 }
 
-/// The job and the attempt's name in such a path.
+/// Parses the job and the attempt's name of such a path.
 pub(super) fn parse_route(path: &str) -> Option<(JobId, &str)> {
     let (job, name) = path.strip_prefix(ROUTE)?.split_once('/')?;
     Some((job.parse().ok()?, name))
 }
 
-/// Files of attempts that were handed over, by job and attempt. Cloning shares it.
+/// Files of handed-over attempts, by job and attempt. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct HandoverStore(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, Built>>>>);
 
@@ -50,7 +50,7 @@ impl HandoverStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what an attempt has written.
+    /// Stores the output of an attempt.
     pub(super) fn keep(&self, attempt: AttemptId, built: Built) {
         self.jobs().entry(attempt.task.job).or_default().insert(attempt.file_name(), built);
     }
@@ -59,12 +59,12 @@ impl HandoverStore {
     pub(super) fn forget(&self, job: JobId) {
         let gone = self.jobs().remove(&job);
         for built in gone.into_iter().flat_map(BTreeMap::into_values) {
-            // In the output's `_temporary` it may be gone already.
+            // In the output's `_temporary` it may have been removed already.
             built.remove();
         }
     }
 
-    /// Answers `GET /suspended/JOB/ATTEMPT` with the whole file; 404 if there is none.
+    /// Serves `GET /suspended/JOB/ATTEMPT` with the whole file; 404 if there is none.
     pub(super) async fn serve(&self, job: JobId, name: &str) -> Response<Body> {
         let built = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
         let Some(built) = built else { return answer::status(StatusCode::NOT_FOUND) };
@@ -86,11 +86,11 @@ impl HandoverStore {
     }
 }
 
-/// What is taken over on its way into an output: never more than there is to come.
+/// Writer of handed-over output, limited to its length.
 struct TakenOver<'a> {
     output: &'a mut Output,
     progress: &'a Progress,
-    /// Bytes that may still come.
+    /// Number of bytes still allowed.
     left: u64,
 }
 
@@ -109,12 +109,13 @@ impl Write for TakenOver<'_> {
     }
 }
 
-/// Writes into `output`, which is empty, what an earlier attempt had written, checked. What is compressed is unpacked and
-/// compressed anew, so that the part is the same bytes as if one attempt had written all of it.
+/// Copies the output of an earlier attempt into `output`, which is empty, and verifies it. Compressed
+/// output is decompressed and compressed again, so that the part has the same bytes as if one attempt had
+/// written all of it.
 ///
 /// # Errors
-/// Bytes that cannot be had or are not those that were written: of class `Fetch`, so that the task starts from its
-/// inputs.
+/// Bytes that cannot be fetched or differ from those written. The class is `Fetch`, so that the task
+/// starts from its inputs.
 pub(super) fn take_over(
     from: &Continuation,
     output: &mut Output,

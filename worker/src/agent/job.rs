@@ -1,4 +1,4 @@
-//! A job as a process that runs its attempts has it: a worker, or a runner of a shipped program.
+//! A job in a process that runs its attempts: a worker, or a runner of a shipped program.
 
 use super::config::JobSource;
 use super::failed::{Destination, Failed};
@@ -25,47 +25,48 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Where the functions of a job are.
+/// Location of the functions of a job.
 pub enum JobCode {
-    /// In this program; or why there are none.
+    /// In this program; or the reason why not.
     Linked(Result<JobPlan, String>),
-    /// In another one, of which there are processes.
+    /// In a shipped program, which runs in processes of its own.
     Shipped(ShippedProgram),
 }
 
-/// A job as this process runs it.
+/// Job as run by this process.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct RunningJob {
-    /// As the master described it.
+    /// Description from the master.
     pub order: JobOrder,
     pub code: JobCode,
-    /// Where its files are.
+    /// Access to its files.
     pub files: Arc<JobFiles>,
     pub side: Arc<SideInputs>,
     /// Limits of its tasks.
     pub settings: TaskSettings,
-    /// Where its parts go; found out by the first attempt that needs to know.
+    /// Destination of its parts, determined by the first attempt that needs it.
     pub destination: OnceLock<Destination>,
-    /// Outputs beside the main one that attempts have written to here: what an attempt leaves of them goes with its part.
+    /// Named outputs to which attempts have written on this worker. Their files of an attempt are handled
+    /// with its part.
     pub named: Mutex<BTreeSet<PlainName>>,
 }
 
-/// What the jobs of a process share.
+/// Context that the jobs of a process share.
 pub(super) struct JobMeans {
     pub worker: WorkerId,
-    /// Connections to whoever has input.
+    /// Connections for remote input.
     pub pool: Pool,
     pub runtime: tokio::runtime::Handle,
-    /// What an attempt collects or merges.
+    /// Bytes that an attempt collects or merges.
     pub slot_bytes: usize,
     pub recycler: Recycler,
     pub kept_in_files: KeptInFiles,
-    /// Where attempts write down their pairs, if they do.
+    /// Narration to which attempts write their pairs, if enabled.
     pub narration: Option<Narration>,
 }
 
 impl RunningJob {
-    /// A job that begins here.
+    /// Creates a job that starts on this worker.
     pub(super) fn new(order: JobOrder, code: JobCode, means: &JobMeans, spill: SpillDirs) -> Self {
         let job = order.job;
         let files = Arc::new(JobFiles {
@@ -105,8 +106,7 @@ impl RunningJob {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its functions, which are to be in this program.
-    /// What writes a part into this file.
+    /// Returns an output that writes a part into this file.
     pub(super) fn part(&self, path: PathBuf, file: File) -> Result<Output, Failed> {
         let plan = self.plan()?;
         Ok(Output::formatted(path, Box::new(file), self.order.part_format, &plan.rows))
@@ -122,18 +122,18 @@ impl RunningJob {
     }
 }
 
-/// The functions of a job that are in this program, or why there are none.
+/// Returns the functions of a job that are in this program, or the reason why there are none.
 pub(super) fn plan_of(source: &dyn JobSource, order: &JobOrder) -> Result<JobPlan, String> {
     let making = AssertUnwindSafe(|| source.plan(&order.name, &order.parameters));
     match std::panic::catch_unwind(making) {
-        // A submission may come from anything that speaks the protocol.
+        // A submission may come from any program that implements the protocol.
         Ok(Ok(plan)) => plan.validate().map(|()| plan).map_err(|error| error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("the job's plan panicked".to_owned()),
     }
 }
 
-/// For an attempt in a slot that is made to be so many times as slow, or that fast.
+/// Returns the progress for an attempt in a slot with this slowdown and speed.
 pub(super) fn slot_progress((slow, speed): (f64, f64), parking: Option<Box<dyn Parking>>) -> Progress {
     match 1.0 < slow {
         true => Progress::paced(1.0 / slow, SlowPart::Computing, parking),

@@ -1,10 +1,10 @@
-//! The largest memory that this process has needed.
+//! Peak memory of this process.
 
 use crate::machine;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The largest memory of this process is looked up at most so often for maps, which may be many and short.
+/// Minimum interval at which the memory of this process is read for maps, which may be many and short.
 const MEMORY_LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Largest resident memory of this process so far.
@@ -15,8 +15,8 @@ pub struct MemoryPeak {
 }
 
 impl MemoryPeak {
-    /// As of now, or of a moment ago unless `exactly`; 0 where the system does not report it. `now_ns` is the
-    /// worker's clock.
+    /// Returns the current peak, or that of a moment ago unless `exactly`; 0 where the system does not
+    /// report it. `now_ns` is the worker's clock.
     pub(super) fn bytes(&self, now_ns: u64, exactly: bool) -> u64 {
         let looked = self.looked_ns.load(Ordering::Relaxed);
         if exactly

@@ -1,8 +1,8 @@
 //! The worker process: joins a master, runs attempts in its slots, serves and gathers segments.
 //!
-//! One thread drives the control connection, the shuffle and the clock; slot threads run user code. What to run
-//! and where is the master's decision; this loop only carries out. Not here: starting and replacing worker
-//! processes (`runtime::cluster`).
+//! One thread drives the control connection, the shuffle and the clock; slot threads run user code. The
+//! master decides what runs on which worker; this loop only executes. Not here: starting and replacing
+//! worker processes (`runtime::cluster`).
 
 mod assignment;
 mod auth;
@@ -51,7 +51,7 @@ pub use rejoin::ORPHAN_PATIENCE;
 /// Runs a worker until its master or `requests` end it.
 ///
 /// # Errors
-/// What keeps it from starting or from joining.
+/// An error that prevents starting or joining.
 pub async fn run(
     config: WorkerConfig,
     jobs: Arc<dyn JobSource>,
@@ -67,7 +67,7 @@ pub async fn run(
         Transport::Plain => None,
         Transport::Tls(identity) => Some(identity.pin()),
     };
-    // An empty host lets the master fill in the address that it sees.
+    // For an empty host the master uses the address that it sees.
     let shuffle =
         Endpoint { host: config.settings.advertise.clone().unwrap_or_default(), port: address.port(), pin };
     let handovers = HandoverStore::default();
@@ -95,7 +95,7 @@ pub async fn run(
             (worker, heartbeat_ms, session)
         }
         Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
-        // It died meanwhile; another may come.
+        // It was lost meanwhile; a successor may come.
         Ok(_) | Err(FrameError::Io { .. }) => return Ok(WorkerExit::MasterGone),
         Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
     };
@@ -106,7 +106,8 @@ pub async fn run(
     let mut agent = Agent::new(config, jobs, joined)?;
     let exit = agent.drive(incoming, requests, heartbeat_ms).await;
     let written = agent.leave();
-    // The last frames, such as the one that names an attempt that hangs, must be sent before the process ends.
+    // The last frames, such as the one that names an attempt that hangs, must be sent before the process
+    // ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), written).await;
     Ok(exit)
 }

@@ -1,8 +1,8 @@
-//! What becomes of a part: built under `_temporary`, or here and sent there once the master allows it; into an object store
-//! it is uploaded then.
+//! Building of parts: under `_temporary`, or locally and sent there once the master permits it. For an
+//! object store they are uploaded then.
 //!
-//! A worker publishes nothing. An attempt that comes to late, whatever it was once allowed to do, has a file or an object of its
-//! own that nobody looks at.
+//! A worker publishes nothing. An attempt that is too late, even with an earlier permit, has a file or an
+//! object of its own that is ignored.
 
 use super::assignment::{Assignment, Done, Permit, SlotEvent, SlotSetting};
 use super::built::Built;
@@ -30,13 +30,13 @@ use std::sync::Arc;
 /// Bytes of a part that are read at once to be sent.
 const PART_CHUNK_BYTES: usize = 512 << 10;
 
-/// Longest answer of a submitter to a part, bytes.
+/// Maximum bytes of a submitter's response to a part.
 const STAMP_BYTES_MAX: usize = 4 << 10;
 
-/// Such chunks that wait for the socket.
+/// Number of chunks that may wait for the socket.
 const PART_CHUNKS_AHEAD: usize = 2;
 
-/// The name under which a task's part is published.
+/// Returns the name under which a task's part is published.
 fn part_name(assignment: &Assignment) -> String {
     let order = &assignment.job.order;
     let parts = if order.partitions == 0 { order.maps } else { order.partitions };
@@ -71,7 +71,8 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
     Ok(job.destination.get_or_init(|| found))
 }
 
-/// The folder in which parts are built, if this worker sees it and nobody else can change what is in it.
+/// Opens the directory in which parts are built, if this worker sees it and no other user can change its
+/// content.
 fn shared(job: &RunningJob) -> io::Result<Folder> {
     let directory = Folder::open(job.order.output.to_path())?;
     directory.refuse_foreign(true)?;
@@ -96,8 +97,8 @@ impl Built {
         Ok(Self { folder, name, in_output: true })
     }
 
-    /// It could not be written. Where it is to lie in the output directory was found before, so that one that is not found
-    /// now was removed since.
+    /// Returns the failure of a write. If the directory in the output was found before and is missing
+    /// now, it was removed since.
     fn failed(&self, source: &io::Error) -> Failed {
         let failed = output_failed(&self.path(), source);
         match self.in_output && source.kind() == io::ErrorKind::NotFound {
@@ -107,10 +108,10 @@ impl Built {
     }
 }
 
-/// Makes the empty file of a part.
+/// Creates the empty file of a part.
 pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Result<(File, Built), Failed> {
     let built = Built::of(assignment, setting)?;
-    // No folder is made for it: if `_temporary` is gone, the job is over and must not come back.
+    // No directory is created for it: if `_temporary` is missing, the job is over and must not come back.
     let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
     let file = file.map_err(|source| built.failed(&source))?;
     Ok((file, built))
@@ -128,7 +129,7 @@ pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Res
     Ok((output, built))
 }
 
-/// Opens parts of named outputs beside the part of this name. `begin` hears of each before it is there.
+/// Opens parts of named outputs next to the part of this name. `begin` is called with each before it exists.
 pub(super) fn open_named(
     folder: Arc<Folder>,
     built: &str,
@@ -196,10 +197,10 @@ pub(super) fn finish_part(
     Ok(Done::Part { part, stamp, sent })
 }
 
-/// Uploads a part, and those of named outputs before it. Answers what its object is like.
+/// Uploads a part, after those of named outputs. Returns the stamp of its object.
 ///
-/// Whoever closes the output finds it by the name that the claim and the attempt make together; another attempt of this task,
-/// and another job that writes there, has other names.
+/// The closer of the output finds it by the name composed of claim and attempt. Another attempt of this
+/// task, and another job that writes there, has other names.
 fn upload_parts(
     assignment: &Assignment,
     (bucket, url): (&Arc<ObjectBucket>, &ObjectUrl),
@@ -223,7 +224,7 @@ fn upload_parts(
     Ok(FileStamp { size: stamp.size, modified_ns: 0, inode: stamp.tag })
 }
 
-/// A store that did not take a part.
+/// Returns the failure of a store that refused a part.
 fn store_failed(error: &ObjectError) -> Failed {
     let class = match error.cause.fault() {
         ObjectFault::Credentials => FailureClass::Credentials,
@@ -234,8 +235,8 @@ fn store_failed(error: &ObjectError) -> Failed {
     Failed { class, message: clean(&chain(error)) }
 }
 
-/// Sends a part to the attached submitter, which will publish it, and those of named outputs before it. Answers what its
-/// file is like there.
+/// Sends a part to the attached submitter, which will publish it, after those of named outputs. Returns
+/// the stamp of its file there.
 fn send_parts(
     assignment: &Assignment,
     setting: &SlotSetting,
@@ -276,7 +277,7 @@ fn send_file(
             }
         });
         let response = setting.pool.request(endpoint, Some(permit), Method::PUT, path, body).await;
-        // Reading ends with the request; its own error shows as a body that breaks off.
+        // Reading ends with the request. Its own error appears as a body that ends early.
         let read = reading.await;
         match response {
             Ok(mut answer) => {

@@ -1,4 +1,4 @@
-//! How a worker that has lost its master finds the one that comes in its place.
+//! Reconnects a worker that has lost its master to the master's successor.
 
 use super::config::{GREETING_PATIENCE, WorkerConfig};
 use super::frames::{read_frames, write_frames};
@@ -14,14 +14,14 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How long a worker waits for a master that is gone, with all that it keeps.
+/// Time that a worker waits for a lost master, with all its outputs.
 pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Between two tries: the first pause, which doubles, and the longest.
+/// Pauses between two attempts: the first, which doubles, and the maximum.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Where the master is, and what lets this worker in.
+/// Endpoint of the master, and the credentials of this worker.
 #[derive(Clone)]
 pub(super) struct MasterDoor {
     master: Endpoint,
@@ -29,40 +29,40 @@ pub(super) struct MasterDoor {
     plaintext: Plaintext,
 }
 
-/// A master that is there again, and has greeted.
+/// Reconnected master that has greeted.
 pub(super) struct Returned {
-    /// Takes encoded frames to it.
+    /// Sends encoded frames to it.
     pub frames: UnboundedSender<Vec<u8>>,
-    /// What it says.
+    /// Receives its frames.
     pub incoming: Receiver<Vec<MasterFrame>>,
-    /// Ends when the frames are written.
+    /// Completes when the frames are written.
     pub written: JoinHandle<()>,
-    /// What it remembers.
+    /// Session that it remembers.
     pub session: Session,
 }
 
-/// Where the master is.
+/// Connection state of the master.
 pub(super) enum MasterSide {
-    /// What it says comes here.
+    /// Connected; receives its frames.
     Here(Receiver<Vec<MasterFrame>>),
-    /// It is looked for; the answer is `None` when none is waited for any more.
+    /// Lost, and searched for; receives `None` when the search is given up.
     Away(oneshot::Receiver<Option<Returned>>),
 }
 
-/// What is heard of the master.
+/// Event of the connection to the master.
 pub(super) enum MasterNews {
     Frames(Vec<MasterFrame>),
-    /// The connection to it has ended.
+    /// The connection was lost.
     Gone,
-    /// A master is there again.
+    /// A master has reconnected.
     Back(Returned),
-    /// None is waited for any more, or the one that is there does not take this worker back.
+    /// The search was given up, or the master does not take this worker back.
     NoneComes,
 }
 
 impl MasterSide {
-    /// The next news. Nothing is lost when it is not waited for to the end. Not to be called after
-    /// [`MasterNews::Gone`] or [`MasterNews::NoneComes`].
+    /// Returns the next event. Cancel safe. Must not be called after [`MasterNews::Gone`] or
+    /// [`MasterNews::NoneComes`].
     pub(super) async fn next(&mut self) -> MasterNews {
         match self {
             Self::Here(incoming) => incoming.recv().await.map_or(MasterNews::Gone, MasterNews::Frames),
@@ -71,12 +71,12 @@ impl MasterSide {
     }
 }
 
-/// What came of a try.
+/// Result of an attempt.
 enum Tried {
     Welcome(Returned),
-    /// Nobody is there, or nobody who answers: later perhaps.
+    /// No master responds; retry later.
     Later,
-    /// A master is there and does not know this worker any more.
+    /// A master responds and does not know this worker any more.
     Never(String),
 }
 
@@ -92,7 +92,7 @@ impl MasterDoor {
         connection.upgrade(Some(&self.token), CONNECT_PATH, CONTROL_PROTOCOL).await
     }
 
-    /// Tries in a task of its own until a master greets, refuses, or none is waited for any more (`None`).
+    /// Retries in a separate task until a master greets, refuses, or the search is given up (`None`).
     pub(super) fn look_for_master(
         &self,
         worker: WorkerId,
@@ -162,7 +162,7 @@ impl MasterDoor {
     }
 }
 
-/// Whether a master is older than one that this worker has worked for.
+/// True if a master is older than one that this worker has worked for.
 fn is_outdated(hello: &Hello, session: Session) -> bool {
     hello.rejoin.is_some_and(|before| session.generation < before.generation)
 }

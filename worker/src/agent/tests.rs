@@ -1,4 +1,5 @@
-//! A worker as its master meets it, without a network between them: suspending, handing over, pools, pace.
+//! Tests of a worker from the side of its master, without a network between them: suspension, handover,
+//! pools, pace.
 
 use super::control::JoinedWorker;
 use super::*;
@@ -27,15 +28,15 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel};
 const WORKER: WorkerId = WorkerId(3);
 const PARTITIONS: u32 = 2;
 const KEYS: u32 = 60;
-/// Nothing in these tests takes so long.
+/// Timeout, longer than anything in these tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Holds reducers up at each group until they are let through.
+/// Blocks reducers at each group until they are released.
 struct Gate {
-    /// For each partition, how many groups may begin.
+    /// Number of groups of each partition that may start.
     let_in: Mutex<[u32; PARTITIONS as usize]>,
     changed: Condvar,
-    /// A group of this partition wants to begin.
+    /// Receives the partition of each group that is ready to start.
     arrivals: UnboundedSender<u32>,
 }
 
@@ -107,7 +108,7 @@ impl JobSource for Source {
     }
 }
 
-/// A worker and the master's end of its connection.
+/// Worker and the master's end of its connection.
 struct TestMaster {
     orders: Sender<Vec<MasterFrame>>,
     said: UnboundedReceiver<Vec<u8>>,
@@ -116,9 +117,9 @@ struct TestMaster {
     gate: Arc<Gate>,
     arrivals: UnboundedReceiver<u32>,
     output: PathBuf,
-    /// Where parts go if the worker does not see the output.
+    /// Destination of parts if the worker does not see the output.
     submitter: Option<Endpoint>,
-    /// As many parts its jobs have, of which some are made.
+    /// Number of parts of its jobs, some of which are produced.
     parts: u32,
     compression: Compression,
     _stop: tokio::sync::watch::Sender<bool>,
@@ -201,7 +202,7 @@ impl TestMaster {
         self.orders.send(frames).await.unwrap();
     }
 
-    /// The next frame for which `pick` has an answer; those before are forgotten.
+    /// Returns the next frame that `pick` accepts, and discards earlier ones.
     async fn waits_for<T>(&mut self, what: &str, pick: impl Fn(&WorkerFrame) -> Option<T>) -> T {
         let hearing = async {
             loop {
@@ -224,7 +225,7 @@ impl TestMaster {
         tokio::time::timeout(PATIENCE, hearing).await.unwrap_or_else(|_| panic!("never heard of {what}"))
     }
 
-    /// Comes back when the worker has obeyed all orders so far.
+    /// Waits until the worker has executed all orders so far.
     async fn has_handled_all(&mut self) {
         self.order(vec![MasterFrame::Ping { master_ns: 5 }]).await;
         self.waits_for("a pong", |frame| matches!(frame, WorkerFrame::Pong { .. }).then_some(())).await;
@@ -276,7 +277,7 @@ impl TestMaster {
             .await;
     }
 
-    /// Allows the attempt to publish, and answers its part and report.
+    /// Permits the attempt to publish, and returns its part and report.
     async fn publishes(&mut self, attempt: AttemptId) -> (String, AttemptReport) {
         let asks = |frame: &WorkerFrame| {
             matches!(frame, WorkerFrame::CommitRequest { attempt: asking } if *asking == attempt)
@@ -304,13 +305,13 @@ impl TestMaster {
         (String::from_utf8(text).unwrap(), report)
     }
 
-    /// The file in which an attempt builds its part.
+    /// Returns the path of the file in which an attempt builds its part.
     fn built(&self, attempt: AttemptId) -> PathBuf {
         let built = built_name(&format!("probe-{}", attempt.task.job).parse().unwrap(), attempt);
         self.output.join("_temporary").join(built)
     }
 
-    /// Suspends an attempt that has begun a group and is held up in it.
+    /// Suspends an attempt that has started a group and is blocked in it.
     async fn suspends(&mut self, attempt: AttemptId) {
         self.order(vec![MasterFrame::Suspend { attempt }]).await;
         self.has_handled_all().await;
@@ -321,7 +322,7 @@ impl TestMaster {
         self.waits_for("a suspension", is_it).await;
     }
 
-    /// The report and message of the attempt that fails next.
+    /// Returns the class and message of the next failed attempt.
     async fn fails(&mut self, attempt: AttemptId) -> (FailureClass, String) {
         self.waits_for("a failure", |frame| match frame {
             WorkerFrame::AttemptFailed { attempt: failed, class, message, .. } if *failed == attempt => {
@@ -342,7 +343,7 @@ impl TestMaster {
     }
 }
 
-/// An output directory that workers see.
+/// Creates an output directory that workers see.
 fn output() -> tempfile::TempDir {
     let output = tempfile::tempdir().unwrap();
     std::fs::create_dir(output.path().join("_temporary")).unwrap();
@@ -447,7 +448,7 @@ async fn goes_on_at_another_worker(compression: Compression) {
     let [moved, undisturbed] = [other.built(next(3)), master.built(reduce(again, 0))];
     assert_eq!(std::fs::read(moved).unwrap(), std::fs::read(undisturbed).unwrap(), "{compression:?}");
 
-    // What was handed over is kept as long as the job is known, and no longer.
+    // Handed-over output is kept as long as the job is known, and no longer.
     let built = output.path().join("_temporary").join(format!("probe-{job}-{}", attempt.file_name()));
     assert!(built.exists());
     master.order(vec![MasterFrame::Forget { job }]).await;
@@ -471,7 +472,7 @@ async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
     master.gate.let_in(1, 0);
     master.launches(second, None).await;
     assert_eq!(master.arrivals.recv().await, Some(1), "the slot was free for it");
-    // Asked to go on, it waits for the slot, and is suspended again without having had it.
+    // Resumed, it waits for the slot, and is suspended again without having had it.
     master.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Suspend { attempt: first }]).await;
     master
         .waits_for("a suspension", |frame| matches!(frame, WorkerFrame::Suspended { .. }).then_some(()))
@@ -557,7 +558,7 @@ async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_wa
     master.launches(late, None).await;
     let published = output.path().join("part-00000");
     std::fs::write(&published, "of its successor").unwrap();
-    // It has its permit, and is told nothing of what others do.
+    // It has its permit, and is not notified of other attempts.
     master.publishes(late).await;
     assert_eq!(std::fs::read_to_string(&published).unwrap(), "of its successor");
 }
@@ -566,7 +567,7 @@ async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_wa
 async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     let nowhere = tempfile::tempdir().unwrap();
     let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, &nowhere.path().join("out")).await;
-    // A port at which nobody listens any more.
+    // A port without a listener.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     master.submitter = Some(Endpoint::of_address(listener.local_addr().unwrap(), None));
     drop(listener);

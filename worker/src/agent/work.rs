@@ -1,8 +1,9 @@
-//! What waits for the slots of a worker, in the order in which it will get one.
+//! Queue of work for the slots of a worker.
 //!
-//! Slots help themselves, so that the next attempt begins without the control loop; the loop may take something out
-//! again that has not begun. Maps and reduces stand in one line, or in two if they have slots of their own. What memory ran
-//! out for before has all slots to itself: it begins when none is busy, and none takes anything until it has ended.
+//! Slots take work themselves, so that the next attempt starts without the control loop. The loop may
+//! remove work that has not started. Maps and reduces are in one queue, or in two if they have slots of
+//! their own. An attempt that ran out of memory before needs all slots: it starts when none is busy, and
+//! none takes work until it has ended.
 
 use super::assignment::Assignment;
 use crate::protocol::SlotCounts;
@@ -11,11 +12,11 @@ use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a slot can do next.
+/// Next work of a slot.
 pub(super) enum SlotTurn {
-    /// Begin an attempt.
+    /// Start an attempt.
     Begin(Box<Assignment>),
-    /// Let a suspended attempt go on, by leaving the slot to its thread.
+    /// Resume a suspended attempt, by leaving the slot to its thread.
     GoOn(AttemptId, Arc<Progress>),
 }
 
@@ -28,32 +29,32 @@ impl SlotTurn {
     }
 }
 
-/// Something that waits.
+/// Waiting work.
 struct Waiting {
     turn: SlotTurn,
-    /// Nothing else may run meanwhile.
+    /// True if nothing else may run meanwhile.
     alone: bool,
 }
 
-/// Lines by pool; unified slots use the first.
+/// Queues by pool. Unified slots use the first.
 #[derive(Default)]
 struct WorkQueues {
     waiting: [VecDeque<Waiting>; 2],
-    /// Slots that have taken something and have not come back.
+    /// Slots that have taken work and have not returned.
     busy: BTreeSet<u32>,
-    /// The one of them that has taken what must run alone.
+    /// Busy slot whose attempt must run alone.
     alone: Option<u32>,
     closed: bool,
 }
 
 impl WorkQueues {
-    /// Whether the next of some line must run alone.
+    /// True if the next work of a queue must run alone.
     fn awaits_solitude(&self) -> bool {
         self.waiting.iter().any(|line| line.front().is_some_and(|next| next.alone))
     }
 
-    /// What this slot of that pool may do now. What must run alone begins when nothing runs; until then nothing else
-    /// begins, so that its time comes.
+    /// Takes work for this slot of that pool. Work that must run alone starts when nothing runs. Until
+    /// then nothing else starts, so that it is not starved.
     fn take(&mut self, slot: u32, pool: usize) -> Option<SlotTurn> {
         let alone = self.waiting[pool].front()?.alone;
         if self.alone.is_some() || self.awaits_solitude() && !(alone && self.busy.is_empty()) {
@@ -65,7 +66,7 @@ impl WorkQueues {
         Some(next.turn)
     }
 
-    /// This slot has come back. Answers whether slots may go on that were waiting for that.
+    /// Handles the return of this slot. Returns true if slots that waited for it may continue.
     fn come_back(&mut self, slot: u32) -> bool {
         self.busy.remove(&slot);
         self.alone.take_if(|alone| *alone == slot).is_some() || self.awaits_solitude()
@@ -75,22 +76,22 @@ impl WorkQueues {
 struct Shared {
     slots: SlotCounts,
     lines: Mutex<WorkQueues>,
-    /// For the slots of each pool.
+    /// Notifies the slots of each pool.
     changed: [Condvar; 2],
 }
 
-/// The lines in front of the slots, which are numbered from 0, those for maps first. Cloning shares them.
+/// Queues of the slots, which are numbered from 0, those for maps first. Clones share them.
 #[derive(Clone)]
 pub(super) struct SlotWork(Arc<Shared>);
 
 impl SlotWork {
-    /// Nothing waits yet.
+    /// Creates empty queues.
     pub(super) fn new(slots: SlotCounts) -> Self {
         Self(Arc::new(Shared { slots, lines: Mutex::default(), changed: Default::default() }))
     }
 
     fn lines(&self) -> MutexGuard<'_, WorkQueues> {
-        // Nothing that happens under the lock leaves a line half changed.
+        // No code under the lock leaves a queue in an inconsistent state.
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +109,7 @@ impl SlotWork {
         }
     }
 
-    /// Appends something, which may have to run alone: then nothing else runs meanwhile.
+    /// Appends work, which may have to run alone.
     pub(super) fn push(&self, turn: SlotTurn, alone: bool) {
         let pool = self.pool_of_kind(turn.attempt().task.kind);
         self.lines().waiting[pool].push_back(Waiting { turn, alone });
@@ -119,7 +120,7 @@ impl SlotWork {
         self.0.changed.iter().for_each(Condvar::notify_all);
     }
 
-    /// What this slot does next, when there is something; `None` once the lines are closed.
+    /// Waits for the next work of this slot; `None` once the queues are closed.
     pub(super) fn next(&self, slot: u32) -> Option<SlotTurn> {
         let pool = self.pool_of_slot(slot);
         let mut lines = self.lines();
@@ -148,23 +149,23 @@ impl SlotWork {
         Some(removed.turn)
     }
 
-    /// Takes an attempt out that has not begun. Answers whether it was there.
+    /// Removes an attempt that has not started. Returns true if it was queued.
     pub(super) fn withdraw(&self, attempt: AttemptId) -> bool {
         self.remove(|turn| matches!(turn, SlotTurn::Begin(assignment) if assignment.attempt == attempt))
             .is_some()
     }
 
-    /// Takes a suspended attempt out that was to go on. Answers whether it was there.
+    /// Removes a suspended attempt that was to resume. Returns true if it was queued.
     pub(super) fn withdraw_suspended(&self, attempt: AttemptId) -> bool {
         self.remove(|turn| matches!(turn, SlotTurn::GoOn(waiting, _) if *waiting == attempt)).is_some()
     }
 
-    /// The attempts that no slot has taken yet.
+    /// Returns the attempts that no slot has taken yet.
     pub(super) fn waiting(&self) -> Vec<AttemptId> {
         self.lines().waiting.iter().flatten().map(|waiting| waiting.turn.attempt()).collect()
     }
 
-    /// Slots take nothing more and end.
+    /// Closes the queues: slots take no more work and end.
     pub(super) fn close(&self) {
         self.lines().closed = true;
         self.notify_all();

@@ -1,4 +1,4 @@
-//! Launching attempts, killing them, and passing on what the master answers to them.
+//! Launches and kills attempts, and forwards the master's responses to them.
 
 use super::{Agent, delete};
 use crate::agent::assignment::{Assignment, AttemptInput, Permit};
@@ -18,9 +18,10 @@ pub(super) struct RunningAttempt {
     pub(super) progress: Arc<Progress>,
     permit: Sender<Permit>,
     pub(super) hang: Duration,
-    /// The part is built: no user code runs any more, and how long it takes to publish is not its fault.
+    /// True if the part is built: no user code runs any more, and the attempt is not charged for the time
+    /// to publish.
     pub(super) built: bool,
-    /// The master has said whether it may hand in its part.
+    /// True if the master has responded to the commit request.
     pub(super) answered: bool,
     pub(super) suspension: Suspension,
     pub(super) seen: (u64, u64, u64),
@@ -28,24 +29,24 @@ pub(super) struct RunningAttempt {
     pub(super) killed_at: Option<Instant>,
 }
 
-/// How an attempt is to run.
+/// Conditions of a launch.
 pub(super) struct Launch {
-    /// Where it goes on; `None`: from the beginning.
+    /// State from which it continues; `None` to start from the beginning.
     pub(super) resume: Option<Continuation>,
-    /// It has this process to itself.
+    /// True if no other attempt may run in this process.
     pub(super) alone: bool,
 }
 
-/// Whether an attempt is suspended, as far as this loop knows.
+/// Suspension state of an attempt, as known to this loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspension {
     /// It runs, or waits for its slot.
     None,
-    /// It was asked to stop.
+    /// It was asked to leave its slot.
     Asked,
-    /// It has no slot.
+    /// It has left its slot.
     Suspended,
-    /// It has none and writes down where it stands, which is user code.
+    /// It has no slot and saves its state, which runs user code.
     HandingOver,
 }
 
@@ -69,7 +70,7 @@ impl Agent {
         }
         match self.store.complete(job, partition) {
             Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), how),
-            // The master then has the partition gathered anew.
+            // The master then has the partition gathered again.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
         }
     }
@@ -80,17 +81,17 @@ impl Agent {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
         let shipped = matches!(job.code, JobCode::Shipped(_));
-        // That of a runner is in another process, which is not let stand.
+        // An attempt in a runner is in another process, which is not suspended.
         let parking = (attempt.task.kind == TaskKind::Reduce && !shipped).then(|| {
             let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
             Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
         });
         let settings = &self.config.settings;
-        // A runner keeps the pace itself.
+        // A runner paces its attempts itself.
         let pace = if shipped { (1.0, 1.0) } else { (settings.slow, settings.speed) };
         let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
         let progress = Arc::new(slot_progress(pace, parking).of_at_least(least.unwrap_or_default()));
-        // One answer at most: the permit is asked for once.
+        // One response at most: the permit is requested once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);
         self.running.insert(

@@ -1,4 +1,4 @@
-//! Gathering segments: sends the requests of the plan and reports what has arrived.
+//! Gathers segments: sends the requests of the plan and reports the fetched ones.
 
 use super::Agent;
 use crate::agent::config::WorkerConfig;
@@ -14,14 +14,15 @@ use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::Time;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Partitions named in one frame, if they are not of one output: far less than a frame can hold.
+/// Maximum number of partitions named in one frame, if they are not of one output: much less than a frame
+/// can hold.
 const FRAME_PARTITIONS_MAX: usize = 1 << 18;
 
-/// Gathering segments: what to fetch next, and what came of it.
+/// State of gathering: segments to fetch next, and results.
 pub(super) struct Fetching {
     pub(super) plan: FetchPlan,
     fetcher: Fetcher,
-    /// `None`: as fast as it goes.
+    /// Rate limit of incoming data; `None` for unlimited.
     pub(super) pace: Option<InPace>,
     meters: Meters,
     pub(super) results: UnboundedReceiver<Fetched>,
@@ -42,14 +43,15 @@ impl Fetching {
 }
 
 impl Fetching {
-    /// How fast bytes come from others; nothing on a network that was made slow, where they wait for their turn.
+    /// Returns the rates of incoming data; empty on a network with a rate limit, where segments wait for
+    /// the limiter.
     pub(super) fn rates(&mut self, now: Time) -> Vec<FetchRate> {
         let rates = self.meters.look(now);
         if self.pace.is_some() { Vec::new() } else { rates }
     }
 }
 
-/// What comes back from the tasks that fetch.
+/// Result of a fetching task.
 pub(super) struct Fetched {
     fetch: Fetch,
     outcomes: Vec<FetchOutcome>,
@@ -58,7 +60,7 @@ pub(super) struct Fetched {
 }
 
 impl Agent {
-    /// Outputs of this very worker: their segments go into the gathers as they are.
+    /// Handles outputs of this worker: their segments are added to the gathers directly.
     pub(super) fn read_in_place(&mut self, maps: &[AttemptId], endpoint: &Endpoint) {
         let now = self.now_ns();
         let mut outputs = Vec::with_capacity(maps.len());
@@ -77,7 +79,8 @@ impl Agent {
         self.send_fetched(outputs, self.worker, (now, now));
     }
 
-    /// Reports what has arrived, in as many frames as it takes: outputs times partitions may be more than one can hold.
+    /// Reports fetched segments, in as many frames as necessary: outputs times partitions may exceed one
+    /// frame.
     fn send_fetched(
         &mut self,
         outputs: Vec<FetchedOutput>,
@@ -88,7 +91,7 @@ impl Agent {
         while outputs.peek().is_some() {
             let (mut some, mut partitions) = (Vec::new(), 0);
             while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
-                // The output itself takes place too, also where nothing of it was new.
+                // The output itself takes space too, even if none of its segments are new.
                 partitions += 1 + next.partitions.len();
                 self.store.tell(next.map.task.job, &next.partitions);
                 some.push(next);
@@ -138,7 +141,7 @@ impl Agent {
                 continue;
             }
             tracing::debug!(%map, %from, %error, "fetch failed");
-            // An output that is not there will not come back; only the way to it may.
+            // An output that does not exist will not come back, but the route to it may.
             let retry = match error {
                 FetchError::Missing { .. } | FetchError::Damaged { .. } => {
                     let wanted = self.fetching.plan.wants(fetch.id, map);
@@ -167,16 +170,16 @@ impl Agent {
     }
 }
 
-/// The class under which a fetch that was given up is reported to the master.
+/// Returns the class under which a failed fetch is reported to the master.
 pub(in crate::agent) fn fetch_class(error: &FetchError) -> FailureClass {
     match error {
-        // Nothing is wrong with the output if this worker has no descriptor left for a connection.
+        // The output is fine if this worker has no descriptor left for a connection.
         _ if descriptors::caused(error) => FailureClass::Worker,
-        // It has looked itself.
+        // The other worker has checked it.
         FetchError::Damaged { .. } => FailureClass::Corrupt,
         FetchError::Garbled { .. } => FailureClass::Fetch,
         FetchError::Disk { .. } => FailureClass::Worker,
-        // The other worker has answered, so that the way to it is well.
+        // The other worker has responded, so the route to it works.
         FetchError::Missing { .. } => FailureClass::Missing,
         FetchError::Request { .. } => FailureClass::Fetch,
     }

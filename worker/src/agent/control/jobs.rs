@@ -1,4 +1,4 @@
-//! Opening jobs and forgetting them.
+//! Opens and removes jobs.
 
 use super::Agent;
 use crate::agent::job::{JobCode, JobMeans, RunningJob, plan_of};
@@ -49,7 +49,7 @@ impl Agent {
         if self.jobs.is_empty() {
             self.memory.recycler.clear();
         }
-        // Files are deleted there, and disks may be slow.
+        // It deletes files, and disks may be slow.
         let (store, handovers) = (self.store.clone(), self.handovers.clone());
         let runners = self.slots.setting.runners.clone();
         tokio::task::spawn_blocking(move || {

@@ -1,7 +1,7 @@
-//! The way to the master: frames that count are kept until it has written them down, and said again to the one that
-//! comes in its place.
+//! Route to the master. Frames that count are kept until the master has persisted them, and sent again to
+//! its successor.
 //!
-//! Not here: how the worker finds that one (`agent::rejoin`).
+//! Not here: finding the successor (`agent::rejoin`).
 //!
 //! Invariant: `unheard` holds the frames numbered `first` and up, each once, in their order.
 
@@ -9,15 +9,15 @@ use crate::protocol::{FrameError, Session, WorkerFrame, push_worker_frame};
 use std::collections::VecDeque;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Bytes of frames that are kept for a master that is away or does not write. Without orders there is only so much to
-/// say: this is the results of a hundred thousand attempts.
+/// Maximum bytes of frames that are kept for a master that is away or does not persist them. Without
+/// orders the number of frames is limited: this holds the results of a hundred thousand attempts.
 const UNHEARD_BYTES_MAX: usize = 64 << 20;
 
-/// The way to the master.
+/// Route to the master.
 pub(super) struct MasterLink {
-    /// Takes encoded frames to the master; `None` while it is away.
+    /// Sends encoded frames to the master; `None` while it is away.
     frames: Option<UnboundedSender<Vec<u8>>>,
-    /// Encoded frames to be sent when this turn of the loop is over.
+    /// Encoded frames to be sent at the end of this turn of the loop.
     pending: Vec<u8>,
     pub(super) session: Session,
     unheard: VecDeque<Vec<u8>>,
@@ -37,23 +37,23 @@ impl MasterLink {
         }
     }
 
-    /// The connection is gone, and no other has come yet.
+    /// True if the connection is lost, and not replaced yet.
     pub(super) fn is_away(&self) -> bool {
         self.frames.is_none()
     }
 
-    /// More has been kept than a master can be waited for with.
+    /// True if the kept frames exceed their limit.
     pub(super) fn is_full(&self) -> bool {
         UNHEARD_BYTES_MAX < self.unheard_bytes
     }
 
-    /// Sends a frame, at the end of this turn of the loop, or when a master is there.
+    /// Sends a frame, at the end of this turn of the loop, or once a master is connected.
     ///
     /// # Errors
-    /// A frame that is too long.
+    /// The frame is too long.
     pub(super) fn send(&mut self, frame: &WorkerFrame) -> Result<(), FrameError> {
         if !(self.session.returns && frame.is_numbered()) {
-            // A sign of life that comes later is none.
+            // A delayed sign of life is useless.
             return if self.is_away() { Ok(()) } else { push_worker_frame(frame, &mut self.pending) };
         }
         let mut encoded = Vec::new();
@@ -66,15 +66,15 @@ impl MasterLink {
         Ok(())
     }
 
-    /// Hands over what was said in this turn of the loop.
+    /// Sends the frames of this turn of the loop.
     pub(super) fn flush(&mut self) {
         if let Some(frames) = self.frames.as_ref().filter(|_| !self.pending.is_empty()) {
-            // Fails only when the connection is gone, which shows at its other end.
+            // Fails only when the connection is lost, which the reading end detects.
             let _ = frames.send(std::mem::take(&mut self.pending));
         }
     }
 
-    /// The master has written down all frames up to this one.
+    /// Handles that the master has persisted all frames up to this one.
     pub(super) fn heard(&mut self, through: u64) {
         while self.first <= through
             && let Some(frame) = self.unheard.pop_front()
@@ -84,14 +84,14 @@ impl MasterLink {
         }
     }
 
-    /// The connection is gone.
+    /// Handles the loss of the connection.
     pub(super) fn cut(&mut self) {
         self.frames = None;
         self.pending.clear();
     }
 
-    /// A master is there again. Answers whether it has heard all that is not kept any more: if not, it knows too little
-    /// to go on with this worker.
+    /// Continues with a reconnected master. Returns true if it has received all frames that are not kept
+    /// any more. If not, its state is too old to continue with this worker.
     #[must_use]
     pub(super) fn resume(&mut self, frames: UnboundedSender<Vec<u8>>, session: Session) -> bool {
         if session.heard + 1 < self.first {

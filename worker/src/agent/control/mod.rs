@@ -1,7 +1,7 @@
 //! The control loop of a worker: executes the master's orders and reports the results.
 //!
-//! One thread drives it together with the shuffle; slots run user code. The frames of one turn of the loop
-//! are sent in one piece.
+//! One thread drives it together with the shuffle; slots run user code. The frames of one turn of the
+//! loop are sent together.
 
 mod attempts;
 pub(super) mod fetches;
@@ -39,27 +39,28 @@ use tokio::time::MissedTickBehavior;
 
 pub(super) use start::JoinedWorker;
 
-/// User output in one [`WorkerFrame::Log`], bytes.
+/// Maximum bytes of user output in one [`WorkerFrame::Log`].
 pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
 
-/// Chunks of user output that are handed over at once when an attempt ends: as much as its file can hold.
+/// Maximum number of chunks of user output that are sent at once when an attempt ends: the content of a
+/// full file.
 const LOG_CHUNKS_MAX: usize = capture::FILE_BYTES_MAX as usize / LOG_CHUNK_BYTES_MAX;
 
-/// How often the loop looks at user output, hanging attempts and its own memory.
+/// Interval at which the loop checks user output, hanging attempts and its own memory.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Attempts that are suspended at once, or asked to be; of more than that each keeps its slot. Each keeps a thread, its
-/// buffers and its segments.
+/// Maximum number of attempts that are suspended at once, or asked to be. Further ones keep their slot.
+/// Each suspended one keeps a thread, its buffers and its segments.
 pub const SUSPENDED_MAX: usize = 64;
 
-/// The threads that run attempts: their queue, their events, and what they share.
+/// Threads that run attempts: their queue, their events, and their shared context.
 struct SlotThreads {
     work: SlotWork,
     events: UnboundedReceiver<SlotEvent>,
     setting: SlotSetting,
 }
 
-/// What the tasks of all jobs share of this worker's memory, besides the budget.
+/// Memory settings that the tasks of all jobs share, in addition to the budget.
 struct TaskMemory {
     recycler: Recycler,
     slot_bytes: usize,
@@ -74,10 +75,10 @@ pub(super) struct Agent {
     store: Store,
     handovers: HandoverStore,
     link: MasterLink,
-    /// How it introduces itself, and where.
+    /// Introduction of this worker, with its address.
     hello: Hello,
     door: MasterDoor,
-    /// Ends when all that was sent is written.
+    /// Completes when all sent frames are written.
     written: JoinHandle<()>,
     slots: SlotThreads,
     fetching: Fetching,
@@ -85,9 +86,9 @@ pub(super) struct Agent {
     jobs: BTreeMap<JobId, Arc<RunningJob>>,
     running: BTreeMap<AttemptId, RunningAttempt>,
     disk_free: watch::DiskFree,
-    /// When it was asked to leave in good order.
+    /// Time of the request to leave gracefully.
     leaving_since: Option<Instant>,
-    /// A slot's thread has died.
+    /// True if a slot's thread has panicked.
     broken: bool,
 }
 
@@ -100,17 +101,18 @@ impl Agent {
     fn send(&mut self, frame: &WorkerFrame) {
         if let Err(error) = self.link.send(frame) {
             tracing::error!(%error, "a frame could not be sent; ending this process");
-            // The master would wait for it for ever.
+            // Otherwise the master would wait for it forever.
             self.broken = true;
         }
     }
 
-    /// Says goodbye to the master. Slots take nothing more. The answer ends when all is written.
+    /// Disconnects from the master. Slots take no more work. The returned handle completes when all
+    /// frames are written.
     pub(super) fn leave(mut self) -> JoinHandle<()> {
         self.send(&WorkerFrame::Goodbye);
         self.link.flush();
         self.slots.work.close();
-        // Nobody lets these go on any more.
+        // These are never resumed.
         for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
             running.progress.cancel();
         }
@@ -118,7 +120,8 @@ impl Agent {
         self.written
     }
 
-    /// Asks the master to let this worker go once nobody needs it any more. `Err` if no master is there to ask.
+    /// Asks the master to release this worker once it is not needed any more. `Err` if no master is
+    /// connected.
     fn ask_to_leave(&mut self) -> Result<(), WorkerExit> {
         if self.link.is_away() {
             return Err(WorkerExit::Shutdown);
@@ -138,7 +141,7 @@ impl Agent {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(u64::from(heartbeat_ms.max(10))));
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
         let (mut silence, mut to_end) = (Duration::ZERO, requests.clone());
-        // After a stall one look is enough.
+        // After a stall one check is enough.
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let pause = self
@@ -194,7 +197,8 @@ impl Agent {
         }
     }
 
-    /// Looks at what nobody tells: user output, patience that ends, attempts that hang. `Err` if the worker is to end.
+    /// Checks conditions that send no event: user output, timeouts, hanging attempts. `Err` if the worker
+    /// is to end.
     fn look_around(&mut self, silence: Duration, master: &mut MasterSide) -> Result<(), WorkerExit> {
         self.watch_output();
         if self.config.master_silence_max < silence && !self.link.is_away() {
@@ -208,7 +212,7 @@ impl Agent {
         self.stuck().map_or(Ok(()), |attempt| Err(WorkerExit::Stuck(attempt)))
     }
 
-    /// The master says something, is gone, or is there again. `Err` if the worker is to end.
+    /// Handles frames of the master, its loss, or its return. `Err` if the worker is to end.
     fn hear(&mut self, news: MasterNews, master: &mut MasterSide) -> Result<(), WorkerExit> {
         match news {
             MasterNews::Frames(frames) => {
@@ -226,13 +230,14 @@ impl Agent {
         }
     }
 
-    /// The connection to the master is gone; what runs goes on if another may come. `Err` if none does.
+    /// Handles the loss of the connection to the master. Running attempts continue if a successor may
+    /// come. `Err` if not.
     fn master_lost(&mut self, master: &mut MasterSide) -> Result<(), WorkerExit> {
         if !self.link.session.returns {
             return Err(WorkerExit::MasterGone);
         }
         if self.leaving_since.is_some() {
-            // Nobody is there to let it go.
+            // No master can release this worker.
             return Err(WorkerExit::Shutdown);
         }
         tracing::warn!("the connection to the master is gone: going on with what there is, until it is back");
@@ -244,7 +249,8 @@ impl Agent {
         Ok(())
     }
 
-    /// A master is there again: it hears what it has missed, and what there is. `Err` if it knows too little.
+    /// Handles a reconnected master: it receives missed frames and the current state. `Err` if its state
+    /// is too old.
     fn returned(&mut self, back: Returned, master: &mut MasterSide) -> Result<(), WorkerExit> {
         let Returned { frames, incoming, written, session } = back;
         if !self.link.resume(frames, session) {
@@ -323,7 +329,7 @@ impl Agent {
     }
 }
 
-/// Deletes files off this thread: disks may be slow.
+/// Deletes files off this thread, as disks may be slow.
 fn delete(gone: Gone) {
     if gone.is_nothing() {
         return;

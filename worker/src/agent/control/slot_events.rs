@@ -1,4 +1,4 @@
-//! Events of slots, and the frames to the master that follow from them.
+//! Handles events of slots, and sends the resulting frames to the master.
 
 use super::attempts::Suspension;
 use super::{Agent, delete};
@@ -8,7 +8,7 @@ use crate::shuffle::store::Gone;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::sync::Arc;
 
-/// Events of slots that are handled in one turn of the loop.
+/// Maximum number of events of slots that are handled in one turn of the loop.
 const SLOT_EVENTS_MAX: usize = 256;
 
 impl Agent {
@@ -42,7 +42,7 @@ impl Agent {
             SlotEvent::Ended(ended) => ended,
         };
         let EndedAttempt { attempt, result, report, written } = *ended;
-        // With one slot, what was written up to its end is this attempt's and nobody else's, if it had the slot.
+        // With one slot, all output up to its end is this attempt's, if it had the slot.
         let had_slot = self.running.get(&attempt).is_some_and(|running| {
             !matches!(running.suspension, Suspension::Suspended | Suspension::HandingOver)
         });
@@ -58,7 +58,7 @@ impl Agent {
             Ok(Done::Output(output)) => {
                 let report = AttemptReport { bytes_out: output.bytes(), ..report };
                 let print = output.print();
-                // Homes fetch nothing of an empty output, so there is nothing to keep.
+                // Keeps fetch nothing of an empty output, so nothing is stored.
                 if 0 < report.bytes_out {
                     delete(self.store.put_output(attempt, Arc::new(output)));
                 }
@@ -74,8 +74,8 @@ impl Agent {
                 if self.jobs.contains_key(&attempt.task.job) {
                     self.handovers.keep(attempt, built);
                 } else {
-                    // Nobody will come for it, and nobody forgets the job again. It may be gone with the output
-                    // already.
+                    // No attempt will continue from it, and the job is not removed again. It may have
+                    // been deleted with the output already.
                     tokio::task::spawn_blocking(move || built.remove());
                 }
                 self.send(&WorkerFrame::HandedOver { attempt, state: *state, report });

@@ -1,4 +1,4 @@
-//! Builds the loop of a worker that its master has greeted, and starts its slots.
+//! Creates the loop of a worker that its master has greeted, and starts its slots.
 
 use super::fetches::Fetching;
 use super::link::MasterLink;
@@ -27,31 +27,33 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// One part in so many of the machine's memory: bytes of input files that map outputs of this worker may rely on to
-/// stay in the page cache, so that several workers of a machine leave it room for other things.
+/// Divisor of the machine's memory for the bytes of input files that map outputs of this worker may
+/// expect to stay in the page cache. It leaves memory for several workers of a machine and for other
+/// programs.
 const KEPT_IN_FILES_SHARE: u64 = 8;
 
-/// Bytes of short pairs that are left in input files where all are sent: copies would be sent again. Beyond that, so many
-/// places of large files miss the cache and the page tables that a copy in order is cheaper.
+/// Maximum bytes of short pairs that stay in input files where all are sent, as copies would be sent
+/// again. Beyond that, so many parts of large files miss the cache and the page tables that a sequential
+/// copy is cheaper.
 const SENT_SHORT_BYTES_MAX: usize = 1 << 30;
 
-/// What a worker has once its master has greeted it.
+/// State of a worker once its master has greeted it.
 pub(in crate::agent) struct JoinedWorker {
-    /// The number that the master gave it.
+    /// Number that the master assigned to it.
     pub worker: WorkerId,
-    /// What its shuffle server serves.
+    /// Store that its shuffle server serves.
     pub store: Store,
-    /// The same, of parts that were handed over.
+    /// Store of handed-over parts that its shuffle server serves.
     pub handovers: HandoverStore,
-    /// Its clock starts here.
+    /// Start of its clock.
     pub epoch: Instant,
-    /// Takes encoded frames to the master.
+    /// Sends encoded frames to the master.
     pub frames: UnboundedSender<Vec<u8>>,
-    /// Ends when they are written.
+    /// Completes when they are written.
     pub written: tokio::task::JoinHandle<()>,
-    /// How it goes on when the connection is gone.
+    /// Session that is resumed when the connection is lost.
     pub session: Session,
-    /// How it has introduced itself.
+    /// Introduction that it sent.
     pub hello: Hello,
 }
 

@@ -1,4 +1,4 @@
-//! Suspending reduce attempts, letting them go on, and handing them over.
+//! Suspends, resumes and hands over reduce attempts.
 
 use super::{Agent, RunningAttempt, SUSPENDED_MAX, Suspension};
 use crate::agent::work::SlotTurn;
@@ -7,14 +7,14 @@ use gristmill_scheduler::ids::AttemptId;
 use std::time::Instant;
 
 impl Agent {
-    /// Asks a reduce attempt to leave its slot. One that cannot any more just ends.
+    /// Asks a reduce attempt to leave its slot. If it cannot any more, it runs to its end.
     pub(super) fn suspend(&mut self, attempt: AttemptId) {
         let stopped = |running: &&RunningAttempt| running.suspension != Suspension::None;
         let full = SUSPENDED_MAX <= self.running.values().filter(stopped).count();
         let waits = self.slots.work.withdraw_suspended(attempt);
         let Some(running) = self.running.get_mut(&attempt) else { return };
         if waits {
-            // It has not gone on yet.
+            // It has not resumed yet.
             running.suspension = Suspension::Suspended;
             return self.send(&WorkerFrame::Suspended { attempt });
         }
@@ -29,7 +29,7 @@ impl Agent {
         }
     }
 
-    /// Lets a suspended attempt go on.
+    /// Resumes a suspended attempt.
     pub(super) fn resume(&mut self, attempt: AttemptId) {
         let Some(running) = self.running.get_mut(&attempt) else { return };
         match running.suspension {
@@ -47,7 +47,7 @@ impl Agent {
         }
     }
 
-    /// Has a suspended attempt write down where it stands. The slot reports it if it cannot.
+    /// Makes a suspended attempt save its state. The slot reports it if it cannot.
     pub(super) fn hand_over(&mut self, attempt: AttemptId) {
         let waits = self.slots.work.withdraw_suspended(attempt);
         let Some(running) = self.running.get_mut(&attempt) else { return };
@@ -61,7 +61,7 @@ impl Agent {
         }
     }
 
-    /// An attempt that was to leave its slot has no room to wait in.
+    /// Handles an attempt that could not leave its slot, for lack of room to wait.
     pub(super) fn not_suspended(&mut self, attempt: AttemptId) {
         let Some(running) = self.running.get_mut(&attempt) else { return };
         tracing::debug!(%attempt, "not suspended: there is no room for what it holds");
@@ -70,7 +70,7 @@ impl Agent {
     }
 
     pub(super) fn suspended(&mut self, attempt: AttemptId, written: u64) {
-        // What comes after this is not its own, if there is one slot.
+        // With one slot, later output is not its own.
         let writer = (self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
         let Some(running) = self.running.get_mut(&attempt) else { return };

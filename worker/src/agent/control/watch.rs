@@ -1,4 +1,4 @@
-//! What the loop sees of its attempts from outside: signs of life, what user code writes, attempts that hang.
+//! External monitoring of attempts: signs of life, output of user code, hanging attempts.
 
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
 use crate::agent::slots::{ENGINE_PATIENCE, KILL_GRACE};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 impl Agent {
-    /// The attempts that have begun and are not suspended.
+    /// Returns the attempts that have started and are not suspended.
     pub(super) fn begun(&self) -> impl Iterator<Item = (AttemptId, &RunningAttempt)> {
         let waiting = self.slots.work.waiting();
         self.running
@@ -22,7 +22,7 @@ impl Agent {
             .filter(move |(attempt, _)| !waiting.contains(attempt))
     }
 
-    /// The attempt that runs alone; `None` if none does, or several do.
+    /// Returns the only running attempt; `None` if there are none or several.
     pub(super) fn alone(&self) -> Option<AttemptId> {
         let mut begun = self.begun().map(|(attempt, _)| attempt);
         begun.next().filter(|_| begun.next().is_none())
@@ -48,18 +48,18 @@ impl Agent {
         }));
     }
 
-    /// Hands on what user code has written by now.
+    /// Forwards the output of user code so far.
     pub(super) fn watch_output(&mut self) {
         let Some(mark) = &self.slots.setting.written else { return };
         let written = mark.now();
-        // Attempts that ended before this moment take their part first; the rest belongs to those that run.
+        // Attempts that ended before this moment get their part first. The rest belongs to those that run.
         self.drain_slot_events();
         self.forward_output(self.alone(), written);
     }
 
-    /// Hands what user code has written up to this byte to the master, as written by this attempt.
+    /// Sends the output of user code up to this byte to the master, attributed to this attempt.
     pub(super) fn forward_output(&mut self, attempt: Option<AttemptId>, written: u64) {
-        // It stays in its file until somebody is there to take it.
+        // It stays in its file until a master is connected.
         if self.link.is_away() {
             return;
         }
@@ -73,7 +73,7 @@ impl Agent {
         }
     }
 
-    /// This process itself has stood still: it was suspended, or got no processor. Nobody's stillness counts.
+    /// Excuses all attempts after this process itself was stopped, or got no processor.
     pub(super) fn excuse_stall(&mut self) {
         let now = Instant::now();
         for running in self.running.values_mut() {
@@ -81,7 +81,8 @@ impl Agent {
         }
     }
 
-    /// The first attempt that does not move, or does not stop, beyond its limit. Its failure is reported here.
+    /// Returns the first attempt that exceeds its limit without progress, or without stopping. Its
+    /// failure is reported here.
     pub(super) fn stuck(&mut self) -> Option<AttemptId> {
         let now = Instant::now();
         let mut found = None;
@@ -96,8 +97,8 @@ impl Agent {
                 running.progress.bytes_in.load(Ordering::Relaxed),
                 running.progress.records_in.load(Ordering::Relaxed)
                     + running.progress.records_out.load(Ordering::Relaxed),
-                // Taking over an output, waiting because the slot is slow, and what the engine does between calls of
-                // user code are no fault of user code either.
+                // Sending an output, waiting because the slot is slow, and engine work between calls of
+                // user code are not the fault of user code either.
                 running
                     .progress
                     .bytes_out
@@ -133,15 +134,15 @@ impl Agent {
     }
 }
 
-/// How much the spill folders can still take. Asked for off the thread of the loop, because a disk that stands still
-/// would hold up everything; the answer is that of the heartbeat before.
+/// Free bytes of the spill directories. They are queried off the thread of the loop, because a hanging
+/// disk would block everything. The value is that of the previous heartbeat.
 pub(super) struct DiskFree {
     spill: SpillDirs,
     known: Arc<Mutex<DiskKnown>>,
     asking: Arc<AtomicBool>,
 }
 
-/// Bytes free in the fullest folder when that was last told, and in the emptiest now, if it is.
+/// Last known free bytes of the fullest directory, and of the emptiest, if it is full.
 #[derive(Clone, Copy, Default)]
 struct DiskKnown {
     bytes: u64,
@@ -160,15 +161,15 @@ impl DiskKnown {
 }
 
 impl DiskFree {
-    /// Asks once, here.
+    /// Creates it with a first, blocking query.
     pub fn new(spill: SpillDirs) -> Self {
         let mut known = DiskKnown::default();
         known.ask(&spill);
         Self { spill, known: Arc::new(Mutex::new(known)), asking: Arc::default() }
     }
 
-    /// What is known, of the fullest folder and of the emptiest, and asks anew unless a question is still open. Where the
-    /// file system does not tell, that is no full disk.
+    /// Returns the last known state of the fullest and of the emptiest directory, and starts a new query
+    /// unless one is pending. An unreadable file system does not count as a full disk.
     fn look(&self) -> (u64, Option<DiskRoom>) {
         let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.asking.swap(true, Ordering::Relaxed) {

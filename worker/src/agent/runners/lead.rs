@@ -1,4 +1,4 @@
-//! A slot leads a runner through one attempt: what it works on goes there, what it leaves behind comes back.
+//! A slot leads a runner through one attempt: it sends the input and takes over the result.
 
 use super::link::Heard;
 use super::message::{
@@ -22,10 +22,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// A slot that was not woken for so long has not looked: its machine stood still, and nothing hangs.
+/// Delay of a slot's wake-up that shows a stall of its machine, after which no attempt counts as hanging.
 const STALL: Duration = Duration::from_secs(1);
 
-/// Everything an attempt of a shipped job does, with its result still to be reported.
+/// Executes an attempt of a shipped job, except for reporting its result.
 pub(in crate::agent) fn execute(
     assignment: &Assignment,
     setting: &SlotSetting,
@@ -64,7 +64,7 @@ pub(in crate::agent) fn execute(
                 named: part.named,
                 stats: stats_of_part,
             };
-            // Others may have the runner while this waits for leave to publish.
+            // Other slots may use the runner while this one waits for the permit to publish.
             runners.give_back(runner);
             return finish_part(assignment, setting, part, &built, stats);
         }
@@ -76,7 +76,8 @@ pub(in crate::agent) fn execute(
     done
 }
 
-/// What the attempt works on, as another process finds it, and the file that holds what was in memory alone.
+/// Returns the attempt's input in a form for another process, and the file with the data that was only in
+/// memory.
 fn lend(assignment: &Assignment, setting: &SlotSetting) -> Result<(RunnerInput, Option<SpillFile>), Failed> {
     let held = match &assignment.input {
         AttemptInput::Split(split) => return Ok((RunnerInput::Split(split.clone()), None)),
@@ -104,7 +105,7 @@ fn lend(assignment: &Assignment, setting: &SlotSetting) -> Result<(RunnerInput, 
     Ok((RunnerInput::Segments(lent), loan))
 }
 
-/// Writes the segments that are in memory one after another.
+/// Writes the segments in memory one after another.
 fn write_down(
     held: &[HeldSegment],
     assignment: &Assignment,
@@ -125,7 +126,7 @@ fn write_down(
     writer.map(|writer| writer.finish()).transpose()
 }
 
-/// When an attempt was seen to move last.
+/// Time of the last observed progress of an attempt.
 struct LastMove {
     seen: RunnerProgress,
     at: Instant,
@@ -144,7 +145,7 @@ impl LastMove {
         }
     }
 
-    /// How long it has stood still, if that is too long.
+    /// Returns the failure if there was no progress for too long.
     fn hangs(&mut self, hang: Duration) -> Option<Failed> {
         let now = Instant::now();
         if STALL < now - std::mem::replace(&mut self.looked, now) {
@@ -166,7 +167,7 @@ impl LastMove {
 }
 
 impl Runner {
-    /// Has an attempt run to its end. After an error the runner is of no use.
+    /// Runs an attempt to its end. After an error the runner must not be used.
     fn run(&mut self, task: RunnerTask, assignment: &Assignment) -> Result<RunnerEnd, Failed> {
         let (job, progress) = (&assignment.job, &assignment.progress);
         let told = (|| {
@@ -207,7 +208,7 @@ impl Runner {
                 }
                 Ok(Heard::End) => return Err(self.how_it_died()),
             }
-            // This tells whoever watches the slot that it is well; cancelled, the process goes with the attempt.
+            // Signals that this slot is alive. If cancelled, the process ends with the attempt.
             progress.step().map_err(|failure| task_failed(&failure))?;
             if let Some(hangs) = last.hangs(hang) {
                 return Err(hangs);
@@ -222,7 +223,7 @@ impl Runner {
         }
     }
 
-    /// Takes a map output over that lies in one of the runner's folders.
+    /// Takes over a map output in one of the runner's directories.
     fn take_over(&self, given: GivenUpOutput, partitions: u32) -> Result<MapOutput, Failed> {
         let unusable = |source: io::Error| {
             failed(FailureClass::Worker, &format!("the output of its process cannot be used: {source}"))
@@ -232,14 +233,14 @@ impl Runner {
         };
         let found = self.folders.pairs.iter().find(|(_, inner)| inner.look(&name).is_ok());
         let (outer, inner) = found.ok_or_else(|| unusable(io::ErrorKind::NotFound.into()))?;
-        // Names of other runners' files, and of this process's own, are different ones.
+        // Names of other runners' files, and of this process's own, are different.
         let ours = format!("{}-{name}", self.folders.name);
         inner.publish(&name, outer, &ours).map_err(unusable)?;
         MapOutput::take_over(given, outer.path(&ours), partitions).map_err(unusable)
     }
 }
 
-/// Whose fault the end of a process is that ran an attempt.
+/// Attributes the end of a process that ran an attempt.
 fn death(sum: crate::protocol::ProgramSum, status: ExitStatus) -> Failed {
     const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
     let from_outside = status.signal() == Some(SIGKILL);

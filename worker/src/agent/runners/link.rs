@@ -1,4 +1,5 @@
-//! Frames over the socket between a worker and one of its runners, without a runtime: both ends are plain threads.
+//! Frames over the socket between a worker and one of its runners, without a runtime: both ends are plain
+//! threads.
 
 use crate::codec;
 use crate::protocol::{FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX, push_frame};
@@ -8,21 +9,21 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long the other side may take nothing of what it is told.
+/// Timeout for the other side to read a frame.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that are asked for at once.
+/// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// A buffer that a long frame made longer than this is not kept.
+/// Buffer size above which a buffer is released after a long frame.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// What is heard.
+/// Result of a read.
 pub(super) enum Heard<T> {
     Frame(T),
-    /// Nothing whole yet.
+    /// No complete frame yet.
     Nothing,
-    /// The other side is gone.
+    /// The other side has closed the socket.
     End,
 }
 
@@ -30,17 +31,17 @@ pub(super) enum Heard<T> {
 pub(super) struct RunnerLink {
     socket: UnixStream,
     buffer: Vec<u8>,
-    /// Longest frame that is heard, and the memory that its lists may take, bytes.
+    /// Maximum bytes of a received frame, and of the memory for its lists.
     limits: (usize, usize),
 }
 
 impl RunnerLink {
-    /// The runner's end: the description of a job is the longest frame.
+    /// Creates the runner's end: the description of a job is the longest frame.
     pub(super) fn of_runner(socket: UnixStream) -> io::Result<Self> {
         Self::new(socket, (FRAME_BYTES_MAX, 4 * FRAME_BYTES_MAX))
     }
 
-    /// The worker's end: what a shipped program reports is limited as the frames of workers are.
+    /// Creates the worker's end: reports of a shipped program have the same limits as frames of workers.
     pub(super) fn of_worker(socket: UnixStream) -> io::Result<Self> {
         Self::new(socket, (WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX))
     }
@@ -50,25 +51,25 @@ impl RunnerLink {
         Ok(Self { socket, buffer: Vec::new(), limits })
     }
 
-    /// The same socket, for another thread that only says something.
+    /// Returns the same socket for another thread that only sends.
     pub(super) fn speaker(&self) -> io::Result<Self> {
         Self::new(self.socket.try_clone()?, self.limits)
     }
 
-    /// Says something.
+    /// Sends a frame.
     ///
     /// # Errors
-    /// A frame that is too long, or a socket that takes no more.
+    /// The frame is too long, or the socket is blocked.
     pub(super) fn say<T: Serialize>(&mut self, frame: &T) -> io::Result<()> {
         let mut bytes = Vec::new();
         push_frame(frame, &mut bytes).map_err(io::Error::other)?;
         self.socket.write_all(&bytes)
     }
 
-    /// Listens for so long at most.
+    /// Reads a frame, waiting at most `patience`.
     ///
     /// # Errors
-    /// Bytes that are no frame.
+    /// The bytes are not a valid frame.
     pub(super) fn hear<T: DeserializeOwned>(&mut self, patience: Duration) -> io::Result<Heard<T>> {
         if let Some(frame) = self.take()? {
             return Ok(Heard::Frame(frame));
@@ -91,7 +92,7 @@ impl RunnerLink {
         }
     }
 
-    /// The next frame if all of it has come.
+    /// Returns the next frame if it is complete.
     fn take<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let Some((head, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;

@@ -1,7 +1,8 @@
-//! What a worker and its runners say to each other.
+//! Messages between a worker and its runners.
 //!
-//! A runner says [`RunnerWord::Ready`] first; then the worker orders, and each order to run is answered by one
-//! [`RunnerWord::Ended`]. The frames are those of the control connection, over a socket that nobody else has.
+//! A runner sends [`RunnerWord::Ready`] first. Then the worker sends orders, and the runner responds to
+//! each order to run with one [`RunnerWord::Ended`]. The frames are those of the control connection, over
+//! a private socket.
 
 use crate::input::{FileBadRecords, FilePath, Split};
 use crate::protocol::{FailureClass, JobOrder, Measures, NamedPart};
@@ -12,54 +13,54 @@ use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Version of what follows: a shipped program may have been built against another version of this library.
+/// Version of this protocol: a shipped program may have been built with another version of this library.
 pub(super) const RUNNER_PROTOCOL: u32 = 6;
 
-/// What a worker orders.
+/// Order of a worker.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RunnerOrder {
-    /// Before anything else.
+    /// First order.
     Begin(Box<RunnerTerms>),
-    /// The orders to run that follow are of this job.
+    /// The following orders to run are of this job.
     Job(Box<JobOrder>),
     /// Run an attempt of it.
     Run(Box<RunnerTask>),
 }
 
-/// What a runner is of its worker.
+/// Settings of a runner.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RunnerTerms {
-    /// The number of the worker.
+    /// Number of the worker.
     pub worker: WorkerId,
-    /// How the worker was made to be.
+    /// Settings of the worker.
     pub settings: WorkerSettings,
-    /// Folders of this runner alone.
+    /// Private directories of this runner.
     pub folders: Vec<FilePath>,
-    /// What an attempt collects or merges.
+    /// Bytes that an attempt collects or merges.
     pub slot_bytes: u64,
 }
 
-/// An attempt to run.
+/// Attempt to run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RunnerTask {
     pub attempt: AttemptId,
-    /// In less memory than others.
+    /// True for less memory than other attempts.
     pub alone: bool,
     pub input: RunnerInput,
-    /// The folder and name of the empty file that the part is built in, if the attempt makes one.
+    /// Directory and name of the empty file that the part is built in, if the attempt produces one.
     pub output: Option<(FilePath, String)>,
 }
 
-/// What an attempt works on.
+/// Input of an attempt.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RunnerInput {
     /// A map reads a split.
     Split(Split),
-    /// A reduce reads what its worker has gathered, in map order.
+    /// A reduce reads the segments that its worker has gathered, in map order.
     Segments(Vec<LentSegment>),
 }
 
-/// Where a segment lies that the worker keeps for as long as the attempt runs.
+/// Location of a segment that the worker keeps while the attempt runs.
 #[derive(Serialize, Deserialize)]
 pub(super) struct LentSegment {
     pub path: FilePath,
@@ -68,31 +69,32 @@ pub(super) struct LentSegment {
     pub length: u64,
 }
 
-/// What a runner says.
+/// Message of a runner.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RunnerWord {
-    /// It is there.
+    /// The runner is ready.
     Ready {
         /// Its [`RUNNER_PROTOCOL`].
         protocol: u32,
     },
-    /// How far the attempt is, several times a second.
+    /// Progress of the attempt, several times a second.
     Progress(RunnerProgress),
     /// The attempt has ended.
     Ended(Box<RunnerEnd>),
-    /// It ends by a mistake of the engine. Its exit code alone does not say so: user code may exit with any.
+    /// It ends because of a bug of the engine. Its exit code alone does not show that: user code may exit
+    /// with any.
     Broken {
-        /// What went wrong.
+        /// Description of the error.
         why: String,
     },
-    /// It ends because it took more memory than its budget.
+    /// It ends because it used more memory than its budget.
     OverMemory {
-        /// How much it was.
+        /// Description with the amount of memory.
         why: String,
     },
 }
 
-/// How far an attempt is.
+/// Progress of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct RunnerProgress {
     pub bytes_in: u64,
@@ -103,7 +105,7 @@ pub(super) struct RunnerProgress {
     pub spilled_bytes: u64,
     pub paced_ns: u64,
     pub steps: u64,
-    /// No user code runs.
+    /// True if no user code runs.
     pub engine: bool,
 }
 
@@ -122,7 +124,7 @@ impl RunnerProgress {
         }
     }
 
-    /// Shows it as that of an attempt of this process. Its steps are this process's own.
+    /// Copies it to the progress of an attempt of this process. The steps are this process's own.
     pub(super) fn show_in(&self, progress: &Progress) {
         progress.bytes_in.store(self.bytes_in, Relaxed);
         progress.records_in.store(self.records_in, Relaxed);
@@ -134,16 +136,16 @@ impl RunnerProgress {
     }
 }
 
-/// How an attempt has ended.
+/// End of an attempt.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RunnerEnd {
     pub result: RunnerResult,
     pub progress: RunnerProgress,
     /// Counters of user code, by name.
     pub counters: Vec<(String, u64)>,
-    /// What user code measured besides.
+    /// Other measurements of user code.
     pub measures: Measures,
-    /// Bytes of input that lie on this machine.
+    /// Bytes of input on this machine.
     pub local_bytes: u64,
     pub bad_records: Vec<FileBadRecords>,
     /// Processor time of its thread.
@@ -152,18 +154,18 @@ pub(super) struct RunnerEnd {
     pub peak_bytes: u64,
 }
 
-/// What an attempt leaves behind.
+/// Result of an attempt.
 #[derive(Serialize, Deserialize)]
 pub(super) enum RunnerResult {
-    /// A map output in a file in one of the runner's folders.
+    /// Map output in a file in one of the runner's directories.
     Mapped(GivenUpOutput),
-    /// Its part is built.
+    /// Built part.
     Built(BuiltPart),
-    /// It failed.
+    /// Failure.
     Failed { class: FailureClass, message: String },
 }
 
-/// A part that is built.
+/// Built part.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct BuiltPart {
     pub bytes: u64,

@@ -1,9 +1,10 @@
 //! Runners: processes of programs that jobs were shipped with, one attempt at a time each.
 //!
-//! User code that the cluster's own program does not hold never runs in this process. A slot that gets an attempt of a
-//! shipped job leads a runner of its program through it: the slot stays the attempt's slot, and what is fetched, kept,
-//! served and published stays with this worker. A runner has a folder of its own for spills, and the key of its job alone.
-//! It ends with its worker, with the last job of its program here, and with an attempt that does not end well.
+//! User code that is not part of the cluster's own program never runs in this process. A slot that gets
+//! an attempt of a shipped job leads a runner of its program through it. The slot stays the attempt's
+//! slot, and fetched, kept, served and published data stay with this worker. A runner has a private
+//! directory for spills, and only the key of its job. It ends with its worker, with the last job of its
+//! program here, and with an attempt that does not succeed.
 //!
 //! A runner reads inputs itself. It returns a map output as a spill file, which the worker takes over by a rename,
 //! and a part as the file that the worker created, which the worker syncs and publishes. It collects and merges in
@@ -45,10 +46,10 @@ pub(super) use lead::execute;
 pub use programs::{PROGRAM_BYTES_KEPT_MAX, PROGRAMS_KEPT_MAX};
 pub use serve::{RunnerError, say_broken, serve};
 
-/// How long a runner is listened to before its slot looks around.
+/// Time that a slot waits for a message of a runner between two checks.
 const LISTEN_TIME: Duration = Duration::from_millis(50);
 
-/// The runners of a worker. Cloning shares them.
+/// Runners of a worker. Clones share them.
 #[derive(Clone)]
 pub struct Runners(Arc<RunnersOfWorker>);
 
@@ -58,25 +59,25 @@ struct RunnersOfWorker {
     worker: WorkerId,
     settings: WorkerSettings,
     slot_bytes: usize,
-    /// In each of which a runner gets a folder.
+    /// Directories in each of which a runner gets a subdirectory.
     spill: Vec<PathBuf>,
     pool: Mutex<RunnerPool>,
 }
 
 #[derive(Default)]
 struct RunnerPool {
-    /// The one that was used last is last.
+    /// Idle runners, the most recently used last.
     idle: Vec<Runner>,
-    /// The processes of all runners that have not ended.
+    /// Processes of all runners that have not ended.
     alive: BTreeMap<u64, Arc<Mutex<Child>>>,
-    /// The jobs of each program that this worker knows.
+    /// Jobs of each program that this worker knows.
     jobs: BTreeMap<ProgramSum, BTreeSet<JobId>>,
     started: u64,
-    /// No more are started.
+    /// True if no more are started.
     closed: bool,
 }
 
-/// What a worker's runners are made of.
+/// Context of a worker's runners.
 pub(super) struct RunnersSetting {
     pub(super) worker: WorkerId,
     pub(super) pool: Pool,
@@ -84,7 +85,7 @@ pub(super) struct RunnersSetting {
 }
 
 impl Runners {
-    /// None yet.
+    /// Creates an empty pool.
     pub(super) fn new(config: &WorkerConfig, setting: RunnersSetting) -> io::Result<Self> {
         let first = config.spill_dirs.first().ok_or(io::ErrorKind::NotFound)?;
         let source = ProgramSource {
@@ -109,12 +110,12 @@ impl Runners {
         self.0.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job of this program begins here.
+    /// Registers a job of this program.
     pub(super) fn open(&self, job: JobId, program: &ShippedProgram) {
         self.pool().jobs.entry(program.sum).or_default().insert(job);
     }
 
-    /// A job is over: runners of programs without one end. Blocks.
+    /// Removes a job, and ends the runners of programs without jobs. Blocks.
     pub(super) fn forget(&self, job: JobId) {
         let gone: Vec<Runner> = {
             let RunnerPool { idle, jobs, .. } = &mut *self.pool();
@@ -127,7 +128,7 @@ impl Runners {
         drop(gone);
     }
 
-    /// All runners end, and no more are started. Blocks for a moment.
+    /// Ends all runners, and starts no more. Blocks for a moment.
     pub(super) fn end_all(&self) {
         let (idle, alive) = {
             let mut pool = self.pool();
@@ -140,7 +141,8 @@ impl Runners {
         drop(idle);
     }
 
-    /// A runner of this program: one that is idle, best one that knows the job, or a new one. Blocks.
+    /// Returns a runner of this program: an idle one, preferably one that knows the job, or a new one.
+    /// Blocks.
     fn take(&self, sum: ProgramSum, job: JobId, program: &Path) -> Result<Runner, Failed> {
         let idle = || {
             let idle = &mut self.pool().idle;
@@ -149,7 +151,7 @@ impl Runners {
             let place = known.or_else(|| idle.iter().rposition(|runner| runner.sum == sum));
             place.map(|place| idle.remove(place))
         };
-        // One that somebody has killed meanwhile goes, and no attempt with it.
+        // A runner that was killed meanwhile is removed, and no attempt with it.
         while let Some(found) = idle() {
             if found.is_alive() {
                 return Ok(found);
@@ -158,7 +160,7 @@ impl Runners {
         self.start(sum, program)
     }
 
-    /// A runner whose attempt has ended well is there for the next one.
+    /// Returns a runner whose attempt has succeeded to the pool.
     fn give_back(&self, runner: Runner) {
         let slots = self.0.settings.slots.total() as usize;
         let gone = {

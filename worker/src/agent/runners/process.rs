@@ -1,4 +1,4 @@
-//! The process of one runner: started, greeted, ended, with folders of its own.
+//! Process of one runner: start, greeting, end, and private directories.
 
 use super::link::{Heard, RunnerLink};
 use super::message::{RUNNER_PROTOCOL, RunnerOrder, RunnerTerms, RunnerWord};
@@ -18,16 +18,16 @@ use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a runner may take to say that it is there.
+/// Timeout for the first message of a runner.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A program that was written a moment ago cannot be run while a process that another thread is starting still holds
-/// its file. How often and how long that is waited for.
+/// Maximum number of attempts, and pause between them, to run a program that was just written. It cannot
+/// be run while a process that another thread is starting still holds its file.
 const BUSY_TRIES_MAX: u32 = 100;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Starts a program. Another thread may be starting a process at this moment, which holds copies of all that is open
-/// until it has become another program.
+/// Starts a program. Another thread may be starting a process at this moment, which holds copies of all
+/// open files until it executes another program.
 pub(super) fn run_when_free(
     starter: &dyn RunnerStarter,
     (program, folder): (&Path, &Path),
@@ -46,9 +46,9 @@ pub(super) fn run_when_free(
     }
 }
 
-/// Whose fault it is that a program cannot be run.
+/// Attributes the failure to run a program.
 pub(super) fn not_started(sum: ProgramSum, error: &io::Error) -> Failed {
-    // The kernel's word for a file that is no program of this kind of machine.
+    // The kernel's error for a file that is not a program for this kind of machine.
     if error.raw_os_error() == Some(libc::ENOEXEC) {
         let words = format!("program {sum} is none for this machine ({}): {error}", std::env::consts::ARCH);
         return failed(FailureClass::Config, &words);
@@ -60,18 +60,18 @@ pub(super) fn not_started(sum: ProgramSum, error: &io::Error) -> Failed {
     failed(FailureClass::Worker, &format!("program {sum} could not be started: {error}{hint}"))
 }
 
-/// Ends a process and says how it has ended.
+/// Ends a process and returns its exit status.
 pub(super) fn end(child: &Mutex<Child>) -> io::Result<ExitStatus> {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-    // One that has ended needs no end.
+    // Has no effect if it has ended.
     let _ = child.kill();
     child.wait()
 }
 
-/// The folders of one runner.
+/// Directories of one runner.
 pub(super) struct RunnerFolders {
     pub(super) name: String,
-    /// In which they lie, with them.
+    /// Parent directories, with the runner's directory in each.
     pub(super) pairs: Vec<(Folder, Folder)>,
 }
 
@@ -87,7 +87,7 @@ impl RunnerFolders {
         Ok(folders)
     }
 
-    /// The one in which the runner works.
+    /// Returns the directory in which the runner works.
     pub(super) fn first(&self) -> Option<PathBuf> {
         self.pairs.first().map(|(outer, _)| outer.path(&self.name))
     }
@@ -96,16 +96,16 @@ impl RunnerFolders {
 impl Drop for RunnerFolders {
     fn drop(&mut self) {
         for (outer, _) in &self.pairs {
-            // What cannot be removed now goes with the folder around it.
+            // On failure they are removed with the parent directory.
             let _ = outer.remove_tree(&self.name);
         }
     }
 }
 
-/// One runner. Dropped, its process and its folders are gone.
+/// One runner. Its process and its directories are removed on drop.
 pub(super) struct Runner {
     pub(super) sum: ProgramSum,
-    /// The job that it was told of last.
+    /// Job that it was last informed of.
     pub(super) job: Option<JobId>,
     pub(super) link: RunnerLink,
     pub(super) child: Arc<Mutex<Child>>,
@@ -130,7 +130,7 @@ impl Runner {
         matches!(child.try_wait(), Ok(None))
     }
 
-    /// Waits until it is there, and tells it what it is.
+    /// Waits until it is ready, and sends its settings.
     pub(super) fn begin(&mut self, runners: &Runners) -> Result<(), Failed> {
         let sum = self.sum;
         let started = Instant::now();

@@ -1,6 +1,8 @@
-//! Shipped programs on a worker: fetched once from the master, verified, kept in a folder of this process alone.
+//! Shipped programs on a worker: fetched once from the master, verified, kept in a directory of this
+//! process alone.
 //!
-//! Invariant: a file under the name of a program's checksum has that checksum; only such a file is ever run.
+//! Invariant: a file with the name of a program's checksum has that checksum, and only such a file is
+//! ever run.
 
 use super::failed;
 use crate::agent::failed::{Failed, failed as task_failed};
@@ -19,19 +21,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// Programs that a worker keeps; those of live jobs it keeps however many they are.
+/// Maximum number of programs that a worker keeps, except those of live jobs, which are all kept.
 pub const PROGRAMS_KEPT_MAX: usize = 64;
 
-/// Bytes of them together, likewise.
+/// Maximum total bytes of them, with the same exception.
 pub const PROGRAM_BYTES_KEPT_MAX: u64 = 2 << 30;
 
-/// Name of the folder in the worker's first spill directory.
+/// Name of the directory in the worker's first spill directory.
 const FOLDER: &str = "programs";
 
-/// How often a slot looks whether another one has fetched its program.
+/// Interval at which a slot checks if another one has fetched its program.
 const FETCHED_ELSEWHERE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where programs come from.
+/// Source of programs.
 pub(super) struct ProgramSource {
     pub(super) master: Endpoint,
     pub(super) token: Token,
@@ -39,7 +41,7 @@ pub(super) struct ProgramSource {
     pub(super) runtime: tokio::runtime::Handle,
 }
 
-/// The programs of a worker.
+/// Programs of a worker.
 pub(super) struct Programs {
     spill: PathBuf,
     source: ProgramSource,
@@ -48,14 +50,14 @@ pub(super) struct Programs {
 
 struct KeptProgram {
     bytes: u64,
-    /// The larger, the later it was used last.
+    /// Sequence number of its last use.
     used: u64,
-    /// Where it is once it is there; locked by whoever fetches it.
+    /// Path of the file once it exists. Locked while a slot fetches it.
     path: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl Programs {
-    /// None yet; they will lie in a folder in this one.
+    /// Creates an empty collection. Programs will be in a directory in this one.
     pub(super) fn new(spill: &Path, source: ProgramSource) -> Self {
         Self { spill: spill.to_owned(), source, kept: Mutex::default() }
     }
@@ -64,7 +66,7 @@ impl Programs {
         ensure(&self.spill)?;
         let spill = Folder::open(&self.spill)?;
         match spill.make_folder(FOLDER) {
-            // There is one already, or another slot was faster.
+            // It exists already, or another slot was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => spill.folder(FOLDER),
             made => made,
         }
@@ -75,7 +77,8 @@ impl Programs {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file of a program, fetched if it is not here. `in_use` says which must not go. Blocks.
+    /// Returns the file of a program, fetched if it does not exist here. Programs for which `in_use` is
+    /// true are not removed. Blocks.
     pub(super) fn get(
         &self,
         program: &ShippedProgram,
@@ -117,7 +120,7 @@ impl Programs {
         entry.path.clone()
     }
 
-    /// Lets those go that have not been used for longest until there is room for this one too.
+    /// Removes the least recently used programs until there is room for this one too.
     fn make_room(&self, folder: &Folder, wanted: &ShippedProgram, in_use: impl Fn(&ProgramSum) -> bool) {
         let mut kept = self.kept();
         loop {
@@ -145,7 +148,7 @@ impl Programs {
     fn fetch(&self, folder: &Folder, program: &ShippedProgram, progress: &Progress) -> Result<(), Failed> {
         let unwritable = |source: io::Error| self.unwritable(program, &source);
         let (name, draft) = (program.sum.to_string(), format!("{}.draft", program.sum));
-        // What an earlier try has left.
+        // Left by an earlier attempt.
         let _ = folder.remove_file(&draft);
         let mut file = folder.create(&draft).map_err(unwritable)?;
         let sum = self.receive(program, progress, &mut file)?;
@@ -161,7 +164,7 @@ impl Programs {
         folder.rename(&draft, folder, &name).map_err(unwritable)
     }
 
-    /// Writes down what the master sends, and says what it sums up to.
+    /// Writes the bytes from the master, and returns their checksum.
     fn receive(
         &self,
         program: &ShippedProgram,

@@ -1,7 +1,8 @@
 //! The process of a shipped program: runs the attempts that its worker orders, one at a time.
 //!
-//! The thread that listens also tells how far the attempt is, and ends the process as soon as the worker is gone,
-//! whatever user code is doing. It has no token: what a job may read and fetch is opened by the key of that job alone.
+//! The reading thread also reports the progress of the attempt, and ends the process as soon as the
+//! worker is lost, even while user code runs. It has no token: reads and fetches of a job are authorized
+//! by the key of that job alone.
 
 use super::link::{Heard, RunnerLink};
 use super::message::{
@@ -33,18 +34,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the worker is told how far the attempt is.
+/// Interval at which the progress of the attempt is reported to the worker.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long whoever ends this process waits for another thread to have spoken.
+/// Timeout for another thread to finish sending before this process ends.
 const LAST_WORD_PATIENCE: Duration = Duration::from_secs(1);
 const LAST_WORD_PAUSE: Duration = Duration::from_millis(5);
 
-/// The way to the worker, for whoever finds that this process cannot go on.
+/// Route to the worker, for a thread that detects that this process cannot continue.
 static SPEAKER: OnceLock<Arc<Mutex<RunnerLink>>> = OnceLock::new();
 
-/// Tells the worker that this process ends by a mistake of the engine, so that user code is not charged with it. The worker
-/// believes it for this word alone, whatever the exit code is.
+/// Reports to the worker that this process ends because of a bug of the engine, so that user code is not
+/// charged. The worker relies on this message alone, whatever the exit code is.
 pub fn say_broken(why: &str) {
     say_last(&RunnerWord::Broken { why: clean(why) });
 }
@@ -52,7 +53,7 @@ pub fn say_broken(why: &str) {
 fn say_last(word: &RunnerWord) {
     let Some(speaker) = SPEAKER.get() else { return };
     let began = Instant::now();
-    // One that panics while it speaks holds the way itself, and would wait for ever.
+    // A thread that panics while it sends holds the lock itself, and would wait forever.
     while began.elapsed() < LAST_WORD_PATIENCE {
         if let Ok(mut speaker) = speaker.try_lock() {
             let _ = speaker.say(word);
@@ -62,7 +63,7 @@ fn say_last(word: &RunnerWord) {
     }
 }
 
-/// Why a runner cannot go on.
+/// Reason why a runner cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[error("the process of a shipped program cannot {what}")]
 pub struct RunnerError {
@@ -75,10 +76,10 @@ fn cannot(what: &'static str) -> impl Fn(io::Error) -> RunnerError {
     move |source| RunnerError { what, source }
 }
 
-/// Runs attempts of jobs that `jobs` knows until the worker at the other end of the socket is gone.
+/// Runs attempts of jobs that `jobs` knows until the worker at the other end of the socket is lost.
 ///
 /// # Errors
-/// What keeps it from starting, and orders that make no sense.
+/// An error that prevents the start, and invalid orders.
 pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerError> {
     let mut link = RunnerLink::of_runner(socket).map_err(cannot("use its socket"))?;
     link.say(&RunnerWord::Ready { protocol: RUNNER_PROTOCOL }).map_err(cannot("greet its worker"))?;
@@ -101,15 +102,15 @@ pub fn serve(socket: UnixStream, jobs: Arc<dyn JobSource>) -> Result<(), RunnerE
     runner.obey(link)
 }
 
-/// What the listening thread and the attempt's thread share.
+/// State shared by the reading thread and the attempt's thread.
 struct Shared {
     speaker: Arc<Mutex<RunnerLink>>,
-    /// That of the attempt that runs, if one does.
+    /// Progress of the running attempt, if there is one.
     running: Mutex<Option<Arc<Progress>>>,
 }
 
 impl Shared {
-    /// Says something. A worker that hears nothing any more is gone, and the listening thread sees that.
+    /// Sends a message. A worker that does not read any more is lost, which the reading thread detects.
     fn say(&self, word: &RunnerWord) {
         let _ = self.speaker.lock().unwrap_or_else(PoisonError::into_inner).say(word);
     }
@@ -123,7 +124,7 @@ impl Shared {
     }
 }
 
-/// A runner at work.
+/// Running runner.
 struct RunningProgram {
     terms: RunnerTerms,
     jobs: Arc<dyn JobSource>,
@@ -141,7 +142,7 @@ impl RunningProgram {
     ) -> io::Result<Self> {
         let folders = terms.folders.iter().map(|folder| folder.to_path().to_path_buf()).collect();
         let spill = SpillDirs::with_reserve(folders, terms.settings.disk_reserve.get());
-        // Files of others are read through it, by the attempt's thread.
+        // The attempt's thread reads remote files with it.
         let runtime = crate::threads::runtime()?;
         let handle = runtime.handle().clone();
         let network = move || runtime.block_on(std::future::pending::<()>());
@@ -152,7 +153,7 @@ impl RunningProgram {
             runtime: handle,
             slot_bytes: terms.slot_bytes as usize,
             recycler: Recycler::default(),
-            // What it puts out is its worker's to keep.
+            // Its output is kept by its worker.
             kept_in_files: KeptInFiles::none(),
             narration: None,
         };
@@ -164,7 +165,7 @@ impl RunningProgram {
         Ok(Self { terms, jobs, spill, means, shared, tasks })
     }
 
-    /// Carries out orders until there is nobody who gives any.
+    /// Executes orders until the worker disconnects.
     fn obey(self, mut link: RunnerLink) -> Result<(), RunnerError> {
         debug_assert!(!self.terms.folders.is_empty(), "a runner has a folder");
         let mut job = None;
@@ -193,10 +194,10 @@ impl RunningProgram {
     }
 }
 
-/// The thread on which user code runs.
+/// Thread on which user code runs.
 struct AttemptRunner {
     shared: Arc<Shared>,
-    /// How slow and how fast the worker's slots are made to be.
+    /// Configured slowdown and speed of the worker's slots.
     pace: (f64, f64),
 }
 
@@ -229,7 +230,7 @@ impl AttemptRunner {
     }
 }
 
-/// Runs an attempt. What it leaves behind is its worker's.
+/// Runs an attempt. Its output is handed to its worker.
 fn run(
     task: RunnerTask,
     job: &RunningJob,
@@ -293,7 +294,7 @@ fn engine_failed(words: &str) -> Failed {
     Failed { class: FailureClass::Engine, message: words.to_owned() }
 }
 
-/// Opens the empty file that the worker has made for the part.
+/// Opens the empty file that the worker has created for the part.
 fn open_part(output: Option<(FilePath, String)>, job: &RunningJob) -> Result<Output, Failed> {
     let (folder, name) = output.ok_or_else(|| engine_failed("there is no file for its part"))?;
     let folder = folder.to_path();

@@ -1,8 +1,9 @@
 //! Slots: threads that run one attempt at a time, start to finish, blocking.
 //!
-//! A slot is a number, and threads come and go: the thread of an attempt that is suspended parks and leaves its slot
-//! to a new one; a slot that is to let a suspended attempt go on is left to that attempt's thread. So attempts that
-//! run have a slot each, and suspended ones have none. A panic of user code is caught and costs the attempt.
+//! A slot is a number, independent of its thread. The thread of a suspended attempt parks and leaves its
+//! slot to a new thread. A slot that resumes a suspended attempt is left to that attempt's thread. So
+//! attempts that run have a slot each, and suspended ones have none. A panic of user code is caught and
+//! fails the attempt.
 
 mod panics;
 mod run;
@@ -24,10 +25,10 @@ pub(super) use panics::catch_panic;
 pub use panics::install_panic_hook;
 pub(super) use run::thread_cpu_ns;
 
-/// Starts a thread for each slot. They take work until the line is closed.
+/// Starts a thread for each slot. They take work until the queue is closed.
 ///
 /// # Errors
-/// A thread that cannot be started.
+/// A thread cannot be started.
 pub(super) fn start(slots: SlotCounts, work: &SlotWork, setting: &SlotSetting) -> std::io::Result<()> {
     (0..slots.total()).try_for_each(|slot| serve(slot, work, setting))
 }
@@ -48,8 +49,8 @@ fn serve(slot: u32, work: &SlotWork, setting: &SlotSetting) -> std::io::Result<(
     std::thread::Builder::new().name(name).spawn(serving).map(drop)
 }
 
-/// Serves a slot, which may become another one, until the thread has none or there is no more work. `runs` is what has
-/// begun and has not been reported.
+/// Serves a slot, which may change, until the thread has none or there is no more work. `runs` is the
+/// attempt that has started and has not been reported.
 fn take_turns(mut slot: u32, work: &SlotWork, setting: &SlotSetting, runs: &Cell<Option<AttemptId>>) {
     while let Some(turn) = work.next(slot) {
         match turn {
@@ -75,7 +76,7 @@ fn take_turns(mut slot: u32, work: &SlotWork, setting: &SlotSetting, runs: &Cell
     }
 }
 
-/// How a reduce attempt leaves its slot.
+/// Context in which a reduce attempt leaves its slot.
 pub(super) struct LeaveSlot {
     pub attempt: AttemptId,
     pub work: SlotWork,
@@ -114,9 +115,10 @@ impl Parking for LeaveSlot {
     }
 }
 
-/// How long the engine may sort, read or write without a sign of life: far longer than the largest buffer takes, and
-/// than a disk that is to be relied on stands still.
+/// Maximum time that the engine may sort, read or write without a sign of life: much longer than the
+/// largest buffer takes, and than a reliable disk stalls.
 pub(super) const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long a killed attempt may take to end before its process is given up; longer than a transfer may stand still.
+/// Time that a killed attempt may take to end before its process is given up; longer than a transfer may
+/// stall.
 pub(crate) const KILL_GRACE: Duration = Duration::from_secs(45);

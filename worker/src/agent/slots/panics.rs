@@ -1,34 +1,35 @@
-//! Panics on the threads of slots: their message and place, and whether user code or the engine is to blame.
+//! Panics on the threads of slots: their message and location, and attribution to user code or the engine.
 
 use crate::agent::failed::Failed;
 use crate::clean::message as clean;
 use crate::protocol::FailureClass;
 use std::cell::{Cell, RefCell};
 
-/// A panic as the hook saw it.
+/// Panic as recorded by the hook.
 pub(super) struct Panicked {
-    /// Its place and message.
+    /// Location and message.
     words: String,
-    /// It happened in this crate's own code.
+    /// True if it occurred in this crate's own code.
     in_engine: bool,
 }
 
 thread_local! {
-    /// What the panic hook saw last on this thread.
+    /// Last panic on this thread.
     pub(super) static PANIC: RefCell<Option<Panicked>> = const { RefCell::new(None) };
-    /// Whether this thread serves a slot, and so notices its own panics.
+    /// True if this thread serves a slot, and so handles its own panics.
     pub(super) static SERVES_SLOT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a source file, as the compiler names it, is one of this crate. The place of a panic is the caller's where
-/// the caller is to blame, so a panic here is a mistake made here, whoever called.
+/// True if a source file, as named by the compiler, is part of this crate. The location of a panic is the
+/// caller's if the caller is at fault (`track_caller`), so a panic here is a bug here.
 fn is_engine_source(file: &str) -> bool {
     file!().strip_suffix("agent/slots/panics.rs").is_some_and(|sources| file.starts_with(sources))
 }
 
-/// Remembers the message and place of a panic for the thread it happens on, and prints it to stderr. A panic of the
-/// engine on a thread that serves no slot ends the process with the code `broken`, once `say` has had the words: half of
-/// what drives a worker is of no use, and nobody would notice.
+/// Installs a hook that records the message and location of a panic for its thread, and prints it to
+/// stderr. A panic of the engine on a thread without a slot ends the process with the code `broken`,
+/// after `say` has received the message. A worker with a missing engine thread would be useless, without
+/// being noticed.
 pub fn install_panic_hook(broken: i32, say: fn(&str)) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -45,14 +46,15 @@ pub fn install_panic_hook(broken: i32, say: fn(&str)) {
     }));
 }
 
-/// Does something on a thread that notices its own panics; one of user code or of the engine is a failure.
+/// Runs work on a thread that handles its own panics. A panic of user code or of the engine becomes a
+/// failure.
 pub(in crate::agent) fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
     SERVES_SLOT.set(true);
     PANIC.with_borrow_mut(|last| *last = None);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
 }
 
-/// What is made of a panic that was caught on this thread, and whose mistake it is.
+/// Converts the caught panic of this thread to a failure, with its attribution.
 pub(super) fn panicked() -> Failed {
     match PANIC.with_borrow_mut(Option::take) {
         Some(Panicked { words, in_engine: true }) => {

@@ -58,12 +58,12 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
     };
     let written = setting.written.as_ref().map_or(0, CaptureMark::now);
     crash::runs(None);
-    // The loop outlives its slots unless the process is ending.
+    // Fails only if the process is ending, as the loop outlives its slots otherwise.
     let _ =
         setting.events.send(SlotEvent::Ended(Box::new(EndedAttempt { attempt, result, report, written })));
 }
 
-/// Everything an attempt does, with its result still to be reported.
+/// Executes an attempt, except for reporting its result.
 fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats) -> Result<Done, Failed> {
     let job = &assignment.job;
     if let JobCode::Shipped(program) = &job.code {
@@ -119,8 +119,8 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
     }
 }
 
-/// Why a reduce failed. What it could not read of this very worker's outputs is given up here, because nobody has
-/// verified it since it was written: the maps run again when the segments are asked for next.
+/// Converts the failure of a reduce. Unreadable outputs of this worker are discarded here, because they
+/// were not verified since they were written. The maps run again when the segments are requested next.
 fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure) -> Failed {
     let mut failed = failed(failure);
     if failed.class == FailureClass::Corrupt {
@@ -135,7 +135,8 @@ fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure)
     failed
 }
 
-/// What is done with files before and after user code: a slow disk, or an `fsync` of many bytes, is no fault of it.
+/// Runs file operations before and after user code: a slow disk, or an `fsync` of many bytes, is not a
+/// fault of user code.
 pub(super) fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
     let _engine = progress.engine();
     work()
