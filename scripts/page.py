@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover, a
-job cancelled by keyboard where the link lets one and not elsewhere, and a program that takes the port of a master that was
-killed.
+job cancelled by keyboard only if the link allows it, and a program that takes the port of a killed master.
 
 Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Talks to
 loopback only. --pictures FOLDER keeps what it looked like, light, dark and narrow.
@@ -9,10 +8,10 @@ loopback only. --pictures FOLDER keeps what it looked like, light, dark and narr
 import argparse, base64, contextlib, http.server, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 import urllib.error, urllib.request
 
-PATIENCE_SECONDS = 60
-# Keys as WebDriver calls them.
+TIMEOUT_SECONDS = 60
+# Keys by their names in WebDriver.
 TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"
-# What would make elements, attributes or requests if it were taken for markup.
+# Would create elements, attributes or requests if it were treated as markup.
 HOSTILE = "<img src=x onerror=alert(1)></script><b>bold</b>"
 
 
@@ -42,7 +41,7 @@ class Browser:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=data, method=method)
         request.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.read().decode()[:500]}") from error
@@ -57,14 +56,14 @@ class Browser:
         return self.of_session("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def until(self, what: str, script: str, *arguments):
-        """Waits until a script gives something true, and gives that."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        """Waits until a script returns a true value, and returns it."""
+        end = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < end:
             value = self.run("return " + script, *arguments)
             if value:
                 return value
             time.sleep(0.05)
-        raise AssertionError(f"waited {PATIENCE_SECONDS} s for: {what}; the page says {self.run('return document.body.innerText')[:1500]}")
+        raise AssertionError(f"waited {TIMEOUT_SECONDS} s for: {what}; the page says {self.run('return document.body.innerText')[:1500]}")
 
     def point(self, x: float, y: float):
         move = {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}
@@ -92,7 +91,7 @@ class Browser:
 
 
 class Cluster:
-    """A master and two workers of one slot, in a folder of their own."""
+    """A master and two workers of one slot, in a directory of their own."""
 
     def __init__(self, program: str, folder: pathlib.Path):
         self.program, self.folder, self.ours = program, folder, []
@@ -109,7 +108,7 @@ class Cluster:
 
     def start_master(self):
         master = self.start("master")
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while subprocess.run([self.program, "status"], env=self.environment, capture_output=True).returncode:
             assert time.monotonic() < end, "the master does not answer"
             time.sleep(0.1)
@@ -153,7 +152,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
     browser.until(f"{job} runs", f"{row}?.innerText.includes('running')")
     browser.until("a map has ended", f"/[1-9]\\d* of 12/.test({row}?.innerText)")
 
-    # Who comes next and why, what is left, and how busy the stations are.
+    # The next jobs and their reasons, the remaining work, and the use of the stations.
     browser.until("who comes next", "/^1\\s+job-\\d+ synthetic\\s+\\d+ maps?\\s+\\d+ map.*its own has the least/s.test(document.querySelector('#turns-table tbody tr')?.innerText ?? '')")
     browser.until("its place in line", f"{row}?.cells[7].innerText.startsWith('next')")
     browser.until("how long it still takes", f"/^~ [\\d.]+ (m?s|min)/.test({row}?.cells[6].innerText)")
@@ -173,7 +172,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
     box = browser.run("const box = document.getElementById('slots').getBoundingClientRect(); return [box.left, box.top, box.width, box.height]")
     browser.run("document.querySelector('[data-span=\"15\"]').click()")
     read = None
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while read is None and time.monotonic() < end:
         for share in (0.95, 0.9, 0.85, 0.8, 0.7):
             for down in range(28, int(box[3]), 8):
@@ -204,14 +203,14 @@ def check(cluster: Cluster, browser: Browser, pictures):
     browser.until("the hostile parameters as text", "document.getElementById('job-parameters').innerText.includes('<img src=x onerror=alert(1)>')")
     assert browser.run("return document.querySelectorAll('img, b b, #job script').length") == 0, "text became elements"
 
-    # A browser without a link is told what to do, and told nothing else.
+    # A browser without a link is shown a hint and no data.
     browser.run("sessionStorage.clear(); location.hash = ''; location.reload()")
     browser.until("the page is closed without a link", "document.getElementById('notice').innerText.includes('gristmill page')")
     assert browser.run("return document.body.innerText.includes('worker-2')") is False
 
 
 def sleeper(cluster: Cluster, name: str) -> str:
-    """A job that runs until somebody cancels it."""
+    """A job that runs until it is cancelled."""
     return cluster.ask("submit", "synthetic", "--maps", "1", "--reduces", "1", "--map-time", "600s", "--detach",
                        "--output", str(cluster.folder / name))
 
@@ -229,7 +228,7 @@ def open_job(cluster: Cluster, browser: Browser, job: str, *flags: str):
 
 
 def cancel(cluster: Cluster, browser: Browser, pictures):
-    """A link made for it cancels a job, by keyboard alone and after a question."""
+    """A link that allows it cancels a job, by keyboard alone and after a question."""
     job = sleeper(cluster, "cancelled")
     open_job(cluster, browser, job, "--may-cancel")
     browser.until("the button", "!document.getElementById('cancel').hidden && document.getElementById('cancel-hint').hidden")
@@ -284,7 +283,7 @@ def cancel_not(cluster: Cluster, browser: Browser):
     job = sleeper(cluster, "spared")
     master = cluster.ask("page").split("/")[2]
     route = f"http://{master}/api/v1/jobs/{job}/cancel"
-    # The tab has been given a token that may cancel; a foreign page in it has not, and no browser adds it.
+    # The tab has a token that may cancel. A foreign page in it has none, and no browser adds it.
     with foreign_page() as address:
         browser.open(address)
         browser.log("performance")
@@ -304,7 +303,7 @@ def cancel_not(cluster: Cluster, browser: Browser):
 
 
 def take_port(cluster: Cluster, browser: Browser):
-    """Whoever takes the port of a killed master is not shown the token."""
+    """A process that takes the port of a killed master does not receive the token."""
     link = cluster.ask("page")
     browser.open(link)
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
@@ -314,7 +313,7 @@ def take_port(cluster: Cluster, browser: Browser):
     cluster.ours[0].wait()
     taken = []
     with socket.create_server(("127.0.0.1", int(link.split("/")[2].split(":")[1]))) as door:
-        door.settimeout(PATIENCE_SECONDS)
+        door.settimeout(TIMEOUT_SECONDS)
         while not browser.run("return document.getElementById('connection').textContent.includes('does not know')"):
             connection, _ = door.accept()
             with connection:
@@ -330,10 +329,10 @@ def take_port(cluster: Cluster, browser: Browser):
 
 
 def look_back(cluster: Cluster, browser: Browser):
-    """A job of a master that has ended in order is told by the next one, from its history."""
+    """The next master shows a job of a master that has ended in order, from its history."""
     ended = cluster.start_master()
     ended.send_signal(signal.SIGTERM)
-    ended.wait(PATIENCE_SECONDS)
+    ended.wait(TIMEOUT_SECONDS)
     cluster.start_master()
     browser.open(cluster.ask("page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
@@ -343,7 +342,7 @@ def look_back(cluster: Cluster, browser: Browser):
 
 
 def judge(browser: Browser, address: str):
-    """No request to another host, no error."""
+    """Checks that no request went to another host, and that no error was logged."""
     hosts = set()
     for entry in browser.log("performance"):
         message = json.loads(entry["message"])["message"]
@@ -396,7 +395,7 @@ def main() -> int:
                 browser.end()
             cluster.end()
     print("the page holds: a job from submission to end, who comes next, a worker killed, a reason on hover, a critical path, hostile\n"
-          "text as text, one host, no error, a job cancelled by keyboard with the link for it and by nobody else, nothing for whoever\n"
+          "text as text, one host, no error, a job cancelled by keyboard only with the link for it, nothing for a process that\n"
           "takes the master's port, a job of an earlier master")
     return 0
 
