@@ -1,4 +1,4 @@
-//! What the cluster simulator costs: large clusters and many tasks, and the core with many jobs waiting.
+//! Cost of the cluster simulator: large clusters and many tasks, and the core with many waiting jobs.
 //!
 //! `cargo bench -p gristmill-scheduler --bench cluster`; arguments choose settings by their name. Not here: the
 //! other simulators.
@@ -37,7 +37,7 @@ struct ClusterSetting {
     policies: &'static [&'static str],
 }
 
-/// Tasks of 5 to 15 s, the same at each run.
+/// Returns the length of a task, 5 to 15 s, the same at each run.
 fn length(index: u32) -> f64 {
     5.0 + f64::from(index.wrapping_mul(2_654_435_761) >> 16) / 6553.6
 }
@@ -63,7 +63,8 @@ fn place(name: &str) -> Box<dyn Placement> {
     }
 }
 
-/// Seconds that this thread was on a processor, where the system says so: others may use the machine meanwhile.
+/// Returns the processor seconds of this thread, where the system reports them: other programs may use
+/// the machine meanwhile.
 fn on_cpu() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
@@ -126,7 +127,7 @@ fn settings() -> [ClusterSetting; 6] {
             policies: &["fifo"],
             ..base
         },
-        // All arrive at once and wait: what an instant costs the core.
+        // All arrive at once and wait, which shows the cost of an instant of the core.
         ClusterSetting {
             name: "waiting",
             workers: 20,

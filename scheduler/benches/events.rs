@@ -1,10 +1,10 @@
-//! What one fact costs the core, in virtual time: one job of empty maps on simulated workers; and what one decision
-//! costs under every policy that can decide live, with 100 jobs waiting; and what a lost output costs, which should not
-//! grow with the partitions.
+//! Cost of one event in the core, in virtual time: one job of empty maps on simulated workers. Also the
+//! cost of one decision under every policy that can decide live, with 100 jobs waiting, and the cost of a
+//! lost output, which should not grow with the partitions.
 //!
-//! Prints nanoseconds for each call, fact and task, for growing numbers of tasks and of workers: the columns
-//! should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads, which cost
-//! more than the core does.
+//! Prints nanoseconds for each call, event and task, for growing numbers of tasks and of workers: the
+//! columns should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads,
+//! which cost more than the core does.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,14 +33,14 @@ struct CoreSetting {
     tasks: u32,
     workers: u32,
     slots: u32,
-    /// Other jobs that wait behind this one.
+    /// Number of other jobs that wait behind this one.
     waiting: u32,
-    /// Size of a map output; with 0 nothing is fetched.
+    /// Size of a map output. With 0 nothing is fetched.
     output: Bytes,
     fair: bool,
 }
 
-/// Facts and calls until all maps and the reduce are done.
+/// Numbers of events and calls until all maps and the reduce are done.
 #[derive(Default)]
 struct Counts {
     facts: u64,
@@ -79,7 +79,7 @@ fn run(setting: CoreSetting) -> (Counts, f64) {
             over |= matches!(command, Command::JobEnded { job: JOB, .. });
             events.extend(answer(&command, setting.output));
         }
-        // As a busy master does: what has come in meanwhile is entered together, a little at a time.
+        // Like a busy master: events that have arrived meanwhile are entered together, a few at a time.
         for some in events.chunks(8) {
             now += 10_000;
             counts.calls += 1;
@@ -105,20 +105,20 @@ fn answer(command: &Command, output_bytes: Bytes) -> Option<Event> {
     })
 }
 
-/// Jobs that wait, and decisions that are measured.
+/// Number of jobs that wait, and of decisions that are measured.
 const WAITING: u32 = 100;
 const DECISIONS: u32 = 40_000;
 
-/// Jobs whose reduces hold half of the slots and do not end.
+/// Number of jobs whose reduces hold half of the slots and do not end.
 const HOLDING: u32 = 4;
 
-/// A job that waits, with more maps the later it comes.
+/// Returns a job that waits, with more maps the later it arrives.
 fn waiting_job(job: u32) -> Event {
     let maps = vec![MapSpec::anywhere(Bytes(0)); 1_000 + 7 * (job % WAITING) as usize];
     Event::JobArrived { job: JobId(job), spec: JobSpec::new(maps, 1 + job % 3).into() }
 }
 
-/// What becomes of an order of the core when nothing ends but maps, and reduces of jobs that waited.
+/// Returns the event that follows an order of the core when only maps end, and reduces of jobs that waited.
 fn follow(command: &Command) -> Option<Event> {
     let took = Span::milliseconds(400);
     Some(match *command {
@@ -137,8 +137,9 @@ fn follow(command: &Command) -> Option<Event> {
     })
 }
 
-/// Nanoseconds for a call of the core with one fact, mostly the end of a map, while so many jobs wait for its slot: the
-/// median and the 99th percentile, which other programs on the machine disturb less than a mean.
+/// Returns the nanoseconds of a call of the core with one event, mostly the end of a map, while
+/// [`WAITING`] jobs wait for its slot. Returns the median and the 99th percentile, which other programs
+/// on the machine disturb less than a mean.
 fn decision(policy: &str) -> (f64, f64) {
     let policy = policy::by_name(policy).expect("a name of the catalogue");
     let mut core = Core::new(CoreConfig::default(), policy, Box::new(Pull::new()));
@@ -191,12 +192,12 @@ fn decisions() {
     }
 }
 
-/// Workers and maps of the job whose outputs are lost.
+/// Number of workers and of maps of the job whose outputs are lost.
 const LOSING: u32 = 20;
 const LOST_MAPS: u32 = 200;
 
-/// Nanoseconds for an output that could not be read, of a job with so many partitions: all homes but the last have
-/// everything, and who lacks a map is asked for each.
+/// Returns the nanoseconds for an output that could not be read, of a job with this many partitions. All
+/// keeps but the last have everything, and the core determines for each which lack a map.
 fn lost_output(partitions: u32) -> f64 {
     let mut core = Core::new(CoreConfig::default(), policy(false), Box::new(Pull::new()));
     let joined = |worker| Event::WorkerJoined {

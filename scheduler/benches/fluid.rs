@@ -1,9 +1,9 @@
-//! What the fluid simulation costs: long streams of log-normal jobs at load 0.9, and batches of growing size.
+//! Cost of the fluid simulation: long streams of log-normal jobs at load 0.9, and batches of growing size.
 //!
-//! Prints, for each policy, the time of a stream with its generation, and the highest memory of the process; then
-//! nanoseconds for each event of batches of 10^2 to 10^5 jobs, which should grow no faster than the logarithm of their
-//! number. `cargo bench -p gristmill-scheduler --bench fluid -- JOBS [POLICY...]`; 10^6 jobs if
-//! nobody says; without batches if policies are named.
+//! Prints, for each policy, the time of a stream with its generation, and the peak memory of the process.
+//! Then it prints nanoseconds for each event of batches of 10^2 to 10^5 jobs, which should grow no faster
+//! than the logarithm of their number. `cargo bench -p gristmill-scheduler --bench fluid -- JOBS
+//! [POLICY...]`; 10^6 jobs by default; without batches if policies are named.
 
 #![allow(
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ use std::time::Instant;
 const LOAD: f64 = 0.9;
 const SEED: u64 = 1;
 
-/// The highest memory of the process so far, in MiB; 0 where the system does not tell.
+/// Returns the peak memory of the process so far, in MiB; 0 where the system does not report it.
 fn memory_highest_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

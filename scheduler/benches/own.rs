@@ -1,8 +1,9 @@
-//! Our own policy beside those of the papers, on the cluster simulator with estimated sizes: mean flow times with paired
-//! intervals, the slowest jobs, and what each of its rules brings.
+//! Our own policy compared with those of the papers, on the cluster simulator with estimated sizes: mean
+//! flow times with paired intervals, the slowest jobs, and the contribution of each of its rules.
 //!
-//! `cargo bench -p gristmill-scheduler --bench own`; arguments: names of settings, `seeds=20`, `jobs=100`,
-//! `estimator=linear`, and `rivals=all` for every policy that can run live. The same arguments give the same tables.
+//! `cargo bench -p gristmill-scheduler --bench own`; arguments: names of settings, `seeds=20`,
+//! `jobs=100`, `estimator=linear`, and `rivals=all` for every policy that can run live. The same
+//! arguments produce the same tables.
 
 #![allow(clippy::disallowed_macros, clippy::print_stdout, reason = "tables go to standard output")]
 
@@ -15,10 +16,10 @@ use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, SimWork
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Job};
 
-/// The policies of the papers that come first somewhere, or are what one would take without this.
+/// Policies of the papers that are best somewhere, or are the alternatives without ours.
 const RIVALS: &[&str] = &["fair", "max-srpt", "split-srpt", "asrpt", "asrpt:preemptive=yes"];
 
-/// Our own without preemption, that with one rule less or otherwise, and last whole.
+/// Our own policy without preemption, then with one rule removed or changed, and last complete.
 const VARIANTS: &[&str] = &[
     "gristmill:preemptive=no",
     "gristmill:preemptive=no,pilot=no",
@@ -29,14 +30,14 @@ const VARIANTS: &[&str] = &[
     "gristmill",
 ];
 
-/// Bytes of a request, as live workers ask for.
+/// Bytes of a request, as of live workers.
 const REQUEST_BYTES: f64 = 4e6;
 
 /// Work of the overlap paper's unit job, in seconds of the whole cluster, and the length of its tasks in seconds.
 const OVERLAP_UNIT: f64 = 5.0;
 const OVERLAP_TASK: f64 = 2.0;
 
-/// A workload on a cluster.
+/// Workload on a cluster.
 #[derive(Clone, Copy)]
 struct OwnSetting {
     name: &'static str,
@@ -44,7 +45,7 @@ struct OwnSetting {
     loads: &'static [f64],
     workers: u32,
     slots: Slots,
-    /// Every second worker has half the speed.
+    /// True if every second worker has half the speed.
     half: bool,
     /// Bytes per second and worker.
     network: f64,
@@ -64,7 +65,7 @@ impl OwnSetting {
         config
     }
 
-    /// The jobs of this seed at this load of all slots.
+    /// Returns the jobs of this seed at this load of all slots.
     fn jobs(&self, load: f64, seed: u64, count: usize) -> Vec<Job> {
         let slots = match self.slots {
             Slots::Unified(slots) => slots,
@@ -90,7 +91,7 @@ impl OwnSetting {
     }
 }
 
-/// A job of map and shuffle, cut into tasks; its reduces only fetch.
+/// Cuts a job of map and shuffle into tasks. Its reduces only fetch.
 fn in_tasks(job: &Job, slots: f64, network: f64) -> Job {
     let work = OVERLAP_UNIT * slots * job.work[Station::Map];
     let maps = (work / OVERLAP_TASK).ceil().max(1.0);
@@ -104,7 +105,7 @@ fn in_tasks(job: &Job, slots: f64, network: f64) -> Job {
     }
 }
 
-/// Flow times by order of arrival.
+/// Returns flow times by order of arrival.
 fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f64> {
     let mut flows = vec![0.0; jobs.len()];
     let policy = policy::by_name(policy).expect("a policy of the catalogue");
@@ -117,7 +118,7 @@ fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f6
     flows
 }
 
-/// What came out of one policy: mean flow time by seed, and the slowdown that 99 % of all jobs do not exceed.
+/// Results of one policy: mean flow time by seed, and the slowdown that 99 % of all jobs do not exceed.
 struct Measured {
     means: Vec<f64>,
     slowest: f64,
@@ -127,7 +128,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// All policies on the same jobs; slowdown is against the same job by itself on the same cluster.
+/// Runs all policies on the same jobs. Slowdown is relative to the same job alone on the same cluster.
 fn measure(setting: &OwnSetting, load: f64, given: &Given, policies: &[String]) -> Vec<Measured> {
     let config = setting.config();
     let sets: Vec<Vec<Job>> = (1..=given.seeds).map(|seed| setting.jobs(load, seed, given.jobs)).collect();
@@ -146,7 +147,7 @@ fn measure(setting: &OwnSetting, load: f64, given: &Given, policies: &[String]) 
     policies.iter().map(one).collect()
 }
 
-/// Arguments.
+/// Arguments of the benchmark.
 struct Given {
     seeds: u64,
     jobs: usize,
@@ -179,7 +180,7 @@ fn given() -> Given {
     }
 }
 
-/// The ratio of two policies' mean flow times with its 95 % interval over seeds, paired.
+/// Returns the ratio of two policies' mean flow times with its 95 % interval over seeds, paired.
 fn ratio(of: &Measured, to: &Measured) -> Interval {
     let ratios: Vec<f64> = of.means.iter().zip(&to.means).map(|(of, to)| of / to).collect();
     Interval::of(&ratios).expect("there is a seed")
@@ -240,7 +241,8 @@ fn main() {
     println!(
         "setting       load  best rival             flow   preemptive=no / rival  slowdown  gristmill / rival  slowdown"
     );
-    // For each variant the sums of the logarithms of its ratios to the best rival, and how many settings.
+    // For each variant the sums of the logarithms of its ratios to the best rival, and the number of
+    // settings.
     let mut sums = vec![(0.0, 0.0, 0_u32); VARIANTS.len()];
     let mut wins = vec![0_u32; given.rivals.len()];
     for setting in settings() {

@@ -1,5 +1,5 @@
-//! What the pairs paper's costly rules cost: a minimum-weight perfect matching of all waiting jobs, and an arrival
-//! among 10,000 waiting jobs under the two online rules.
+//! Cost of the pairs paper's expensive rules: a minimum-weight perfect matching of all waiting jobs, and
+//! an arrival among 10,000 waiting jobs under the two online rules.
 //!
 //! Prints milliseconds: median and largest of the runs. The deadlines are a matching of 1,000 jobs in under 10 s and an
 //! arrival in under 1 ms. `cargo bench -p gristmill-scheduler --bench pairs`.
@@ -36,7 +36,7 @@ fn print(what: &str, sizes: Sizes, mut times: Vec<f64>) {
     println!("{what:<40} {:<14} {median:>12.4} ms {largest:>12.4} ms", sizes.name());
 }
 
-/// Arrivals among waiting jobs, one by one; no draw asks for a reschedule.
+/// Measures arrivals among waiting jobs, one by one. No draw causes a reschedule.
 fn arrivals(sizes: Sizes, mut arrive: impl FnMut(u64, Size)) -> Vec<f64> {
     let jobs = sizes.draw(WAITING + ARRIVALS, 10.0, 1);
     let (before, come) = jobs.split_at(WAITING);
@@ -46,7 +46,8 @@ fn arrivals(sizes: Sizes, mut arrive: impl FnMut(u64, Size)) -> Vec<f64> {
     (WAITING as u64..).zip(come).map(|(id, &size)| milliseconds(|| arrive(id, size))).collect()
 }
 
-/// Mean cost of an arrival with everything that the policy and the fluid simulator do, while one long job holds the map.
+/// Returns the mean cost of an arrival including all work of the policy and the fluid simulator, while
+/// one long job holds the map.
 fn through_the_simulator(sizes: Sizes, rule: Rule) -> f64 {
     let size = Size { map: 1e9, shuffle: 1.0 };
     let late = (1..).zip(sizes.draw(WAITING, 10.0, 1));

@@ -1,7 +1,8 @@
-//! The four settings of the ASRPT paper, 20 seeds, all schedulers, on one core: jobs made, bounds and simulations.
+//! The four settings of the ASRPT paper, 20 seeds, all schedulers, on one core: job generation, bounds
+//! and simulations.
 //!
-//! Prints seconds for each scheduler, all settings and seeds together, and the efficiency ratios as a check that the
-//! right thing was measured. `cargo bench -p gristmill-scheduler --bench slotted`.
+//! Prints seconds for each scheduler, all settings and seeds together, and the efficiency ratios as a
+//! check of the results. `cargo bench -p gristmill-scheduler --bench slotted`.
 
 #![allow(
     clippy::disallowed_methods,

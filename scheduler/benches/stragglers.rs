@@ -1,7 +1,8 @@
-//! What the mathematics of stragglers costs: splits and mean sojourn times of different workers, numbers and mixes.
+//! Cost of the mathematics of stragglers: splits and mean sojourn times of different workers, numbers and
+//! mixes.
 //!
-//! `cargo bench -p gristmill-scheduler --bench stragglers` prints the median of some runs and, where there is a closed
-//! form, how far the result is from it. Not here: what a deal costs on a cluster.
+//! `cargo bench -p gristmill-scheduler --bench stragglers` prints the median of some runs and, where a
+//! closed form exists, the error of the result. Not here: the cost of a deal on a cluster.
 
 #![allow(
     clippy::disallowed_methods,
@@ -19,7 +20,7 @@ use std::time::Instant;
 
 const REPEATS: usize = 5;
 
-/// Median milliseconds.
+/// Returns the median milliseconds of some runs.
 fn measure(mut run: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..REPEATS)
         .map(|_| {
@@ -54,7 +55,7 @@ fn main() {
         "optimal",
         "optimal:d=3.5",
     ] {
-        // The fair split must leave the slowest worker something.
+        // The fair split must assign work to the slowest worker.
         let lambda = 0.45 * capacity;
         let time = measure(|| drop(black_box(place(split, &workers, lambda))));
         report(&format!("rates and mean of 1,000 workers, {split}"), time, "");

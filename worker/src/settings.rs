@@ -28,7 +28,7 @@ pub struct WorkerSettings {
     pub memory: Bytes,
     /// Bytes that stay free on the file system of each spill directory.
     pub disk_reserve: Bytes,
-    /// How it gets segments.
+    /// Transfer mode of segments.
     pub shuffle: Shuffle,
     /// Address of its shuffle server; `None` is the address from which it reaches the master.
     pub listen: Option<ListenAddress>,
@@ -94,7 +94,7 @@ impl WatchedJob {
     }
 }
 
-/// How a worker gets segments.
+/// Transfer mode of segments to a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shuffle {

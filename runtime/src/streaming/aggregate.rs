@@ -1,43 +1,44 @@
-//! Hadoop's aggregators, `-reducer aggregate`: keys such as `LongValueSum:id` say what is made of their values.
+//! Hadoop's aggregators, `-reducer aggregate`: keys such as `LongValueSum:id` select the aggregation of
+//! their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Between the name of an aggregator and the key.
+/// Separator between the name of an aggregator and the key.
 const TYPE_SEPARATOR: u8 = b':';
 
-/// A key or value that no aggregator takes.
+/// Key or value that no aggregator accepts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AggregateError {
-    /// A key without the name of an aggregator.
+    /// The key has no name of an aggregator.
     #[error("the key `{key}` names no aggregator: it must be AGGREGATOR:KEY, such as LongValueSum:{key}")]
     Key {
-        /// The key.
+        /// Key of the pair.
         key: String,
     },
-    /// A name that no aggregator has.
+    /// No aggregator has this name.
     #[error(
         "there is no aggregator `{name}`; there is LongValueSum, LongValueMax, LongValueMin, DoubleValueSum, \
          StringValueMax, StringValueMin, UniqValueCount and ValueHistogram"
     )]
     Name {
-        /// The name.
+        /// Name in the key.
         name: String,
     },
-    /// A value that is no number.
+    /// The value is not a number.
     #[error("the value `{value}` is no {expected}")]
     Value {
-        /// The value.
+        /// Value of the pair.
         value: String,
-        /// What was expected.
+        /// Expected kind of value.
         expected: &'static str,
     },
 }
 
-/// The name of the aggregator and the rest of a key.
+/// Returns the name of the aggregator and the rest of a key.
 ///
 /// # Errors
-/// A key without such a name.
+/// The key has no such name.
 pub(super) fn split_type(key: &[u8]) -> Result<(&[u8], &[u8]), AggregateError> {
     match memchr::memchr(TYPE_SEPARATOR, key) {
         Some(at) => Ok((&key[..at], &key[at + 1..])),
@@ -45,7 +46,7 @@ pub(super) fn split_type(key: &[u8]) -> Result<(&[u8], &[u8]), AggregateError> {
     }
 }
 
-/// The values of a key, as far as they were added.
+/// Aggregated values of a key so far.
 #[derive(Debug)]
 pub(super) enum Aggregated {
     LongSum(i64),
@@ -59,10 +60,10 @@ pub(super) enum Aggregated {
 }
 
 impl Aggregated {
-    /// No values yet.
+    /// Creates an aggregation without values.
     ///
     /// # Errors
-    /// A name that no aggregator has.
+    /// No aggregator has this name.
     pub fn new(name: &[u8]) -> Result<Self, AggregateError> {
         Ok(match name {
             b"LongValueSum" => Self::LongSum(0),
@@ -80,7 +81,7 @@ impl Aggregated {
     /// Adds a value.
     ///
     /// # Errors
-    /// One that is no number where one is expected.
+    /// The value is not a number where one is expected.
     pub fn add(&mut self, value: &[u8]) -> Result<(), AggregateError> {
         let text = String::from_utf8_lossy(value);
         match self {
@@ -115,7 +116,7 @@ impl Aggregated {
         Ok(())
     }
 
-    /// What travels in place of the values.
+    /// Returns the partial results that are sent in place of the values.
     pub fn partial(&self) -> Vec<String> {
         match self {
             Self::Unique(values) => values.iter().cloned().collect(),
@@ -127,7 +128,7 @@ impl Aggregated {
         }
     }
 
-    /// What is written.
+    /// Returns the text of the result.
     pub fn report(&self) -> String {
         match self {
             Self::LongSum(number) | Self::LongMax(number) | Self::LongMin(number) => number.to_string(),
@@ -139,7 +140,8 @@ impl Aggregated {
     }
 }
 
-/// The number of different values, and the least, median, largest, mean and standard deviation of how often they came.
+/// Returns the number of distinct values, and the minimum, median, maximum, mean and standard deviation
+/// of their counts.
 fn histogram(counts: &BTreeMap<String, i64>) -> String {
     let mut sorted: Vec<i64> = counts.values().copied().collect();
     sorted.sort_unstable();
@@ -156,7 +158,7 @@ fn whole(text: &str) -> Result<i64, AggregateError> {
     text.parse().map_err(|_| AggregateError::Value { value: text.to_owned(), expected: "whole number" })
 }
 
-/// A number as Java writes it: `2.0`, `1.5E10`.
+/// Formats a number as Java does: `2.0`, `1.5E10`.
 pub(super) fn java_double(number: f64) -> String {
     if number == 0.0 || (1e-3..1e7).contains(&number.abs()) || !number.is_finite() {
         return match number {
@@ -179,7 +181,7 @@ mod tests {
     fn of(name: &str, values: &[&str]) -> Result<String, AggregateError> {
         let mut aggregated = Aggregated::new(name.as_bytes())?;
         values.iter().try_for_each(|value| aggregated.add(value.as_bytes()))?;
-        // What was combined before gives the same.
+        // Values that were combined before give the same result.
         let mut again = Aggregated::new(name.as_bytes())?;
         aggregated.partial().iter().try_for_each(|value| again.add(value.as_bytes()))?;
         assert_eq!(again.report(), aggregated.report());

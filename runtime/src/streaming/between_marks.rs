@@ -1,39 +1,40 @@
-//! `StreamXmlRecordReader` of Hadoop: records are what stands between two marks, both included, over any number of lines;
-//! what stands outside of them is passed over.
+//! `StreamXmlRecordReader` of Hadoop: a record is the text between two marks, both included, over any
+//! number of lines. Text outside of records is skipped.
 //!
-//! Marks are text; what Hadoop calls a slow match, with patterns, is not here. A record without its end is none.
+//! Marks are text. What Hadoop calls a slow match, with patterns, is not supported. A record without its
+//! end is ignored.
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-/// The longest record, bytes.
+/// Maximum bytes of a record.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 
-/// The marks of records.
+/// Marks of records.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Marks {
-    /// How a record begins. Not empty.
+    /// Start of a record. Not empty.
     pub begin: String,
-    /// How it ends. Not empty.
+    /// End of a record. Not empty.
     pub end: String,
 }
 
-/// A record that is longer than any may be.
+/// A record exceeds the maximum length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a record between marks has more than {RECORD_BYTES_MAX} bytes, or no end")]
 pub(super) struct TooLong;
 
-/// Cuts bytes that come piece by piece into records.
+/// Cuts a stream of bytes into records.
 #[derive(Debug, Default)]
 pub(super) struct RecordCutter {
-    /// What may belong to a record: from its beginning, or as much as a beginning that is not whole yet may have.
+    /// Bytes that may belong to a record: from its start, or the length of an incomplete start mark.
     held: Vec<u8>,
-    /// The beginning was found; so many bytes behind it have been searched for the end.
+    /// Number of bytes after a start mark that have been searched for the end; `None` without a start mark.
     searched: Option<usize>,
 }
 
 impl RecordCutter {
-    /// Hands each record that has ended to `take`.
+    /// Passes each complete record to `take`.
     pub fn push<E: From<TooLong>>(
         &mut self,
         bytes: &[u8],

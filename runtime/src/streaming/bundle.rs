@@ -1,8 +1,8 @@
-//! What a job ships, as one file: for workers that do not see the files of the submitter.
+//! Shipped files of a job in one file, for workers that do not see the files of the submitter.
 //!
-//! The bundle is a side input of the job, so it takes the way of any input, and is unpacked once on each worker. Entry after
-//! entry it has: kind (a byte), mode, length of the name and of the content (big-endian, 4, 4 and 8 bytes), name, content.
-//! The content of a link is where it leads.
+//! The bundle is a side input of the job, so it is transferred like any input, and is unpacked once on
+//! each worker. Each entry has: kind (a byte), mode, length of the name and of the content (big-endian,
+//! 4, 4 and 8 bytes), name, content. The content of a link is its target.
 
 use super::ShippedFile;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
@@ -11,17 +11,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a bundle: workers hold it in memory while they unpack it.
+/// Maximum bytes of a bundle. Workers hold it in memory while they unpack it.
 pub const BUNDLE_BYTES_MAX: u64 = 1 << 30;
 
-/// Folders one within the other.
+/// Maximum depth of directories.
 const DEPTH_MAX: usize = 64;
 
 const FILE: u8 = 0;
 const FOLDER: u8 = 1;
 const LINK: u8 = 2;
 
-/// Writes all files, and folders with all that is in them, to a bundle.
+/// Writes all files, and directories with their content, to a bundle.
 ///
 /// # Errors
 /// A file that cannot be read, or more than [`BUNDLE_BYTES_MAX`].
@@ -40,7 +40,7 @@ struct Bundle {
 
 impl Bundle {
     fn add(&mut self, path: &Path, name: &Path, depth: usize) -> io::Result<()> {
-        // What was named itself may be a link; within folders links stay links.
+        // A named path may be a link and is followed. Within directories links stay links.
         let found = if depth == 0 { fs::metadata(path) } else { fs::symlink_metadata(path) };
         let found =
             found.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
@@ -62,15 +62,16 @@ impl Bundle {
         Ok(())
     }
 
-    /// A file as it is now; one that grows meanwhile is cut, one that shrinks refused.
+    /// Writes a file with its current content. If it grows meanwhile it is truncated, if it shrinks it is
+    /// refused.
     fn file(&mut self, path: &Path, mode: u32, name: &Path, found: &Metadata) -> io::Result<()> {
         let said = |why: String| io::Error::other(format!("{}: {why}", path.display()));
         if !found.is_file() {
-            // A pipe would be waited for, and a device may have no end.
+            // A pipe would block, and a device may have no end.
             return Err(said("it is neither a file, a folder nor a link".to_owned()));
         }
         if found.len() == 0 {
-            // What the system writes as it is read has no length.
+            // Files that the system generates on reading have no length.
             let mut content = Vec::new();
             let read =
                 File::open(path).and_then(|file| file.take(BUNDLE_BYTES_MAX + 1).read_to_end(&mut content));
@@ -90,7 +91,7 @@ impl Bundle {
         self.out.write_all(content)
     }
 
-    /// What stands before so many bytes of content.
+    /// Writes the header of an entry with this many bytes of content.
     fn head(&mut self, kind: u8, mode: u32, name: &Path, content: u64) -> io::Result<()> {
         let name = name.as_os_str().as_bytes();
         self.bytes = self.bytes.saturating_add(content).saturating_add(name.len() as u64);
@@ -106,7 +107,7 @@ impl Bundle {
     }
 }
 
-/// What was in a bundle; gone when it is dropped.
+/// Unpacked content of a bundle, removed on drop.
 #[derive(Debug)]
 pub(super) struct UnpackedBundle {
     folder: PathBuf,
@@ -114,10 +115,10 @@ pub(super) struct UnpackedBundle {
 }
 
 impl UnpackedBundle {
-    /// Unpacks a bundle into a fresh folder of this name.
+    /// Unpacks a bundle into a new directory of this name.
     ///
     /// # Errors
-    /// Bytes that are no bundle, names that lead out of it, an error of the file system.
+    /// Bytes that are not a bundle, names that lead out of it, an error of the file system.
     pub fn unpack(mut bytes: &[u8], folder: PathBuf) -> io::Result<Self> {
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -133,7 +134,7 @@ impl UnpackedBundle {
         Ok(unpacked)
     }
 
-    /// Unpacks the first entry; `None` if there is no whole one.
+    /// Unpacks the first entry; `None` if it is incomplete.
     fn entry(&mut self, bytes: &mut &[u8]) -> Option<io::Result<()>> {
         let (kind, rest) = bytes.split_first()?;
         let (mode, rest) = rest.split_first_chunk::<4>()?;
@@ -150,7 +151,7 @@ impl UnpackedBundle {
         let outside = || io::Error::other(format!("`{}` leads out of the bundle", name.display()));
         let mut place = self.folder.clone();
         for component in name.components() {
-            // Nothing is made behind a link.
+            // No file is created behind a link.
             if !matches!(component, Component::Normal(_)) || fs::symlink_metadata(&place)?.is_symlink() {
                 return Err(outside());
             }
@@ -169,7 +170,7 @@ impl UnpackedBundle {
         }
     }
 
-    /// What was shipped, as it lies here.
+    /// Returns the shipped files with their paths here.
     pub fn files(&self) -> &[ShippedFile] {
         &self.files
     }
@@ -177,7 +178,7 @@ impl UnpackedBundle {
 
 impl Drop for UnpackedBundle {
     fn drop(&mut self) {
-        // What stays goes with the folder of the worker.
+        // Remaining files are removed with the directory of the worker.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

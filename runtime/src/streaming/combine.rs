@@ -1,7 +1,8 @@
-//! The combiner of a map: pairs are gathered, sorted, and given to a command (or an aggregator) before they travel.
+//! The combiner of a map: pairs are collected, sorted, and passed to a command (or an aggregator) before
+//! they are sent.
 //!
-//! One process gets all partitions of what was gathered, one after another, where Hadoop starts one for each of them.
-//! What it writes falls into key and value as what the mapper writes does.
+//! One process gets all partitions of the collected pairs, one after another, where Hadoop starts one for
+//! each of them. Its output is split into key and value by the same rule as the mapper's.
 
 use super::aggregate::{Aggregated, split_type};
 use super::forms::PairFeed;
@@ -11,16 +12,16 @@ use super::{StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
-/// Pairs of the engine, waiting to be combined.
+/// Pairs of the engine that wait for the combiner.
 pub(super) struct Gathered {
     bytes: Vec<u8>,
     pairs: Vec<GatheredPair>,
     bytes_max: usize,
-    /// How often they were combined.
+    /// Number of runs of the combiner.
     rounds: u32,
 }
 
-/// Where a pair lies.
+/// Position of a pair.
 #[derive(Clone, Copy)]
 struct GatheredPair {
     begin: usize,
@@ -29,7 +30,7 @@ struct GatheredPair {
 }
 
 impl Gathered {
-    /// Room for about so many bytes.
+    /// Creates a buffer for about this many bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self { bytes: Vec::new(), pairs: Vec::new(), bytes_max, rounds: 0 }
     }
@@ -45,7 +46,7 @@ impl Gathered {
         self.bytes_max <= self.bytes.len() + self.pairs.len() * size_of::<GatheredPair>()
     }
 
-    /// Emits what the combiner makes of all pairs, of which none are left then.
+    /// Runs the combiner on all pairs, emits its output and clears the buffer.
     pub fn combine(
         &mut self,
         job: &Arc<StreamingJob>,
@@ -85,7 +86,7 @@ impl Gathered {
     }
 }
 
-/// Takes what a combiner makes.
+/// Sink of a combiner's output.
 struct CombinedPairs<'a> {
     job: &'a StreamingJob,
     coding: &'a KeyCoding,
@@ -95,7 +96,7 @@ struct CombinedPairs<'a> {
 }
 
 impl CombinedPairs<'_> {
-    /// Merges the values of each key by the aggregator that the key names.
+    /// Merges the values of each key with the aggregator that the key names.
     fn aggregate<'b>(&mut self, pairs: impl Iterator<Item = (&'b [u8], &'b [u8])>) -> TaskResult {
         let mut group: Option<(&[u8], Aggregated)> = None;
         for (key, value) in pairs {

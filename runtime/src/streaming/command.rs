@@ -1,11 +1,12 @@
-//! How a command falls into words: Hadoop's rule, and quotes as POSIX shells know them where Hadoop's has no answer.
+//! Splits a command into words: by Hadoop's rule, and by POSIX shell quoting where Hadoop has no rule.
 
-/// The words of a command.
+/// Splits a command into words.
 ///
-/// Blanks separate; `'…'` and `"…"` group. As in Hadoop no pipe, redirection or variable means anything. A quote that
-/// touches the word before it goes on with that word, as in a shell and unlike in Hadoop, which begins another: programs
-/// that call Hadoop quote as for a shell (`'it'\''s'`). For the same reason a backslash makes a quote or a blank that follows
-/// it one character of a word, and inside `"…"` a `"` or a `\`; before anything else it stands for itself, as in Hadoop.
+/// Blanks separate words; `'…'` and `"…"` group. As in Hadoop, pipes, redirections and variables have no
+/// special meaning. A quote that touches the word before it continues that word, as in a shell. Hadoop
+/// starts another word, but programs that call Hadoop quote as for a shell (`'it'\''s'`). For the same
+/// reason a backslash escapes a quote or a blank that follows it, and inside `"…"` a `"` or a `\`. Before
+/// any other character it is literal, as in Hadoop.
 #[must_use]
 pub fn split_command(text: &str) -> Vec<String> {
     let mut words = Vec::new();

@@ -1,8 +1,9 @@
-//! The command that looks at a failed attempt (`-mapdebug`, `-reducedebug`): it runs where the attempt's command ran, is given
-//! what that one left, and its words stand in the reason of the failure.
+//! The command that examines a failed attempt (`-mapdebug`, `-reducedebug`). It runs in the directory of
+//! the attempt's command, receives the files that command left, and its output is added to the reason of
+//! the failure.
 //!
-//! Not here: when an attempt has failed ([`process`](super::process)). What was written to standard output has gone its way,
-//! so the file of that name is empty.
+//! Not here: the detection of failures ([`process`](super::process)). Standard output has already been
+//! processed, so the file of that name is empty.
 
 use super::StreamingJob;
 use super::process::look_up;
@@ -16,26 +17,26 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long it may run.
+/// Timeout of the command.
 const DEBUG_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes of what it writes that are kept: the last ones.
+/// Maximum number of last bytes of its output that are kept.
 const DEBUG_BYTES_MAX: usize = 4 << 10;
 
-/// What a failed attempt leaves to look at.
+/// Remains of a failed attempt.
 pub(super) struct Failure<'a> {
-    /// The directory in which its command ran.
+    /// Directory in which its command ran.
     pub directory: &'a Path,
-    /// The variables that its command had.
+    /// Variables of its command.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// Its last words on standard error.
+    /// Last lines of its standard error.
     pub last_words: &'a str,
-    /// Why it failed.
+    /// Reason of the failure.
     pub reason: &'a str,
 }
 
-/// Runs the command with the paths of `stdout`, `stderr`, `syslog` and `jobconf` as further arguments; gives the last of what it
-/// wrote, or why it could not say anything.
+/// Runs the command with the paths of `stdout`, `stderr`, `syslog` and `jobconf` as further arguments.
+/// Returns the last part of its output, or the reason why it has none.
 pub(super) fn look_at(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> String {
     let said = attempt(job, words, failure);
     said.unwrap_or_else(|error| format!("`{}` could not look at it: {error}", words.join(" ")))
@@ -51,7 +52,7 @@ fn attempt(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> io::R
         ("job.xml", configuration(job)),
     ];
     for (name, content) in left {
-        // Not `write`, which would follow a link that the command has put there.
+        // Not `write`, which would follow a link created by the command.
         let path = failure.directory.join(format!("gristmill-debug-{name}"));
         io::Write::write_all(&mut std::fs::File::create_new(&path)?, content.as_bytes())?;
         arguments.push(path.display().to_string());
@@ -89,7 +90,7 @@ fn attempt(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> io::R
             Err(why) => break why == RecvTimeoutError::Disconnected,
         }
     };
-    // It has not been reaped, so the number is its own. A group without processes is no error.
+    // It has not been reaped, so its process id is not reused. A group without processes is not an error.
     let _ = kill_process_group(group, Signal::KILL);
     child.wait()?;
     end_strays(directory);
@@ -105,7 +106,7 @@ fn pipe(from: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     Box::new(from)
 }
 
-/// The properties of the job, as Hadoop stores them.
+/// Returns the properties of the job in Hadoop's file format.
 fn configuration(job: &StreamingJob) -> String {
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let properties = job.properties.iter().map(|(name, value)| {

@@ -1,4 +1,5 @@
-//! What commands are told by variables: Hadoop's properties of the job and the task, and little of the worker's own.
+//! Environment variables of commands: Hadoop's properties of the job and the task, and few of the
+//! worker's own.
 
 use super::StreamingJob;
 use crate::cluster::inherited;
@@ -8,20 +9,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A property's name as a variable: what is neither letter nor digit becomes `_`.
+/// Converts a property's name to a variable: characters other than letters and digits become `_`.
 #[must_use]
 pub fn variable_name(property: &str) -> String {
     property.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-/// What an attempt is.
+/// Identity of an attempt.
 pub(super) struct AttemptFacts<'a> {
     pub attempt: AttemptId,
     pub stretch: Option<&'a InputStretch>,
     pub directory: &'a Path,
 }
 
-/// The variables of a command.
+/// Returns the variables of a command.
 pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTreeMap<OsString, OsString> {
     let mut all = inherited(&[]);
     let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
@@ -45,7 +46,7 @@ pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTree
     all
 }
 
-/// What Hadoop tells of a task, under the old and the new names.
+/// Returns Hadoop's properties of a task, under the old and the new names.
 fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'static str, String)> {
     let task = facts.attempt.task;
     let stamp = job.stamp;
@@ -79,25 +80,25 @@ fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'stati
     all
 }
 
-/// The four digits that Hadoop's tools expect.
+/// Returns the four digits that Hadoop's tools expect.
 fn job_number(job: u32) -> u32 {
     const NUMBERS: u32 = 9_999;
     (job.max(1) - 1) % NUMBERS + 1
 }
 
-/// An attempt in Hadoop's style.
+/// Returns the name of an attempt in Hadoop's format.
 pub(super) fn attempt_name(stamp: u64, attempt: AttemptId) -> String {
     let letter = if attempt.task.kind == TaskKind::Map { 'm' } else { 'r' };
     let number = job_number(attempt.task.job.0);
     format!("attempt_{stamp}_{number:04}_{letter}_{:06}_{}", attempt.task.index, attempt.epoch)
 }
 
-/// Where a map reads, as Hadoop writes it: `FILE:BEGIN+LENGTH`.
+/// Returns the range of a map in Hadoop's format: `FILE:BEGIN+LENGTH`.
 pub(super) fn split_name(job: &StreamingJob, stretch: &InputStretch) -> String {
     format!("{}:{}+{}", uri_of(job, &stretch.path), stretch.offset, stretch.length)
 }
 
-/// A file as Hadoop names it.
+/// Returns the URI of a file in Hadoop's format.
 fn uri_of(job: &StreamingJob, path: &str) -> String {
     let below = job.hdfs_root.as_ref().and_then(|root| Path::new(path).strip_prefix(root).ok());
     match below {

@@ -1,34 +1,35 @@
-//! `FieldSelectionMapReduce` of Hadoop: a mapper and a reducer that take fields out of lines, as `cut` does, by a list such
-//! as `6,5,1-3:0-`: fields of the key, a colon, fields of the value, all counted from 0.
+//! `FieldSelectionMapReduce` of Hadoop: a mapper and a reducer that select fields of lines, like `cut`,
+//! by a list such as `6,5,1-3:0-`: fields of the key, a colon, fields of the value, all counted from 0.
 //!
-//! As in Hadoop's own: `N-`, for all fields from there on, counts in the value alone; a field that is not there is empty;
-//! empty fields at the end of a line are no fields. Unlike there the separator is text, and no pattern.
+//! As in Hadoop, `N-`, for all fields from there on, is valid only for the value. A missing field is
+//! empty, and empty fields at the end of a line do not count. Unlike in Hadoop, the separator is text,
+//! not a pattern.
 
 use super::FieldRule;
 use serde::{Deserialize, Serialize};
 
-/// Fields that one range may name.
+/// Maximum number of fields that one range may name.
 const FIELDS_MAX: usize = 100_000;
 
-/// Which fields become the key, and which the value.
+/// Fields that become the key, and fields that become the value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FieldSelection {
     separator: String,
     key: Vec<usize>,
     value: Vec<usize>,
-    /// All fields from here on go to the value, too.
+    /// First of the remaining fields that are also added to the value.
     value_from: Option<usize>,
 }
 
-/// A list of fields that cannot be read.
+/// Invalid list of fields.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{list}` is no list of fields: it must be like 2,0:1,4-6,8- , with fields counted from 0")]
 pub struct FieldListError {
-    /// What was read.
+    /// Text of the list.
     pub list: String,
 }
 
-/// What a selection makes of a line; what it says nothing of is not there.
+/// Selected key and value of a line; `None` for a half that is not selected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Selected {
     pub key: Option<Vec<u8>>,
@@ -36,20 +37,20 @@ pub(super) struct Selected {
 }
 
 impl FieldSelection {
-    /// The selection that a list names.
+    /// Parses the selection of a list.
     ///
     /// # Errors
-    /// A list that cannot be read.
+    /// The list is invalid.
     pub fn parse(list: &str, separator: &str) -> Result<Self, FieldListError> {
         let wrong = || FieldListError { list: list.to_owned() };
-        // As in Hadoop, what stands behind a second colon says nothing.
+        // As in Hadoop, text after a second colon is ignored.
         let mut halves = list.split(':');
         let (key, _) = fields(halves.next().unwrap_or_default()).ok_or_else(wrong)?;
         let (value, value_from) = fields(halves.next().unwrap_or_default()).ok_or_else(wrong)?;
         Ok(Self { separator: separator.to_owned(), key, value, value_from })
     }
 
-    /// The pair of the map: without a key the value stands in its place.
+    /// Returns the pair of the map. Without a key the value takes its place.
     pub(super) fn of_map(&self, key: Option<&[u8]>, line: &[u8]) -> Selected {
         // Hadoop puts nothing between them.
         let whole = [key.unwrap_or_default(), line].concat();
@@ -60,7 +61,7 @@ impl FieldSelection {
         selected
     }
 
-    /// The pair of the reduce.
+    /// Returns the pair of the reduce.
     pub(super) fn of_reduce(&self, key: &[u8], value: &[u8]) -> Selected {
         self.select(&[key, self.separator.as_bytes(), value].concat())
     }
@@ -96,7 +97,7 @@ fn split<'a>(line: &'a [u8], separator: &[u8]) -> Vec<&'a [u8]> {
     }
 }
 
-/// Fields by their numbers, and from which on all.
+/// Returns fields by their numbers, and the first of the remaining fields if requested.
 fn fields(list: &str) -> Option<(Vec<usize>, Option<usize>)> {
     let (mut numbers, mut from) = (Vec::new(), None);
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -153,7 +154,7 @@ mod tests {
         let b = || Some(b"b".to_vec());
         assert_eq!(selection.of_map(None, b"a,b"), Selected { key: b(), value: None });
         assert_eq!(selection.of_reduce(b"a", b"b"), Selected { key: None, value: b() });
-        // Nothing stands between the key of an input and its value.
+        // The key of an input and its value are concatenated without a separator.
         let first = FieldSelection::parse("0:", ",").unwrap();
         assert_eq!(first.of_map(Some(b"k"), b"v,w").key, Some(b"kv".to_vec()));
     }

@@ -1,26 +1,26 @@
-//! Where a line falls into key and value, and where lines end.
+//! Splits lines into key and value, and bytes into lines.
 
 use serde::{Deserialize, Serialize};
 
-/// How lines that a command writes fall into key and value.
+/// Rule that splits lines of a command into key and value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FieldRule {
-    /// What stands between fields; may have several bytes.
+    /// Separator of fields; may have several bytes.
     pub separator: String,
-    /// Fields of the key.
+    /// Number of fields of the key.
     pub key_fields: u32,
 }
 
 impl FieldRule {
-    /// Key and value of a line: what stands before and behind the separator that ends the key. With too few separators the
-    /// line is the key, and the value is empty.
+    /// Returns key and value of a line: the text before and after the separator that ends the key. With
+    /// too few separators the line is the key, and the value is empty.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let separator = self.separator.as_bytes();
         if separator.is_empty() {
             return (line, &[]);
         }
-        // Nearly all separators are one byte, for which a search need not be set up line by line.
+        // Nearly all separators are one byte, for which a search needs no setup for each line.
         let find = |line: &[u8]| match separator {
             [byte] => memchr::memchr(*byte, line),
             _ => memchr::memmem::find(line, separator),
@@ -38,7 +38,7 @@ impl FieldRule {
         }
     }
 
-    /// Hands key and value of each line to `take`; answers how many lines they were. Each line has its `\n`.
+    /// Passes key and value of each line to `take`. Returns the number of lines. Each line has its `\n`.
     pub(super) fn split_lines<E>(
         &self,
         block: &[u8],
@@ -51,7 +51,7 @@ impl FieldRule {
             });
         };
         let (mut count, mut begin, mut value) = (0, 0, None);
-        // Ends of keys and of lines in one pass.
+        // Finds ends of keys and of lines in one pass.
         for at in memchr::memchr2_iter(b'\n', separator, block) {
             if block[at] != b'\n' {
                 value.get_or_insert(at);
@@ -67,7 +67,7 @@ impl FieldRule {
         Ok(count)
     }
 
-    /// The byte that ends a key of one field, as nearly all have it.
+    /// Returns the byte that ends a key of one field, the usual case.
     fn short_way(&self) -> Option<u8> {
         match self.separator.as_bytes() {
             [b'\n'] => None,
@@ -77,7 +77,7 @@ impl FieldRule {
     }
 }
 
-/// Hands each line to `take`, without its `\n`, which each has; answers how many they were.
+/// Passes each line to `take`, without its `\n`, which each has. Returns the number of lines.
 pub(super) fn each_line<E>(block: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
     let (mut count, mut begin) = (0, 0);
     for end in memchr::memchr_iter(b'\n', block) {
@@ -88,17 +88,17 @@ pub(super) fn each_line<E>(block: &[u8], mut take: impl FnMut(&[u8]) -> Result<(
     Ok(count)
 }
 
-/// Cuts bytes that come piece by piece into lines, which end with `\n`, `\r` or `\r\n` as Hadoop reads them.
+/// Cuts a stream of bytes into lines, which end with `\n`, `\r` or `\r\n` as in Hadoop.
 #[derive(Debug, Default)]
 pub(super) struct LineCutter {
-    /// The beginning of a line whose end has not come.
+    /// Start of an incomplete line.
     rest: Vec<u8>,
-    /// The last byte was a `\r` that ended a line: a `\n` that follows belongs to it.
+    /// True if the last byte was a `\r` that ended a line: a `\n` that follows belongs to it.
     after_return: bool,
 }
 
 impl LineCutter {
-    /// Hands each line that has ended to `take`.
+    /// Passes each complete line to `take`.
     pub fn push<E>(
         &mut self,
         mut bytes: &[u8],
@@ -130,8 +130,8 @@ impl LineCutter {
         Ok(())
     }
 
-    /// As [`push`](Self::push), with lines that hold no `\r` many at once: one line to `line`, whole ones with their `\n` to
-    /// `lines`.
+    /// Does the same as [`push`](Self::push), but passes many lines without a `\r` at once: single lines
+    /// to `line`, whole blocks with their `\n` to `lines`.
     pub fn push_many<S, E>(
         &mut self,
         bytes: &[u8],
@@ -160,12 +160,12 @@ impl LineCutter {
         Ok(())
     }
 
-    /// Bytes of the line that has not ended.
+    /// Returns the number of bytes of the incomplete line.
     pub fn held(&self) -> usize {
         self.rest.len()
     }
 
-    /// The last line, if it has no end.
+    /// Passes the last line, if it has no end.
     pub fn finish<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let line = std::mem::take(&mut self.rest);
         if line.is_empty() { Ok(()) } else { take(&line) }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(cut(&[b"a\r", b"", b"\nb"]), [b"a", b"b"]);
     }
 
-    /// What is cut many lines at once, cut into lines.
+    /// Returns the lines of input that is cut many lines at once.
     fn cut_many(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
         let (mut cutter, mut lines) = (LineCutter::default(), Vec::new());
         for piece in pieces {

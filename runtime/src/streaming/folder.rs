@@ -1,4 +1,4 @@
-//! The working directory of an attempt: fresh, private, with links to what was shipped, and gone with the attempt.
+//! Working directory of an attempt: new, private, with links to shipped files, and removed after the attempt.
 
 use super::ShippedFile;
 use std::fs::{self, DirBuilder};
@@ -6,19 +6,19 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Bits of a mode that let somebody execute a file.
+/// Bits of a mode that permit execution by any user.
 pub(super) const EXECUTABLE: u32 = 0o111;
 
-/// A folder that is removed when it is dropped.
+/// Directory that is removed on drop.
 #[derive(Debug)]
 pub(super) struct TaskFolder(PathBuf);
 
 impl TaskFolder {
-    /// A fresh folder of this name, with a folder for temporary files and links to `files`. Those that are named among the
-    /// `programs` are copied if they may not be executed where they lie.
+    /// Creates a new directory of this name, with a directory for temporary files and links to `files`.
+    /// Files named among the `programs` are copied if their mode does not permit execution.
     ///
     /// # Errors
-    /// A file that is not there, or an error of the file system.
+    /// A file that does not exist, or an error of the file system.
     pub fn make(within: &Path, name: &str, files: &[ShippedFile], programs: &[&str]) -> io::Result<Self> {
         let path = within.join(name);
         // An attempt of that name may have left one when its process was killed.
@@ -55,7 +55,7 @@ impl TaskFolder {
 
 impl Drop for TaskFolder {
     fn drop(&mut self) {
-        // What a command has closed to its own user stays until the worker's folder goes.
+        // Files that a command has protected from its own user stay until the worker's directory is removed.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

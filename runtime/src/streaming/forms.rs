@@ -1,9 +1,10 @@
-//! The forms in which pairs go into commands, come out of them, and stand in parts: text, typed bytes, raw bytes.
+//! Formats of pairs in the input and output of commands, and in parts: text, typed bytes, raw bytes.
 //!
-//! What a pair of the engine holds follows from the form in which the mapper writes: texts, plain bytes, or typed bytes with
-//! their codes. Where it is read in another form it is wrapped as Hadoop wraps it.
+//! The content of a pair of the engine follows from the format in which the mapper writes: texts, plain
+//! bytes, or typed bytes with their codes. If it is read in another format it is wrapped as in Hadoop.
 //!
-//! Not here: typed bytes from within ([`typed_bytes`](super::typed_bytes)), lines and fields ([`fields`](super::fields)).
+//! Not here: the encoding of typed bytes ([`typed_bytes`](super::typed_bytes)), lines and fields
+//! ([`fields`](super::fields)).
 
 use super::StreamingJob;
 use super::fields::{FieldRule, LineCutter};
@@ -12,7 +13,7 @@ use super::typed_bytes::{self, BYTES, LONG, TEXT, Unfinished};
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// In which form a command reads or writes pairs.
+/// Format in which a command reads or writes pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum PairForm {
     /// Lines with a separator between key and value.
@@ -27,7 +28,7 @@ pub enum PairForm {
 }
 
 impl PairForm {
-    /// The form of this name, in capitals or not.
+    /// Returns the format of this name, ignoring case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match &*name.to_ascii_lowercase() {
@@ -39,13 +40,13 @@ impl PairForm {
         }
     }
 
-    /// Whether pairs are lines.
+    /// True if pairs are lines.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::KeyOnlyText)
     }
 
-    /// What keys and values are that a command has written in this form.
+    /// Returns the shape of keys and values that a command has written in this format.
     pub(super) fn shape(self) -> Shape {
         match self {
             Self::Text | Self::KeyOnlyText => Shape::Text,
@@ -55,20 +56,20 @@ impl PairForm {
     }
 }
 
-/// The forms of a job's pairs on their ways.
+/// Formats of a job's pairs between its steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PairForms {
-    /// What mappers read.
+    /// Format that mappers read.
     pub map_input: PairForm,
-    /// What mappers and combiners write.
+    /// Format that mappers and combiners write.
     pub map_output: PairForm,
-    /// What combiners and reducers read.
+    /// Format that combiners and reducers read.
     pub reduce_input: PairForm,
-    /// What reducers write.
+    /// Format that reducers write.
     pub reduce_output: PairForm,
 }
 
-/// How pairs stand in parts.
+/// Format of pairs in parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum PartContent {
     /// Lines (`TextOutputFormat`).
@@ -78,18 +79,18 @@ pub enum PartContent {
     TypedBytes,
 }
 
-/// What the bytes of a key or a value are.
+/// Encoding of the bytes of a key or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     Text,
     Bytes,
     /// Typed bytes.
     Typed,
-    /// A whole number of 8 bytes.
+    /// Integer of 8 bytes.
     Long,
 }
 
-/// Adds a key or a value in the form in which a command reads it, which must not be one of text.
+/// Adds a key or a value in the format in which a command reads it, which must not be one of text.
 pub(super) fn push_field(form: PairForm, shape: Shape, bytes: &[u8], out: &mut Vec<u8>) -> TaskResult {
     let length = i32::try_from(bytes.len()).map_err(|_| {
         TaskError::new("a key or a value has more than 2 GiB, which has no place in this form")
@@ -102,7 +103,7 @@ pub(super) fn push_field(form: PairForm, shape: Shape, bytes: &[u8], out: &mut V
             out.extend_from_slice(&length.to_be_bytes());
         }
         (_, Shape::Text) => {
-            // As Hadoop stores a text: its length in as few bytes as it needs, and its bytes.
+            // As Hadoop stores a text: its length in as few bytes as possible, and its bytes.
             let mut stored = Vec::new();
             push_short_length(bytes.len(), &mut stored);
             out.extend_from_slice(&length.saturating_add(stored.len() as i32).to_be_bytes());
@@ -114,12 +115,12 @@ pub(super) fn push_field(form: PairForm, shape: Shape, bytes: &[u8], out: &mut V
     Ok(())
 }
 
-/// Hands pairs of the engine to a combiner or a reducer. Kept for its memory.
+/// Passes pairs of the engine to a combiner or a reducer. Reused for its memory.
 #[derive(Default)]
 pub(super) struct PairFeed(Vec<u8>);
 
 impl PairFeed {
-    /// Hands on one pair in the form in which it is read.
+    /// Passes one pair in the format in which it is read.
     pub fn give(
         &mut self,
         job: &StreamingJob,
@@ -141,7 +142,7 @@ impl PairFeed {
     }
 }
 
-/// A length as Hadoop's `WritableUtils.writeVInt` writes it.
+/// Writes a length like Hadoop's `WritableUtils.writeVInt`.
 fn push_short_length(length: usize, out: &mut Vec<u8>) {
     const ONE_BYTE_MAX: usize = 127;
     if length <= ONE_BYTE_MAX {
@@ -156,24 +157,24 @@ fn push_short_length(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(significant);
 }
 
-/// How pairs of one shape become the content of a part.
+/// Conversion of pairs of one shape to the content of a part.
 pub(super) struct PartForm {
     shape: Shape,
     content: PartContent,
-    /// `None`: values are left out, and separators with them.
+    /// Separator of key and value; `None` to omit values and separators.
     separator: Option<Vec<u8>>,
     scratch: Vec<u8>,
 }
 
 impl PartForm {
-    /// For pairs that were written in this form.
+    /// Creates a conversion of pairs that were written in this format.
     pub fn new(form: PairForm, content: PartContent, separator: &str) -> Self {
         let separator = (form != PairForm::KeyOnlyText).then(|| separator.as_bytes().to_vec());
         Self { shape: form.shape(), content, separator, scratch: Vec::new() }
     }
 
-    /// The separator, if a line that this rule cuts is written as it is read: but for one with too few separators, which gets
-    /// another.
+    /// Returns the separator, if a line that this rule cuts is written unchanged. A line with too few
+    /// separators is the exception, as it gets another.
     fn kept_separator(&self, rule: &FieldRule) -> Option<u8> {
         match (self.content, self.shape, self.separator.as_deref()) {
             (PartContent::Text, Shape::Text, Some(&[separator])) if separator != b'\n' => {
@@ -183,7 +184,7 @@ impl PartForm {
         }
     }
 
-    /// Writes lines, each of which has its `\n`, as pairs by this rule; answers how many they were.
+    /// Writes lines, each of which has its `\n`, as pairs by this rule. Returns the number of lines.
     pub fn write_lines(&mut self, rule: &FieldRule, lines: &[u8], out: &mut Output) -> TaskResult<u64> {
         let Some(separator) = self.kept_separator(rule) else {
             return rule.split_lines(lines, |key, value| self.write(key, value, out));
@@ -207,7 +208,7 @@ impl PartForm {
         Ok(count)
     }
 
-    /// Writes a pair. As text it has the separator also where the value is empty.
+    /// Writes a pair. As text it has the separator even if the value is empty.
     pub fn write(&mut self, key: &[u8], value: &[u8], out: &mut Output) -> TaskResult {
         self.scratch.clear();
         match (self.content, self.shape) {
@@ -240,7 +241,7 @@ impl PartForm {
     }
 }
 
-/// A key or a value that is no text, as Java writes it in a line.
+/// Appends a key or a value that is not text, in Java's format for a line.
 fn push_line(shape: Shape, bytes: &[u8], out: &mut Vec<u8>) -> TaskResult {
     if shape == Shape::Typed {
         return typed_bytes::push_text(bytes, out)
@@ -253,19 +254,19 @@ fn push_line(shape: Shape, bytes: &[u8], out: &mut Vec<u8>) -> TaskResult {
     Ok(())
 }
 
-/// Cuts what a command writes into lines or pairs, whatever the pieces in which it comes.
+/// Cuts the output of a command into lines or pairs, independent of the pieces in which it arrives.
 pub(super) enum OutputCutter {
     Lines(LineCutter),
     Pairs(PairCutter),
 }
 
 impl OutputCutter {
-    /// For output of this form.
+    /// Creates a cutter for output of this format.
     pub fn new(form: PairForm) -> Self {
         if form.is_text() { Self::Lines(LineCutter::default()) } else { Self::Pairs(PairCutter::new(form)) }
     }
 
-    /// Hands on whatever is whole; how much it was.
+    /// Passes on all complete lines or pairs. Returns their number.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult<u64> {
         let mut count = 0;
         match self {
@@ -289,7 +290,7 @@ impl OutputCutter {
         Ok(count)
     }
 
-    /// Bytes of what is not whole yet.
+    /// Returns the number of bytes of the incomplete line or pair.
     pub fn held(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.held(),
@@ -297,10 +298,10 @@ impl OutputCutter {
         }
     }
 
-    /// Hands on the last line, if it has no end.
+    /// Passes on the last line, if it has no end.
     ///
     /// # Errors
-    /// A pair that has no end.
+    /// The last pair is incomplete.
     pub fn finish(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         match self {
             Self::Lines(lines) => lines.finish(|line| sink.line(line)),
@@ -309,15 +310,15 @@ impl OutputCutter {
     }
 }
 
-/// Bytes of a pair that is not whole above which it is looked at only when half as many again have come: a value of many
-/// parts is gone through from its beginning each time.
+/// Bytes of an incomplete pair above which it is parsed again only when half as many more have arrived.
+/// Each attempt parses a value of many parts from its start.
 const PATIENCE_BYTES: usize = 1 << 20;
 
-/// Cuts bytes that come piece by piece into pairs.
+/// Cuts a stream of bytes into pairs.
 pub(super) struct PairCutter {
     form: PairForm,
     rest: Vec<u8>,
-    /// Bytes that there must be before it is worth looking again.
+    /// Number of bytes before the next attempt to parse.
     due: usize,
 }
 
@@ -328,7 +329,7 @@ impl PairCutter {
         Self { form, rest: Vec::new(), due: 0 }
     }
 
-    /// Hands on each pair that is whole.
+    /// Passes on each complete pair.
     pub fn push(&mut self, bytes: &[u8], take: &mut TakePair<'_>) -> TaskResult {
         if self.rest.is_empty() {
             let used = self.cut(bytes, take)?;
@@ -339,7 +340,7 @@ impl PairCutter {
         if self.rest.len() < self.due { Ok(()) } else { self.cut_rest(take) }
     }
 
-    /// Says whether all was whole.
+    /// Checks that no incomplete pair is left.
     pub fn finish(&mut self, take: &mut TakePair<'_>) -> TaskResult {
         self.cut_rest(take)?;
         match self.rest.is_empty() {
@@ -360,7 +361,7 @@ impl PairCutter {
         Ok(())
     }
 
-    /// Hands on the pairs at the beginning of these bytes; how many bytes those were.
+    /// Passes on the pairs at the start of these bytes. Returns the number of their bytes.
     fn cut(&mut self, bytes: &[u8], take: &mut TakePair<'_>) -> TaskResult<usize> {
         let mut at = 0;
         loop {
@@ -386,7 +387,7 @@ impl PairCutter {
     }
 }
 
-/// Where the content of a field begins and where the field ends.
+/// Returns the start of the content of a field, and the end of the field.
 fn field(form: PairForm, bytes: &[u8], at: usize) -> Result<(usize, usize), Unfinished> {
     if form == PairForm::TypedBytes {
         return Ok((at, typed_bytes::value_end(bytes, at)?));
@@ -420,14 +421,14 @@ mod tests {
         out
     }
 
-    /// What lies in a part, and how many records it counts.
+    /// Returns the content of a part, and the number of records it counts.
     fn part_of(write: impl FnOnce(&mut Output)) -> (Vec<u8>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part");
         let mut out = Output::create(&path).unwrap();
         write(&mut out);
         let records = out.records();
-        // So much that what was written before has to go to the file.
+        // Enough that bytes written before must go to the file.
         out.write(&vec![b'.'; 1 << 20]);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.retain(|byte| *byte != b'.');
@@ -488,7 +489,7 @@ mod tests {
         );
         assert_eq!(pushed(PairForm::TypedBytes, Shape::Typed, b"\x01\x05"), b"\x01\x05");
         assert_eq!(pushed(PairForm::RawBytes, Shape::Bytes, b"ab"), b"\0\0\0\x02ab");
-        // A text is stored with its own length, and that with another.
+        // A text is stored with its own length, and again with that of the result.
         assert_eq!(pushed(PairForm::RawBytes, Shape::Text, b"ab"), b"\0\0\0\x03\x02ab");
         let long = [b'x'; 300];
         assert_eq!(pushed(PairForm::RawBytes, Shape::Text, &long)[..7], *b"\0\0\x01\x2f\x8e\x01\x2c");

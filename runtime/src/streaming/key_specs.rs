@@ -1,16 +1,16 @@
-//! Parts of a key, `-k2,2nr`: for the partitioner and the comparator that go by fields of keys.
+//! Parts of a key, `-k2,2nr`, for the partitioner and the comparator by fields of keys.
 
 use crate::jobs::sort::push_number;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Which parts of a key count, and how.
+/// Parts of a key that count, and their order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeySpecs {
-    /// What stands between the fields of a key.
+    /// Separator of the fields of a key.
     separator: String,
     specs: Vec<KeySpec>,
-    /// Whether any `-k` was given; without one the whole key is one field.
+    /// True if any `-k` was given. Without one the whole key is one field.
     by_fields: bool,
 }
 
@@ -19,9 +19,9 @@ pub struct KeySpecs {
 struct KeySpec {
     begin_field: usize,
     begin_character: usize,
-    /// 0: to the end of the key.
+    /// Last field, 0 for the end of the key.
     end_field: usize,
-    /// 0: to the end of the field.
+    /// Last character, 0 for the end of the field.
     end_character: usize,
     numeric: bool,
     reverse: bool,
@@ -40,21 +40,21 @@ impl Default for KeySpec {
     }
 }
 
-/// Options that name no part of a key.
+/// Option that names no part of a key.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{word}` is no part of a key: it must be -kFIELD[.CHARACTER][nr][,FIELD[.CHARACTER][nr]], counted from 1"
 )]
 pub struct KeySpecError {
-    /// What was read.
+    /// Text of the option.
     pub word: String,
 }
 
 impl KeySpecs {
-    /// The parts that options such as `-k1,1 -k2nr` name.
+    /// Parses options such as `-k1,1 -k2nr`.
     ///
     /// # Errors
-    /// A part that cannot be read.
+    /// A part is invalid.
     pub fn parse(options: &str, separator: &str) -> Result<Self, KeySpecError> {
         let (mut specs, mut all) = (Vec::new(), KeySpec::default());
         let mut words = options.split_ascii_whitespace();
@@ -65,7 +65,7 @@ impl KeySpecs {
                 ("-nr", _) => (all.numeric, all.reverse) = (true, true),
                 (_, Some("")) => specs.extend(words.next().map(KeySpec::parse).transpose()?),
                 (_, Some(spec)) => specs.push(KeySpec::parse(spec)?),
-                // Hadoop passes over what it does not know.
+                // Hadoop ignores unknown options.
                 _ => {}
             }
         }
@@ -81,7 +81,7 @@ impl KeySpecs {
         Ok(Self { separator: separator.to_owned(), specs, by_fields })
     }
 
-    /// The first `fields` fields of a key, as one part.
+    /// Returns the first `fields` fields of a key, as one part.
     #[must_use]
     pub fn first_fields(fields: usize, separator: &str) -> Self {
         let spec = KeySpec { end_field: fields, ..KeySpec::default() };
@@ -89,18 +89,18 @@ impl KeySpecs {
         Self { separator: separator.to_owned(), by_fields: !specs.is_empty(), specs }
     }
 
-    /// Whether no part was named: then the whole key counts.
+    /// True if no part was named: then the whole key counts.
     pub(super) fn is_empty(&self) -> bool {
         self.specs.is_empty()
     }
 
-    /// The parts of this key that are there, in the order of the options.
+    /// Returns the existing parts of this key, in the order of the options.
     pub(super) fn parts<'a>(&'a self, key: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let lengths = self.field_lengths(key);
         self.specs.iter().filter_map(move |spec| Some(&key[self.range(spec, key, &lengths)?]))
     }
 
-    /// Appends bytes that are ordered as the keys are. No such bytes begin others.
+    /// Appends bytes with the same order as the keys. None of these byte strings is a prefix of another.
     pub(super) fn push_order(&self, key: &[u8], out: &mut Vec<u8>) {
         if self.specs.is_empty() {
             return push_text(key, out);
@@ -109,11 +109,11 @@ impl KeySpecs {
         for spec in &self.specs {
             let begin = out.len();
             match self.range(spec, key, &lengths) {
-                // A part that is not there comes first.
+                // A missing part comes first.
                 None => out.push(0),
                 Some(range) if spec.numeric => {
                     out.push(1);
-                    // Unlike `sort`, Hadoop reads no number behind blanks.
+                    // Unlike `sort`, Hadoop parses no number after blanks.
                     let digits = &key[range];
                     push_number(
                         if digits.first().is_some_and(u8::is_ascii_whitespace) { &[] } else { digits },
@@ -131,8 +131,8 @@ impl KeySpecs {
         }
     }
 
-    /// Lengths of the fields of a key. A separator of several bytes is looked for again one byte behind where it began, as
-    /// Hadoop does it.
+    /// Returns the lengths of the fields of a key. As in Hadoop, the search for a separator of several
+    /// bytes continues one byte after its last start.
     fn field_lengths(&self, key: &[u8]) -> Vec<usize> {
         if !self.by_fields {
             return vec![0];
@@ -168,7 +168,7 @@ impl KeySpecs {
     }
 }
 
-/// Appends text so that its end sorts before whatever goes on.
+/// Appends text so that its end sorts before any continuation.
 fn push_text(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         out.push(*byte);

@@ -1,23 +1,25 @@
-//! Where keys go and how they lie: Hadoop's partitions, bit by bit, and the pairs of the engine that stand for them.
+//! Partitions and order of keys: Hadoop's partitions, bit by bit, and the pairs of the engine that
+//! represent them.
 //!
-//! Keys that are sorted by their bytes travel as they are. With a comparator, the engine's key is the number of the
-//! partition and bytes that are ordered as the comparator orders; the key itself travels in the value.
+//! Keys that are sorted by their bytes are sent unchanged. With a comparator, the engine's key is the
+//! number of the partition and bytes with the comparator's order. The key itself is sent in the value.
 
 use super::key_specs::KeySpecs;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How the part of a key is chosen.
+/// Rule that assigns a key to a part.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PartRule {
-    /// By all bytes of the key, as `HashPartitioner` does it with texts.
+    /// By all bytes of the key, like `HashPartitioner` with texts.
     Hash,
-    /// By parts of it, as `KeyFieldBasedPartitioner` does.
+    /// By parts of it, like `KeyFieldBasedPartitioner`.
     Fields(KeySpecs),
 }
 
-/// The hash of these bytes behind others whose hash is `before`: `h = 31 h + b` for each byte, with its sign, in 32 bits.
+/// Returns the hash of these bytes after others whose hash is `before`: `h = 31 h + b` for each signed
+/// byte, in 32 bits.
 #[must_use]
 #[inline]
 pub fn hash_bytes(before: i32, bytes: &[u8]) -> i32 {
@@ -35,7 +37,8 @@ fn hash_one_by_one(before: i32, bytes: &[u8]) -> i32 {
 /// 31 to the power of 8, in 32 bits.
 const POWER_EIGHT: u32 = 31_u32.wrapping_pow(8);
 
-/// What a group of 128s adds to a hash: bytes count from -128 on, and are taken from 0 on.
+/// Contribution of a group of 128s to a hash. Signed bytes start at -128, and are computed as unsigned
+/// from 0.
 const OFFSET: u32 = {
     let (mut sum, mut byte) = (0_u32, 0);
     while byte < 8 {
@@ -45,8 +48,8 @@ const OFFSET: u32 = {
     sum
 };
 
-/// What eight bytes add to a hash: pairs of bytes, then pairs of these, all at once in the lanes of a number. One by one
-/// each byte would wait for the product before it.
+/// Returns the contribution of eight bytes to a hash: pairs of bytes, then pairs of these, all at once in
+/// the lanes of a number. Computed one by one, each byte would wait for the previous product.
 #[inline]
 fn hash_of_group(group: [u8; 8]) -> u32 {
     const BYTES: u64 = 0x00ff_00ff_00ff_00ff;
@@ -59,7 +62,7 @@ fn hash_of_group(group: [u8; 8]) -> u32 {
     first.wrapping_mul(31 * 31 * 31 * 31).wrapping_add(second).wrapping_sub(OFFSET)
 }
 
-/// `String.hashCode` of Java: of the UTF-16 units of a text, bytes that are not UTF-8 replaced.
+/// Computes `String.hashCode` of Java on the UTF-16 units of a text, bytes that are not UTF-8 replaced.
 fn hash_of_string(bytes: &[u8]) -> i32 {
     String::from_utf8_lossy(bytes)
         .encode_utf16()
@@ -67,15 +70,15 @@ fn hash_of_string(bytes: &[u8]) -> i32 {
 }
 
 impl PartRule {
-    /// The part of this key, of so many.
+    /// Returns the part of this key, among `partitions`.
     #[must_use]
     pub fn of(&self, key: &[u8], partitions: u32) -> u32 {
         let hash = match self {
-            // Hadoop begins at 1 here.
+            // Hadoop starts at 1 here.
             Self::Hash => hash_bytes(1, key),
             Self::Fields(specs) if specs.is_empty() => hash_of_string(key),
             Self::Fields(_) if key.is_empty() => return 0,
-            // Java makes a text of the key first.
+            // Java converts the key to a text first.
             Self::Fields(specs) => {
                 let text = String::from_utf8_lossy(key);
                 specs.parts(text.as_bytes()).fold(0, hash_bytes)
@@ -85,13 +88,13 @@ impl PartRule {
     }
 }
 
-/// How pairs of the job become pairs of the engine and back.
+/// Conversion of pairs of the job to pairs of the engine and back.
 pub(super) struct KeyCoding {
     pub partition: PartRule,
     order: Option<KeySpecs>,
 }
 
-/// Bytes of a partition's number in front of a key, and of a key's length in front of a value.
+/// Bytes of a partition's number before a key, and of a key's length before a value.
 const NUMBER_BYTES: usize = 4;
 
 impl KeyCoding {
@@ -99,7 +102,7 @@ impl KeyCoding {
         Self { partition, order }
     }
 
-    /// Emits a pair of the job. `scratch` is kept for its memory.
+    /// Emits a pair of the job. `scratch` is reused for its memory.
     pub fn emit(
         &self,
         (key, value): (&[u8], &[u8]),
@@ -116,7 +119,7 @@ impl KeyCoding {
         Ok(())
     }
 
-    /// The pair of the engine that stands for a pair of the job.
+    /// Returns the pair of the engine that represents a pair of the job.
     pub fn encode(
         &self,
         (key, value): (&[u8], &[u8]),
@@ -140,7 +143,7 @@ impl KeyCoding {
         Ok(())
     }
 
-    /// The pair of the job that stands in a pair of the engine.
+    /// Returns the pair of the job in a pair of the engine.
     pub fn decode<'a>(&self, key: &'a [u8], value: &'a [u8]) -> TaskResult<(&'a [u8], &'a [u8])> {
         if self.order.is_none() {
             return Ok((key, value));
@@ -151,20 +154,20 @@ impl KeyCoding {
         pair.ok_or_else(|| TaskError::new("a pair of the map output has no key in its value"))
     }
 
-    /// Whether equal keys need not have equal bytes.
+    /// True if equal keys may have different bytes.
     pub fn compares(&self) -> bool {
         self.order.is_some()
     }
 }
 
-/// A pair of the engine, as it is made.
+/// Buffers of a pair of the engine.
 #[derive(Default)]
 pub(super) struct PairScratch {
     pub key: Vec<u8>,
     pub value: Vec<u8>,
 }
 
-/// The engine's way to ask for a key's part.
+/// Partitioner of the engine by this coding.
 pub(super) struct KeyPartitioner(pub Arc<KeyCoding>);
 
 impl Partitioner for KeyPartitioner {

@@ -1,4 +1,5 @@
-//! Maps of Hadoop Streaming: the input to the command, what it writes to the shuffle, the combiner, or a part.
+//! Maps of Hadoop Streaming: the input goes to the command, its output to the shuffle, the combiner, or a
+//! part.
 
 use super::between_marks::RecordCutter;
 use super::combine::Gathered;
@@ -10,23 +11,24 @@ use super::{LineInput, StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
-/// The step of a command in names of its folder.
+/// Name of the step in names of its directory.
 const STEP: &str = "map";
 
-/// What maps with and without a reduce have in common: how input becomes what the mapper reads.
+/// Common part of maps with and without a reduce: conversion of the input to the format that the mapper
+/// reads.
 struct StreamInput {
     job: Arc<StreamingJob>,
     place: Option<Arc<AttemptPlace>>,
     command: Option<TaskCommand>,
-    /// The key of the line at hand, where it has one that is no part of the line.
+    /// Key of the current line, if it is not part of the line.
     number: Vec<u8>,
-    /// The pair at hand, in the form in which it is read.
+    /// Current pair, in the format in which it is read.
     pair: Vec<u8>,
-    /// Where pairs of the input end, if it has no lines.
+    /// Cuts pairs of the input, if it has no lines.
     cutter: PairCutter,
-    /// Where records between marks end.
+    /// Cuts records between marks.
     marked: RecordCutter,
-    /// Lines are read as they stand in the file, without their keys.
+    /// True if lines are read unchanged, without their keys.
     passes_lines: bool,
 }
 
@@ -49,7 +51,7 @@ impl StreamInput {
         Ok(())
     }
 
-    /// One record, or many of input without lines.
+    /// Handles one record, or many of an input without lines.
     fn bytes(&mut self, block: Block<'_>, sink: &mut dyn LineSink) -> TaskResult {
         if self.job.line_input != LineInput::TypedBytes {
             return match &mut self.command {
@@ -74,8 +76,8 @@ impl StreamInput {
         Ok(())
     }
 
-    /// One record, which holds several lines if there are returns within it. As in Hadoop the key of a line after a byte
-    /// order mark is where the mark lies.
+    /// Handles one record, which holds several lines if it contains carriage returns. As in Hadoop the
+    /// key of a line after a byte order mark is the offset of the mark.
     fn record(&mut self, record: Record<'_>, after_mark: bool, sink: &mut dyn LineSink) -> TaskResult {
         let bytes = record.bytes();
         if matches!(self.job.line_input, LineInput::Between(_)) {
@@ -91,7 +93,7 @@ impl StreamInput {
         Ok(())
     }
 
-    /// Records between marks, as far as this line brings them to their end.
+    /// Handles records between marks that this line completes.
     fn between_marks(&mut self, line: &[u8], sink: &mut dyn LineSink) -> TaskResult {
         let job = self.job.clone();
         let LineInput::Between(marks) = &job.line_input else { return Ok(()) };
@@ -111,7 +113,7 @@ impl StreamInput {
         self.give((Shape::Long, &offset.to_be_bytes()), (Shape::Text, line), sink)
     }
 
-    /// Hands a pair of the input to the command, or on if there is none.
+    /// Passes a pair of the input to the command, or on if there is none.
     fn give(&mut self, key: (Shape, &[u8]), value: (Shape, &[u8]), sink: &mut dyn LineSink) -> TaskResult {
         let job = &*self.job;
         self.pair.clear();
@@ -124,7 +126,7 @@ impl StreamInput {
             push(value, &mut self.pair)?;
             return match &mut self.command {
                 Some(command) => command.feed(&[&self.pair], sink),
-                // Pairs of the engine have no lengths in front.
+                // Pairs of the engine have no length prefix.
                 None if form == PairForm::RawBytes => {
                     sink.pair(&self.pair[4..key_length], &self.pair[key_length + 4..])
                 }
@@ -136,7 +138,7 @@ impl StreamInput {
             && form == PairForm::Text
             && job.ignores_key()
         {
-            // Nobody reads the key, so its number is not written out.
+            // The key is not used, so its number is not formatted.
             return command.feed(&[text, b"\n"], sink);
         }
         let key = match key {
@@ -154,7 +156,7 @@ impl StreamInput {
             (Some(command), _) if form == PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
             (Some(command), _) => command.feed(&[key, job.map_input_separator.as_bytes(), text, b"\n"], sink),
             (None, StreamStep::Select(selection)) => {
-                // Whether it sees the key depends on the format alone.
+                // The format alone decides if it sees the key.
                 let selected =
                     selection.of_map(Some(key).filter(|_| job.line_input != LineInput::Text), text);
                 sink.pair(&selected.key.unwrap_or_default(), &selected.value.unwrap_or_default())
@@ -163,7 +165,7 @@ impl StreamInput {
         }
     }
 
-    /// Says whether the input was whole, and waits for the command.
+    /// Checks that the input was complete, and waits for the command.
     fn finish(&mut self, sink: &mut dyn LineSink) -> TaskResult<Option<TaskCommand>> {
         let mut cutter = std::mem::replace(&mut self.cutter, PairCutter::new(PairForm::TypedBytes));
         cutter
@@ -174,19 +176,19 @@ impl StreamInput {
 }
 
 impl StreamingJob {
-    /// Whether the key of a line is left out of what the mapper reads.
+    /// True if the key of a line is omitted from the mapper's input.
     fn ignores_key(&self) -> bool {
         self.ignore_key.unwrap_or(self.line_input == LineInput::Text)
     }
 
-    /// How lines fall into key and value before the mapper.
+    /// Returns the rule that splits lines into key and value before the mapper.
     fn key_value_rule(&self) -> FieldRule {
         let separator = self.properties.get("mapreduce.input.keyvaluelinerecordreader.key.value.separator");
         FieldRule { separator: separator.cloned().unwrap_or_else(|| "\t".to_owned()), key_fields: 1 }
     }
 }
 
-/// The mapper of a job with reduces.
+/// Mapper of a job with reduces.
 pub(super) struct StreamMapper {
     input: StreamInput,
     coding: Arc<KeyCoding>,
@@ -200,7 +202,7 @@ impl StreamMapper {
         Self { input: StreamInput::new(job), coding, scratch: PairScratch::default(), gathered }
     }
 
-    /// Does something with the input and what takes pairs.
+    /// Calls a function with the input and the sink of pairs.
     fn with_sink<T>(
         &mut self,
         out: &mut Emitter<ByteString, ByteString>,
@@ -221,7 +223,7 @@ impl StreamMapper {
     }
 }
 
-/// What a mapper with reduces does with pairs.
+/// Sink of the pairs of a mapper with reduces.
 struct EmitPairs<'a> {
     job: &'a Arc<StreamingJob>,
     place: &'a AttemptPlace,
@@ -289,7 +291,7 @@ impl Mapper for StreamMapper {
     }
 }
 
-/// The mapper of a job whose maps write the output.
+/// Mapper of a job whose maps write the output.
 pub(super) struct StreamMapOnly {
     input: StreamInput,
     form: PartForm,
@@ -301,7 +303,7 @@ impl StreamMapOnly {
         Self { input: StreamInput::new(job), form }
     }
 
-    /// Does something with the input and what takes pairs.
+    /// Calls a function with the input and the sink of pairs.
     fn with_sink<T>(
         &mut self,
         out: &mut Output,

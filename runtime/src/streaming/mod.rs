@@ -1,12 +1,12 @@
 //! Hadoop Streaming: jobs whose mapper, combiner and reducer are commands that read lines and write lines.
 //!
-//! A [`StreamingJob`] is what a command line of Hadoop Streaming says, already understood; it travels to the workers as
-//! any job's parameters do. A task starts its command ([`process`](self)), feeds it, and takes apart what it writes, all
-//! on the thread of its slot. What is partitioned how, what is sorted how and which bytes reach a command is Hadoop's,
-//! bit by bit; the book's chapter "Hadoop Streaming" has each rule with its test.
+//! A [`StreamingJob`] is a parsed command line of Hadoop Streaming. It is sent to the workers like the
+//! parameters of any job. A task starts its command ([`process`](self)), feeds it, and splits its output,
+//! all on the thread of its slot. Partitioning, sorting and the bytes that reach a command follow Hadoop
+//! bit by bit. The book's chapter "Hadoop Streaming" lists each rule with its test.
 //!
-//! Not here: the command line, paths of `hdfs:`, what drivers read of the log (all in `cli`), and the start of processes,
-//! which is in `cluster`.
+//! Not here: the command line, paths of `hdfs:`, log lines for drivers (all in `cli`), and starting
+//! processes, which is in `cluster`.
 
 mod aggregate;
 mod between_marks;
@@ -53,110 +53,113 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a step of the job does.
+/// Function of a step of the job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum StreamStep {
-    /// Hands on what comes in.
+    /// Passes its input on unchanged.
     Identity,
-    /// A program and its arguments, fed by lines or pairs.
+    /// Program with arguments, fed with lines or pairs.
     Command(Vec<String>),
-    /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` say what is done.
+    /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` select the aggregation.
     Aggregate,
-    /// Fields of what comes in (`FieldSelectionMapReduce`).
+    /// Selected fields of its input (`FieldSelectionMapReduce`).
     Select(FieldSelection),
 }
 
-/// How lines of the input reach the mapper.
+/// Format of the input for the mapper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LineInput {
     /// The line alone (`TextInputFormat`).
     Text,
-    /// What stands before the first separator is the key, what is behind it the value (`KeyValueTextInputFormat`).
+    /// The text before the first separator is the key, the text after it the value
+    /// (`KeyValueTextInputFormat`).
     KeyValue,
-    /// Where the line begins in its file, as key, and the line (`NLineInputFormat`).
+    /// Offset of the line in its file as key, and the line (`NLineInputFormat`).
     Numbered,
-    /// No lines: pairs as typed bytes, one after another, as [`PartContent::TypedBytes`] has them.
+    /// No lines: pairs as typed bytes, one after another, as in [`PartContent::TypedBytes`].
     TypedBytes,
-    /// What stands between two marks is the key, and there is no value (`StreamXmlRecordReader`). Files must not be cut.
+    /// The text between two marks is the key, and there is no value (`StreamXmlRecordReader`). Files must
+    /// not be cut.
     Between(Marks),
 }
 
-/// A file that tasks find in their working directory.
+/// File that tasks find in their working directory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ShippedFile {
-    /// What it is called there.
+    /// Name in the working directory.
     pub name: String,
-    /// Where it lies: absolute, and seen by every worker.
+    /// Absolute path, seen by every worker.
     pub path: PathBuf,
 }
 
-/// A job of Hadoop Streaming.
+/// Job of Hadoop Streaming.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StreamingJob {
-    /// Files and directories, as this system names them.
+    /// Files and directories, named as in this system.
     pub inputs: Vec<String>,
-    /// How their lines reach the mapper.
+    /// Format of the input for the mapper.
     pub line_input: LineInput,
-    /// In which forms commands read and write pairs.
+    /// Formats in which commands read and write pairs.
     pub forms: PairForms,
-    /// How pairs stand in the output.
+    /// Format of pairs in the output.
     pub part_content: PartContent,
-    /// Whether the key of a line is left out of what the mapper reads; `None`: as the input says.
+    /// True if the key of a line is omitted from the mapper's input; `None` for the default of the input
+    /// format.
     pub ignore_key: Option<bool>,
-    /// Between key and value where both are written to the mapper.
+    /// Separator of key and value where both are written to the mapper.
     pub map_input_separator: String,
-    /// The mapper.
+    /// Mapper of the job.
     pub mapper: StreamStep,
-    /// What is done with the output of each map before it travels.
+    /// Combiner of the output of each map, before it is sent.
     pub combiner: Option<StreamStep>,
-    /// The reducer, if there are reduces.
+    /// Reducer, if there are reduces.
     pub reducer: StreamStep,
-    /// Number of parts; 0: the output of the maps is the output.
+    /// Number of parts; 0 if the output of the maps is the output.
     pub reduces: u32,
-    /// How the mapper's lines fall into key and value.
+    /// Rule that splits the mapper's lines into key and value.
     pub map_output: FieldRule,
-    /// Between key and value where they are written to the reducer and the combiner.
+    /// Separator of key and value where they are written to the reducer and the combiner.
     pub reduce_input_separator: String,
-    /// How the reducer's lines fall into key and value.
+    /// Rule that splits the reducer's lines into key and value.
     pub reduce_output: FieldRule,
-    /// Between key and value in the output.
+    /// Separator of key and value in the output.
     pub output_separator: String,
-    /// The part of a key.
+    /// Rule for the part of a key.
     pub partition: PartRule,
-    /// By what keys are sorted and grouped; `None`: by their bytes.
+    /// Parts of keys by which they are sorted and grouped; `None` for their bytes.
     pub order: Option<KeySpecs>,
-    /// A command that ends with another status than 0 fails its task.
+    /// True if a nonzero exit status of a command fails its task.
     pub non_zero_exit_fails: bool,
-    /// Lines after which a command may close its input before all of it was written; `None`: it never may.
+    /// Number of lines after which a command may close its input early; `None` if it never may.
     pub early_close_after: Option<u64>,
-    /// How long a command may neither read nor write; milliseconds. `None`: for ever.
+    /// Timeout of a command that neither reads nor writes, in milliseconds; `None` for no timeout.
     pub timeout_ms: Option<u64>,
     /// Bytes of pairs that a combiner gets at once.
     pub combine_bytes: u64,
-    /// Runs where a command of a map has failed, to look at what it left: a program and its arguments.
+    /// Command with arguments that runs after a failed command of a map, to examine its files.
     pub map_debug: Option<Vec<String>>,
-    /// The same of a reduce.
+    /// The same for a reduce.
     pub reduce_debug: Option<Vec<String>>,
-    /// What a line on standard error begins with that is meant for the framework.
+    /// Prefix of lines on standard error for the framework.
     pub reporter_prefix: String,
-    /// The job's properties, of which commands are told by variables.
+    /// Properties of the job, which commands receive as variables.
     pub properties: BTreeMap<String, String>,
-    /// Bytes of a property's value that commands are told; `None`: all.
+    /// Maximum bytes of a property's value in a variable; `None` for no maximum.
     pub property_bytes_max: Option<u64>,
     /// Further variables of commands.
     pub variables: BTreeMap<String, String>,
-    /// Files that tasks find in their working directory, if every worker sees them where they lie.
+    /// Files that tasks find in their working directory, if every worker sees their paths.
     pub files: Vec<ShippedFile>,
-    /// The file that [`write_bundle`] has made of those that are to travel with the job, as this system names it.
+    /// File written by [`write_bundle`] with the files that are sent with the job, named as in this system.
     pub bundle: Option<String>,
-    /// First number of the job's name in Hadoop's style, `job_STAMP_0001`.
+    /// First number of the job's name in Hadoop's format, `job_STAMP_0001`.
     pub stamp: u64,
-    /// Folder that `hdfs:///` stands for, by which a map is told the name of its file.
+    /// Directory that `hdfs:///` stands for, used for the file name that a map receives.
     pub hdfs_root: Option<PathBuf>,
 }
 
 impl StreamingJob {
-    /// What looks at failed attempts of this kind.
+    /// Returns the command that examines failed attempts of this kind.
     fn debug_of(&self, kind: TaskKind) -> Option<&[String]> {
         match kind {
             TaskKind::Map => self.map_debug.as_deref(),
@@ -174,7 +177,7 @@ impl Job for StreamingJob {
             LineInput::TypedBytes => Input::fixed(&self.inputs, 1),
             _ => Input::lines(&self.inputs),
         };
-        // Bytes as they are: nothing is a record, nothing is unpacked by its name.
+        // Bytes unchanged: without records, and without decompression by name.
         let bundle = self.bundle.as_ref().map(|bundle| Input::fixed([bundle], 1));
         if self.reduces == 0 {
             let plan = JobPlan::map_only(input, move || StreamMapOnly::new(job.clone()));

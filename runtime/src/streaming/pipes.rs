@@ -1,7 +1,8 @@
-//! The pipes of a command and its end, as the slot's thread sees them: nothing here waits but [`CommandPipes::wait`], and
-//! nothing here decides.
+//! Pipes of a command and its exit, from the slot's thread. Only [`CommandPipes::wait`] blocks, and this
+//! module makes no decisions.
 //!
-//! One thread serves all of them: threads of their own would have every piece handed over twice, and wake each time.
+//! One thread serves all pipes. Separate threads would pass every piece on once more, with a wake-up each
+//! time.
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,51 +14,53 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::time::Duration;
 
-/// Bytes that a pipe holds, where the system allows as many: so that the command and the slot's thread take turns rarely.
+/// Capacity of a pipe, where the system allows it, so that the command and the slot's thread rarely
+/// alternate.
 const PIPE_BYTES: usize = 256 << 10;
 
-/// How often the end of a command is looked for where the kernel does not tell of it (before Linux 5.3, or forbidden).
+/// Interval at which the exit of a command is polled where the kernel does not report it (before Linux
+/// 5.3, or forbidden).
 const EXIT_PAUSE: Duration = Duration::from_millis(5);
 
-/// What came of writing or reading.
+/// Result of a write or read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Moved {
-    /// So many bytes, at least one.
+    /// This many bytes were moved, at least one.
     Bytes(usize),
-    /// None at the moment.
+    /// The call would block.
     None,
-    /// None ever again: the pipe is closed.
+    /// The pipe is closed.
     Closed,
 }
 
-/// What there is to do.
+/// Pending events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ready {
-    /// The command takes more, or never will.
+    /// The command's input is writable or closed.
     pub input: bool,
-    /// It has written something, or will write no more.
+    /// Its output is readable or closed.
     pub output: bool,
-    /// It has said something, or will say no more.
+    /// Its standard error is readable or closed.
     pub talk: bool,
-    /// It has ended just now.
+    /// It has just exited.
     pub ended: bool,
 }
 
 impl Ready {
-    /// Whether there is anything to do.
+    /// True if any event is pending.
     pub fn any(self) -> bool {
         self.input || self.output || self.talk || self.ended
     }
 }
 
-/// The near ends of a command's pipes, none of which blocks, and its end.
+/// Non-blocking ends of a command's pipes, and its exit.
 pub(super) struct CommandPipes {
-    /// `None` once it is closed on either side. So are the others.
+    /// `None` once it is closed on either side, as for the others.
     input: Option<OwnedFd>,
     output: Option<OwnedFd>,
     talk: Option<OwnedFd>,
     process: Pid,
-    /// Is readable once the process has ended; `None` if the kernel does not tell.
+    /// Readable once the process has exited; `None` if the kernel does not support it.
     end: Option<OwnedFd>,
     exited: bool,
 }
@@ -66,7 +69,7 @@ impl CommandPipes {
     /// Takes the pipes of a process, which must not be reaped while they are used.
     ///
     /// # Errors
-    /// A process without pipes, and what the system says.
+    /// A process without pipes, and errors of the system.
     pub fn take(child: &mut Child) -> io::Result<Self> {
         let process = Pid::from_child(child);
         let input = child.stdin.take().map(OwnedFd::from);
@@ -79,7 +82,7 @@ impl CommandPipes {
             ioctl_fionbio(pipe, true)?;
         }
         for pipe in [&input, &output].into_iter().flatten() {
-            // A user with many pipes has to live with smaller ones.
+            // A user with many pipes gets smaller ones.
             let _ = fcntl_setpipe_size(pipe, PIPE_BYTES);
         }
         let end = pidfd_open(process, PidfdFlags::empty()).ok();
@@ -90,22 +93,22 @@ impl CommandPipes {
         self.input.is_some()
     }
 
-    /// Tells the command that there is no more.
+    /// Closes the command's input.
     pub fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Whether there may be more of what it writes or says.
+    /// True if more of its output or standard error may follow.
     pub fn may_tell_more(&self) -> bool {
         self.output.is_some() || self.talk.is_some()
     }
 
-    /// Whether it has ended. It waits to be reaped then, so that its number stays its own.
+    /// True if it has exited. It is not reaped yet, so its process id is not reused.
     pub fn has_exited(&self) -> bool {
         self.exited
     }
 
-    /// Hands as many bytes to the command as it takes now.
+    /// Writes as many bytes to the command as it takes now.
     pub fn write(&mut self, bytes: &[u8]) -> Moved {
         let Some(input) = &self.input else { return Moved::Closed };
         let moved = moved(|| write(input, bytes));
@@ -115,20 +118,20 @@ impl CommandPipes {
         moved
     }
 
-    /// Adds what the command has written to `bytes`, as far as there is room.
+    /// Appends the command's output to `bytes`, as far as there is room.
     pub fn read_output(&mut self, bytes: &mut Vec<u8>) -> Moved {
         read_from(&mut self.output, bytes)
     }
 
-    /// Adds what it has said.
+    /// Appends the command's standard error.
     pub fn read_talk(&mut self, bytes: &mut Vec<u8>) -> Moved {
         read_from(&mut self.talk, bytes)
     }
 
-    /// Waits until there is something to do, for so long at most; `writes`: as soon as the command takes more, too.
+    /// Waits at most `longest` for an event. With `writes`, also until the command's input is writable.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn wait(&mut self, writes: bool, longest: Duration) -> io::Result<Ready> {
         let input = self.input.as_ref().filter(|_| writes);
         let end = self.end.as_ref().filter(|_| !self.exited);
@@ -157,7 +160,7 @@ impl CommandPipes {
     }
 }
 
-/// Whether a process has ended; it is left to be reaped.
+/// True if a process has exited. It is not reaped.
 fn has_ended(process: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     waitid(WaitId::Pid(process), options).is_ok_and(|status| status.is_some())
@@ -165,7 +168,7 @@ fn has_ended(process: Pid) -> bool {
 
 fn read_from(pipe: &mut Option<OwnedFd>, bytes: &mut Vec<u8>) -> Moved {
     let Some(open) = pipe.as_ref() else { return Moved::Closed };
-    // Not zeroed first: that would be a pass over all that commands write.
+    // Not zeroed first, which would be a pass over all output of commands.
     let moved = moved(|| read(open.as_fd(), spare_capacity(bytes)));
     if moved == Moved::Closed {
         *pipe = None;
@@ -173,7 +176,7 @@ fn read_from(pipe: &mut Option<OwnedFd>, bytes: &mut Vec<u8>) -> Moved {
     moved
 }
 
-/// Calls the kernel until it says something.
+/// Repeats a call of the kernel until it is not interrupted.
 fn moved(mut call: impl FnMut() -> Result<usize, Errno>) -> Moved {
     loop {
         match call() {

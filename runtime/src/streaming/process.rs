@@ -1,10 +1,12 @@
-//! The process of one step of one attempt: fed and read at the same time, watched, and ended with all that it started.
+//! The process of one step of one attempt: fed and read at the same time, watched, and ended with all
+//! processes it started.
 //!
-//! All is done on the slot's thread: whenever it has to wait for the command to take more it takes what has come, so neither
-//! side can block the other however much a command keeps back.
+//! Everything runs on the slot's thread. Whenever it waits for the command to take more input it reads
+//! available output. So neither side can block the other, however much a command buffers.
 //!
-//! Not here: what its lines mean ([`map`](super::map), [`reduce`](super::reduce)), how its pipes are read and written
-//! ([`pipes`](super::pipes)), what is made of what it says ([`reported`](super::reported)).
+//! Not here: the meaning of its lines ([`map`](super::map), [`reduce`](super::reduce)), reading and
+//! writing its pipes ([`pipes`](super::pipes)), and handling its standard error
+//! ([`reported`](super::reported)).
 
 use super::bundle::UnpackedBundle;
 use super::debug::{self, Failure};
@@ -31,47 +33,47 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that are gathered before a command gets them.
+/// Bytes that are collected before they are written to a command.
 const FEED_BYTES: usize = 128 << 10;
 
-/// A command that closes its input fails if more bytes than these were left: as many as Hadoop gathers, where those that
-/// are gathered last count as taken.
+/// Maximum bytes that a command may leave unread when it closes its input, more of which fail it. It
+/// equals Hadoop's buffer, whose last content counts as read.
 const UNREAD_BYTES_MAX: u64 = 128 << 10;
 
-/// Room for the pair with which there are as many.
+/// Additional room for the pair that fills the buffer.
 const FEED_SLACK_BYTES: usize = 4 << 10;
 
-/// Bytes that are read from a command at once.
+/// Maximum bytes that are read from a command at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Pieces that are taken from a command before it is fed again.
+/// Maximum number of reads from a command before it is fed again.
 const READS_MAX: usize = 8;
 
-/// The longest line or pair that a command may write, bytes.
+/// Maximum bytes of a line or pair that a command may write.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
-/// How often the slot's thread looks whether it is still wanted.
+/// Interval at which the slot's thread checks if the attempt is cancelled.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the output of a command is waited for after it has ended: something that it started may hold it open.
+/// Timeout for the output of a command after its exit: a process that it started may hold the pipe open.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The property of a job whose commands must report their end.
+/// Property of a job whose commands must report their end.
 const END_MARK_PROPERTY: &str = "gristmill.streaming.end.mark";
 
-/// Who takes what a command writes.
+/// Sink of the output of a command.
 pub(super) trait LineSink {
-    /// One line, without its end.
+    /// Handles one line, without its end.
     fn line(&mut self, line: &[u8]) -> TaskResult;
-    /// Whole lines, each with its `\n`, without any `\r`; answers how many they were.
+    /// Handles complete lines, each with its `\n`, without any `\r`. Returns the number of lines.
     fn lines(&mut self, block: &[u8]) -> TaskResult<u64>;
-    /// A pair, where it does not write lines.
+    /// Handles a pair, if the command does not write lines.
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult;
-    /// Whether the attempt is not wanted any more. May wait.
+    /// True if the attempt is cancelled. May block.
     fn is_cancelled(&self) -> bool;
 }
 
-/// What an attempt's commands have in common.
+/// Common context of an attempt's commands.
 #[derive(Clone)]
 pub(super) struct AttemptPlace {
     attempt: AttemptId,
@@ -79,7 +81,7 @@ pub(super) struct AttemptPlace {
     folder: PathBuf,
     life: SignOfLife,
     files: Vec<ShippedFile>,
-    /// What of them has travelled with the job stays for as long as the attempt needs it.
+    /// Keeps the shipped files while the attempt needs them.
     _bundle: Option<Arc<UnpackedBundle>>,
     pub partitions: u32,
 }
@@ -116,11 +118,11 @@ impl AttemptPlace {
     }
 }
 
-/// A command that runs, or has run.
+/// Command that is running, or has run.
 pub(super) struct TaskCommand {
     job: Arc<StreamingJob>,
     attempt: AttemptId,
-    /// What a map reads, for people.
+    /// Input range of a map, for messages.
     split: Option<String>,
     words: String,
     child: Child,
@@ -128,33 +130,33 @@ pub(super) struct TaskCommand {
     pipes: CommandPipes,
     talk: Talk,
     life: SignOfLife,
-    /// On its way to the command.
+    /// Bytes to be written to the command.
     gathered: Vec<u8>,
-    /// Bytes that it has not taken and never will.
+    /// Number of bytes that it has not read and never will.
     unread: u64,
-    /// What was read last from it, for its memory.
+    /// Buffer of the last read, reused for its memory.
     read: Vec<u8>,
     cutter: OutputCutter,
     lines_written: u64,
-    /// Bytes that were meant for it, and that it has written.
+    /// Number of bytes intended for it, and of bytes that it has written.
     moved: (u64, u64),
-    /// When it was last seen to read or write.
+    /// Time of its last read or write.
     seen: Instant,
-    /// When it was last asked whether the attempt is still wanted.
+    /// Time of the last check if the attempt is cancelled.
     looked: Instant,
     exited_at: Option<Instant>,
-    /// The attempt is not wanted any more: the command was killed.
+    /// True if the attempt is cancelled and the command was killed.
     cancelled: bool,
-    /// Its number may be another's by now.
+    /// True if it was reaped, after which its process id may be reused.
     reaped: bool,
     environment: BTreeMap<OsString, OsString>,
-    /// It goes after the command.
+    /// Dropped after the command.
     folder: TaskFolder,
 }
 
 impl TaskCommand {
-    /// Starts a command of this attempt, which writes in this form, in a fresh directory; `step` tells those of one attempt
-    /// apart.
+    /// Starts a command of this attempt, which writes in this format, in a new directory. `step`
+    /// distinguishes the commands of one attempt.
     pub fn start(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
@@ -172,7 +174,7 @@ impl TaskCommand {
         let folder = TaskFolder::make(&place.folder, &name, &place.files, &programs).map_err(|error| {
             let said = format!("the working directory of a command could not be made: {error}");
             match error.kind() {
-                // Of what is shipped.
+                // Of the shipped files.
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => TaskError::config(said),
                 _ => TaskError::worker(said),
             }
@@ -209,7 +211,7 @@ impl TaskCommand {
         let pipes = match CommandPipes::take(&mut child) {
             Ok(pipes) => pipes,
             Err(error) => {
-                // What is wrong is said by the error.
+                // The returned error has the cause.
                 let _ = child.kill().and_then(|()| child.wait());
                 return Err(TaskError::worker(format!("the pipes of a command cannot be used: {error}")));
             }
@@ -240,10 +242,10 @@ impl TaskCommand {
         })
     }
 
-    /// Hands bytes to the command, sooner or later, and takes what it has written meanwhile.
+    /// Passes bytes to the command, possibly later, and handles its output meanwhile.
     ///
     /// # Errors
-    /// A command that takes no more, or failed, or stands still.
+    /// A command that reads no more, failed, or hangs.
     #[inline]
     pub fn feed(&mut self, bytes: &[&[u8]], sink: &mut dyn LineSink) -> TaskResult {
         for piece in bytes {
@@ -252,10 +254,10 @@ impl TaskCommand {
         if self.gathered.len() < FEED_BYTES { Ok(()) } else { self.feed_gathered(sink) }
     }
 
-    /// As [`feed`](Self::feed), of many bytes, which are not gathered before.
+    /// Does the same as [`feed`](Self::feed), for many bytes, which are not collected before.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`feed`](Self::feed).
     pub fn feed_block(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
         if self.gathered.len() + bytes.len() < FEED_BYTES {
             self.gathered.extend_from_slice(bytes);
@@ -274,28 +276,29 @@ impl TaskCommand {
         sent
     }
 
-    /// Tells the command that there is no more, takes the rest of what it writes, and sees to it that it has ended.
+    /// Closes the command's input, handles the rest of its output, and makes sure that it has ended.
     ///
     /// # Errors
-    /// A command that failed, or stands still.
+    /// A command that failed, or hangs.
     pub fn finish(mut self, sink: &mut dyn LineSink) -> TaskResult<Self> {
         self.feed_gathered(sink)?;
         self.await_end(sink)?;
         if self.cancelled {
             return Ok(self);
         }
-        // A command that has failed has written what it has; why is said by its status.
+        // A failed command has written everything. Its status gives the reason.
         self.verdict()?;
         self.cutter.finish(sink)?;
         Ok(self)
     }
 
-    /// Adds what the command, which has ended, has counted to the counters of its task.
+    /// Adds the counts of the command, which has ended, to the counters of its task.
     pub fn count(mut self, counts: &mut dyn CountsByName) {
         self.talk.count(|name, n| counts.add(name, n));
     }
 
-    /// Hands bytes to the command until it has taken them all, or takes no more, and takes what it writes meanwhile.
+    /// Writes bytes to the command until it has read them all, or reads no more, and handles its output
+    /// meanwhile.
     fn send(&mut self, mut bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
         self.moved.0 += bytes.len() as u64;
         while !bytes.is_empty() && self.pipes.input_is_open() && !self.cancelled {
@@ -304,7 +307,7 @@ impl TaskCommand {
                     bytes = &bytes[count..];
                     self.is_seen();
                 }
-                // What it has left behind holds its input, and will not take it either.
+                // A process that it left behind holds its input, and will not read it either.
                 Moved::None if self.is_drained() => self.pipes.close_input(),
                 Moved::None => self.wait(true, sink)?,
                 Moved::Closed => {}
@@ -321,7 +324,7 @@ impl TaskCommand {
         }
     }
 
-    /// Takes what the command has written and said so far, without waiting.
+    /// Handles the command's output and standard error so far, without waiting.
     fn take_written(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         for _ in 0..READS_MAX {
             if !self.take_output(sink)? {
@@ -332,13 +335,14 @@ impl TaskCommand {
         self.look_now_and_then(sink)
     }
 
-    /// Waits until the command and its pipes are through.
+    /// Waits until the command has exited and its pipes are closed.
     fn await_end(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         self.pipes.close_input();
         while !self.cancelled && (self.pipes.may_tell_more() || !self.pipes.has_exited()) {
             self.wait(false, sink)?;
             if self.is_drained() {
-                // Something that it left behind holds its pipes; what is outside of its group is not waited for.
+                // A process that it left behind holds its pipes. Processes outside of its group are not
+                // waited for.
                 break;
             }
         }
@@ -346,12 +350,12 @@ impl TaskCommand {
         Ok(())
     }
 
-    /// Whether it ended so long ago that all is there that it has written.
+    /// True if it exited long enough ago that all its output has arrived.
     fn is_drained(&self) -> bool {
         self.exited_at.is_some_and(|at| DRAIN_PATIENCE < at.elapsed())
     }
 
-    /// Waits for the command and takes what has come, or looks whether the attempt is still wanted.
+    /// Waits for the command and handles its output, or checks if the attempt is cancelled.
     fn wait(&mut self, writes: bool, sink: &mut dyn LineSink) -> TaskResult {
         let ready = self.pipes.wait(writes, LOOK_PAUSE)?;
         if !ready.any() {
@@ -369,7 +373,7 @@ impl TaskCommand {
         self.look_now_and_then(sink)
     }
 
-    /// Takes a piece of what the command has written, and answers whether there was one.
+    /// Reads a piece of the command's output. Returns true if there was one.
     fn take_output(&mut self, sink: &mut dyn LineSink) -> TaskResult<bool> {
         self.read.clear();
         if !matches!(self.pipes.read_output(&mut self.read), Moved::Bytes(_)) {
@@ -387,7 +391,7 @@ impl TaskCommand {
         Ok(true)
     }
 
-    /// Takes what the command has said on standard error.
+    /// Reads the command's standard error.
     fn take_talk(&mut self) {
         for _ in 0..READS_MAX {
             self.read.clear();
@@ -399,13 +403,13 @@ impl TaskCommand {
         }
     }
 
-    /// It has read or written something.
+    /// Records that it has read or written.
     fn is_seen(&mut self) {
         self.seen = Instant::now();
         self.life.show();
     }
 
-    /// Looks whether the attempt is still wanted, if that was not done for a while.
+    /// Checks if the attempt is cancelled, if the last check is old enough.
     fn look_now_and_then(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         if self.looked.elapsed() < LOOK_PAUSE { Ok(()) } else { self.look(sink) }
     }
@@ -435,7 +439,7 @@ impl TaskCommand {
         Err(self.with_tail(said))
     }
 
-    /// What is wrong with a command that takes no more of its input: that it failed, if it did.
+    /// Returns the error of a command that reads no more of its input: its failure, if it failed.
     fn closed_early(&mut self, sink: &mut dyn LineSink) -> TaskError {
         if let Err(error) = self.await_end(sink).and_then(|()| self.verdict()) {
             return error;
@@ -448,7 +452,7 @@ impl TaskCommand {
         self.with_tail(said)
     }
 
-    /// Whether the command, which has ended, did well.
+    /// Checks the exit status of the command, which has ended.
     fn verdict(&mut self) -> TaskResult {
         self.end_group();
         let status = self.child.wait()?;
@@ -458,7 +462,7 @@ impl TaskCommand {
             (Some(code), _) => (code, String::new()),
             (None, signal) => {
                 let signal = signal.unwrap_or_default();
-                // As Java tells of it.
+                // As Java reports it.
                 (128 + signal, format!(" (killed by signal {signal}, not by gristmill)"))
             }
         };
@@ -472,7 +476,8 @@ impl TaskCommand {
         Err(self.with_tail(said))
     }
 
-    /// A runner of functions, for whom a status says nothing of how far it came, reports what it has read and written.
+    /// Checks the end mark of a function runner, which reports what it has read and written, as its
+    /// status does not show that it is complete.
     fn check_end_mark(&self, code: i32) -> TaskResult {
         let is_due = self.job.properties.get(END_MARK_PROPERTY).is_some_and(|value| value == "true");
         if !is_due || self.talk.end == Some(self.moved) {
@@ -490,8 +495,8 @@ impl TaskCommand {
         )))
     }
 
-    /// An error with what the map reads, the last lines of standard error, and what the job's own command for that says of
-    /// them. The process is ended before.
+    /// Returns an error with the map's input range, the last lines of standard error, and the output of
+    /// the job's debug command. The process is ended before.
     fn with_tail(&self, reason: String) -> TaskError {
         let last_words: String = self.talk.tail().flat_map(|line| [line, "\n"]).collect();
         let looked = self.job.debug_of(self.attempt.task.kind).map(|words| {
@@ -509,9 +514,10 @@ impl TaskCommand {
         TaskError::new(parts.join("\n"))
     }
 
-    /// Ends whatever is left of what the command has started in its group.
+    /// Kills all remaining processes of the command's group.
     fn end_group(&self) {
-        // The number cannot be another's: the command has not been reaped. A group without processes is no error.
+        // The process id is not reused, as the command has not been reaped. A group without processes is
+        // not an error.
         let _ = kill_process_group(self.group, Signal::KILL);
     }
 }
@@ -526,7 +532,8 @@ impl Drop for TaskCommand {
     }
 }
 
-/// The file of a command: as it is named if that is absolute, else in the working directory, else in `PATH`.
+/// Returns the file of a command: the path itself if that is absolute, else in the working directory,
+/// else in `PATH`.
 pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -> io::Result<PathBuf> {
     if Path::new(program).is_absolute() {
         return Ok(PathBuf::from(program));
@@ -544,10 +551,10 @@ pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -
     found.next().ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()))
 }
 
-/// Bytes of the first line of a script that are looked at.
+/// Maximum bytes of the first line of a script that are read.
 const SCRIPT_LINE_BYTES: u64 = 256;
 
-/// Of a script that is there and cannot be found, its interpreter is missing.
+/// Returns the error for a script that exists and cannot be found: its interpreter is missing.
 fn without_interpreter(file: &Path, error: io::Error) -> io::Error {
     let mut head = Vec::new();
     let read = File::open(file).and_then(|file| file.take(SCRIPT_LINE_BYTES).read_to_end(&mut head));
@@ -565,8 +572,8 @@ fn without_interpreter(file: &Path, error: io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, said)
 }
 
-/// A command that cannot be started cannot be started elsewhere either, but where a machine lacks something: then the worker
-/// is at fault, and not the command.
+/// Returns the error for a command that cannot be started. It would fail on other workers too, unless a
+/// local resource limit was reached: then the worker is at fault, and not the command.
 pub(super) fn cannot_run(program: &str, directory: &Path, error: &io::Error) -> TaskError {
     let number = error.raw_os_error().map(|number| format!("error={number}, ")).unwrap_or_default();
     let said = format!(

@@ -1,4 +1,4 @@
-//! Reduces of Hadoop Streaming: sorted pairs to the command, what it writes to a part.
+//! Reduces of Hadoop Streaming: sorted pairs go to the command, its output to a part.
 
 use super::aggregate::{Aggregated, split_type};
 use super::field_selection::Selected;
@@ -10,16 +10,16 @@ use super::{StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
-/// The reducer of a streaming job.
+/// Reducer of a streaming job.
 pub(super) struct StreamReducer {
     job: Arc<StreamingJob>,
     coding: Arc<KeyCoding>,
     command: Option<TaskCommand>,
-    /// Whether it has got anything: if not, what its command writes does not count.
+    /// True if it has received input. Without input the output of its command does not count.
     has_read: bool,
     key: Vec<u8>,
     feed: PairFeed,
-    /// How pairs stand in the part.
+    /// Format of pairs in the part.
     form: PartForm,
 }
 
@@ -37,7 +37,7 @@ impl StreamReducer {
     }
 }
 
-/// Takes lines that nobody wants.
+/// Discards lines.
 struct Nowhere<'a>(&'a mut Output);
 
 impl LineSink for Nowhere<'_> {
@@ -58,7 +58,7 @@ impl LineSink for Nowhere<'_> {
     }
 }
 
-/// A pair of which one half may be missing, and the separator with it.
+/// Writes a pair of which one half may be missing, and the separator with it.
 fn write_selected(selected: &Selected, form: &mut PartForm, out: &mut Output) -> TaskResult {
     match (&selected.key, &selected.value) {
         (Some(key), Some(value)) => form.write(key, value, out)?,
@@ -96,7 +96,7 @@ impl Reducer for StreamReducer {
         self.has_read = true;
         while let Some(value) = values.next()? {
             let (own_key, value) = self.coding.decode(key, value)?;
-            // All values of a group come with its first key, also where keys are equal that have other bytes.
+            // All values of a group come with its first key, even if equal keys have different bytes.
             if is_first {
                 self.key.clear();
                 self.key.extend_from_slice(own_key);
@@ -130,7 +130,7 @@ impl Reducer for StreamReducer {
     fn finish(&mut self, out: &mut Output) -> TaskResult {
         let Some(command) = self.command.take() else { return Ok(()) };
         if !self.has_read {
-            // As in Hadoop, where nobody takes what a reducer without input writes.
+            // As in Hadoop, the output of a reducer without input is discarded.
             command.finish(&mut Nowhere(out))?.count(out);
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! What commands say on standard error: lines for the framework, which counts, and lines for people, which are kept.
+//! Standard error of commands: lines for the framework, which are counted, and lines for users, which are
+//! kept.
 
 use super::fields::LineCutter;
 use gristmill_worker::prelude::*;
@@ -6,32 +7,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 
-/// Lines of standard error that the report of a failed attempt has.
+/// Maximum number of lines of standard error in the report of a failed attempt.
 const TAIL_LINES_MAX: usize = 50;
 
-/// Bytes of such a line.
+/// Maximum bytes of such a line.
 const TAIL_LINE_BYTES_MAX: usize = 400;
 
-/// Bytes of all of them: what is told of a failure has 4 KiB at most, and the last words matter most.
+/// Maximum bytes of all of them. The message of a failure has 4 KiB at most, and the last lines matter most.
 const TAIL_BYTES_MAX: usize = 3 << 10;
 
 /// Bytes of the end of a line.
 const LINE_END_BYTES: usize = 1;
 
-/// Counters of one attempt. The engine has room for as many names in a task.
+/// Maximum number of counters of one attempt. The engine has room for this many names in a task.
 const COUNTERS_MAX: usize = 400;
 
-/// In front of what was subtracted: counters of the engine do not fall.
+/// Prefix of subtracted amounts, as counters of the engine do not decrease.
 const MINUS: &str = "minus,";
 
-/// The longest line that is kept together, bytes.
+/// Maximum bytes of a line that is kept whole.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// In front of the bytes that a function runner has read and written: what makes its task complete.
+/// Prefix of the bytes that a function runner has read and written, which shows that its task is complete.
 const END_MARK: &str = "gristmill:end:";
 
-/// What a command says, as it comes: what is for the framework is kept here, all else goes where the worker's own user code
-/// writes, line by line.
+/// Standard error of a command as it arrives. Lines for the framework are kept here, all others go line
+/// by line to the captured output of the worker's user code.
 #[derive(Debug)]
 pub(super) struct Talk {
     prefix: String,
@@ -42,13 +43,13 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// Lines for the framework begin with this.
+    /// Creates it. Lines for the framework start with this prefix.
     pub fn new(prefix: &str) -> Self {
         let (cutter, reported) = (LineCutter::default(), Reported::default());
         Self { prefix: prefix.to_owned(), cutter, reported, end: None }
     }
 
-    /// Takes what was said.
+    /// Handles bytes of standard error.
     pub fn take(&mut self, bytes: &[u8]) {
         let Self { prefix, cutter, reported, end } = self;
         let Ok(()) = cutter.push(bytes, |line| take_line(reported, line, prefix, end));
@@ -57,13 +58,13 @@ impl Talk {
         }
     }
 
-    /// The last line has no end.
+    /// Ends the last line, if it has no end.
     pub fn end_line(&mut self) {
         let Self { prefix, cutter, reported, end } = self;
         let Ok(()) = cutter.finish(|line| take_line(reported, line, prefix, end));
     }
 
-    /// The last lines for people; see [`Reported::tail`].
+    /// Returns the last lines for users; see [`Reported::tail`].
     pub fn tail(&self) -> impl Iterator<Item = &str> {
         self.reported.tail()
     }
@@ -80,7 +81,7 @@ fn take_line(
     prefix: &str,
     end: &mut Option<(u64, u64)>,
 ) -> Result<(), Infallible> {
-    // It may stand behind text without a line end.
+    // It may follow text without a line end.
     if let Some((at, counts)) = memchr::memmem::rfind(line, END_MARK.as_bytes())
         .and_then(|at| Some((at, end_counts(&line[at + END_MARK.len()..])?)))
     {
@@ -95,7 +96,7 @@ fn take_line(
         TalkLine::Text(line) => [line, b"\n"].concat(),
         TalkLine::Wrong(line) => [line, b" (not GROUP,NAME,NUMBER: ignored)\n"].concat(),
     };
-    // Where it cannot be written nobody reads it.
+    // If it cannot be written, there is no reader.
     let _ = io::stderr().lock().write_all(&said);
     Ok(())
 }
@@ -105,26 +106,26 @@ fn end_counts(text: &[u8]) -> Option<(u64, u64)> {
     Some((read.parse().ok()?, written.parse().ok()?))
 }
 
-/// What a command has said so far.
+/// Reports of a command so far.
 #[derive(Debug, Default)]
 struct Reported {
     counters: BTreeMap<(String, String), i64>,
     tail: VecDeque<String>,
 }
 
-/// What a line of standard error is for.
+/// Kind of a line of standard error.
 #[derive(Debug, PartialEq, Eq)]
 enum TalkLine<'a> {
-    /// A counter was added to, or a status was set.
+    /// Counter or status, which was handled.
     Taken,
-    /// For the log: as it is.
+    /// Line for the log, unchanged.
     Text(&'a [u8]),
-    /// It begins as those for the framework do, and is none: for the log, with a remark.
+    /// Invalid line for the framework: for the log, with a remark.
     Wrong(&'a [u8]),
 }
 
 impl Reported {
-    /// Takes one line, without its end.
+    /// Handles one line, without its end.
     pub fn take<'a>(&mut self, line: &'a [u8], prefix: &str) -> TalkLine<'a> {
         let Some(rest) = line.strip_prefix(prefix.as_bytes()) else {
             self.keep(line);
@@ -161,7 +162,7 @@ impl Reported {
         self.tail.push_back(String::from_utf8_lossy(cut).into_owned());
     }
 
-    /// The last lines for people, as many as there is room for.
+    /// Returns the last lines for users, as many as there is room for.
     pub fn tail(&self) -> impl Iterator<Item = &str> {
         let mut room = TAIL_BYTES_MAX;
         let fits = |line: &&String| {
@@ -174,7 +175,7 @@ impl Reported {
         self.tail.iter().skip(self.tail.len() - count).map(String::as_str)
     }
 
-    /// Adds to the counters of the task, and begins anew.
+    /// Adds to the counters of the task, and resets them here.
     pub fn count(&mut self, mut add: impl FnMut(&str, u64)) {
         for ((group, name), amount) in std::mem::take(&mut self.counters) {
             let sign = if amount < 0 { MINUS } else { "" };
@@ -183,10 +184,10 @@ impl Reported {
     }
 }
 
-/// One counter of a job: its group, its name and its sum.
+/// Counter of a job: its group, its name and its sum.
 pub type CounterSum = (String, String, i64);
 
-/// The counters of commands among those of a job, in the order of groups and names.
+/// Returns the counters of commands among those of a job, in the order of groups and names.
 #[must_use]
 pub fn counter_sums(counters: &BTreeMap<String, u64>) -> Vec<CounterSum> {
     let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
@@ -202,7 +203,7 @@ pub fn counter_sums(counters: &BTreeMap<String, u64>) -> Vec<CounterSum> {
     sums.into_iter().map(|((group, name), sum)| (group.to_owned(), name.to_owned(), sum)).collect()
 }
 
-/// What counts by name: a map with a reduce, or whatever writes a part.
+/// Counts by name: a map with a reduce, or a writer of a part.
 pub(super) trait CountsByName {
     /// Adds to the counter of this name.
     fn add(&mut self, name: &str, n: u64);

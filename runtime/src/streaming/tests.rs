@@ -1,4 +1,4 @@
-//! Partitions and order beside what Hadoop's code says, written down anew.
+//! Partitions and order compared with Hadoop's algorithms, reimplemented here.
 
 use super::*;
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ fn ordered(options: &str, keys: &[&str]) -> Vec<String> {
 
 #[test]
 fn comparators_sort_as_hadoops() {
-    // The example of Hadoop's own page.
+    // The example of Hadoop's documentation.
     let keys = ["11.12.1.2", "11.14.2.3", "11.11.4.1", "11.12.1.1", "11.14.2.2"];
     let sorted = ["11.14.2.3", "11.14.2.2", "11.12.1.2", "11.12.1.1", "11.11.4.1"];
     assert_eq!(ordered("-k2,2nr -k1,1 -k4,4nr", &keys), sorted);

@@ -1,44 +1,45 @@
-//! Typed bytes, Hadoop's binary form of keys and values: where a value ends, and what it looks like as text.
+//! Typed bytes, Hadoop's binary format of keys and values: the end of a value, and its form as text.
 //!
-//! A value is a code and what the code says: 0 bytes, 1 byte, 2 truth, 3 int, 4 long, 5 float, 6 double, 7 text, 8 vector
-//! (as many values as its length says), 9 list (values up to the code 255), 10 map; 50 to 200 are bytes of the
-//! application's own. Numbers and lengths are big-endian. Nothing here turns values into something else: pairs travel as
-//! the bytes that came, and are partitioned and sorted by them, as in Hadoop.
+//! A value is a code and its content: 0 bytes, 1 byte, 2 boolean, 3 int, 4 long, 5 float, 6 double, 7
+//! text, 8 vector (as many values as its length), 9 list (values up to the code 255), 10 map. Codes 50 to
+//! 200 are bytes defined by the application. Numbers and lengths are big-endian. This module does not
+//! convert values: pairs are sent as the received bytes, and are partitioned and sorted by them, as in
+//! Hadoop.
 //!
-//! Not here: pairs and the forms that they have ([`forms`](super::forms)).
+//! Not here: pairs and their formats ([`forms`](super::forms)).
 
 use super::aggregate::java_double;
 
-/// Values one within the other.
+/// Maximum depth of nested values.
 const DEPTH_MAX: u32 = 64;
 
-/// Ends a list.
+/// Code that ends a list.
 const MARKER: u8 = 255;
 
 pub(super) const BYTES: u8 = 0;
 pub(super) const LONG: u8 = 4;
 pub(super) const TEXT: u8 = 7;
 
-/// Why there is no whole value.
+/// Reason why there is no complete value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Unfinished {
-    /// More bytes must come.
+    /// More bytes are needed.
     #[error("it ends in the middle of a value: {needed} bytes were needed")]
     Short {
-        /// Bytes from the beginning that there must be at least.
+        /// Minimum number of bytes from the start.
         needed: usize,
     },
-    /// No code of a type.
+    /// Unknown code of a type.
     #[error("{code} at byte {at} of it is no code of a type")]
     Code { code: u8, at: usize },
-    /// A length below 0.
+    /// Negative length.
     #[error("the length at byte {at} of it is below 0")]
     Length { at: usize },
     #[error("values lie in one another more than {DEPTH_MAX} deep")]
     Deep,
 }
 
-/// Where the value ends that begins at `at`.
+/// Returns the end of the value that starts at `at`.
 pub(super) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Unfinished> {
     end(bytes, at, 0)
 }
@@ -71,20 +72,20 @@ fn end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Unfinished> {
     }
 }
 
-/// The length that stands at `at`.
+/// Returns the length at `at`.
 pub(super) fn length(bytes: &[u8], at: usize) -> Result<usize, Unfinished> {
     let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
     let length = i32::from_be_bytes(*four.ok_or(Unfinished::Short { needed: at + 4 })?);
     usize::try_from(length).map_err(|_| Unfinished::Length { at })
 }
 
-/// Adds a value to a text, as Java writes it: `3`, `2.0`, `true`, `word`, `[1, 2]`, `{a=1}`, bytes as hexadecimal digits.
-/// Entries of a map stay in the order in which they are; Java's are sorted.
+/// Appends a value to a text in Java's format: `3`, `2.0`, `true`, `word`, `[1, 2]`, `{a=1}`, bytes as
+/// hexadecimal digits. Entries of a map keep their order; Java's are sorted.
 pub(super) fn push_text(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Unfinished> {
     value_end(bytes, 0).map(|_| push_value(bytes, out)).map(drop)
 }
 
-/// Adds the first of these values, of which [`value_end`] has found the end; the rest.
+/// Appends the first of these values, whose end [`value_end`] has found. Returns the rest.
 fn push_value<'a>(bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let Some((code, rest)) = bytes.split_first() else { return bytes };
     let plain = |text: String, length: usize, out: &mut Vec<u8>| {
@@ -161,7 +162,8 @@ fn counted(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes[4..].split_at(u32::from_be_bytes(fixed(bytes)) as usize)
 }
 
-/// A number as Java writes it: with the digits that tell it from other floats, not from other doubles.
+/// Formats a number as Java does: with the digits that distinguish it from other floats, not from other
+/// doubles.
 fn java_float(number: f32) -> String {
     java_double(number.to_string().parse().unwrap_or(f64::NAN))
 }
@@ -211,7 +213,7 @@ mod tests {
         fn no_bytes_are_too_strange(bytes in proptest::collection::vec(prop_oneof![0u8..12, any::<u8>()], 0..40)) {
             if let Ok(end) = value_end(&bytes, 0) {
                 prop_assert!(0 < end && end <= bytes.len());
-                // The end does not depend on what follows, and no beginning of the value is one.
+                // The end does not depend on the following bytes, and no prefix of the value is a value.
                 prop_assert_eq!(value_end(&bytes[..end], 0), Ok(end));
                 let short = value_end(&bytes[..end - 1], 0);
                 prop_assert!(matches!(short, Err(Unfinished::Short { .. })), "{:?}", short);

@@ -28,7 +28,7 @@ pub(crate) struct Suspensions {
     pub(crate) moving: BTreeSet<TaskId>,
 }
 
-/// How an attempt holds its slot.
+/// State of an attempt with respect to its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum SlotHold {
     /// Until its end: maps, and reduces that may publish or were killed.

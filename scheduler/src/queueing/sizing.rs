@@ -158,7 +158,7 @@ pub struct WorkerPrice {
     pub price: f64,
 }
 
-/// How much of a budget is to be spent.
+/// Part of a budget that is spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spend {
     /// At most the budget.

@@ -100,7 +100,7 @@ pub const SETTINGS: [AsrptSetting; 4] = [
     },
 ];
 
-/// How the reduce work of a job is split into tasks, each of at least one unit.
+/// Division of the reduce work of a job into tasks, each of at least one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
     /// Up to ten tasks, each number equally likely, as equal as whole units allow.
@@ -147,7 +147,7 @@ impl Cut {
 pub struct Arrivals {
     /// Setting of the sizes.
     pub setting: AsrptSetting,
-    /// How reduces are split.
+    /// Division of reduces into tasks.
     pub cut: Cut,
     /// Mean number of jobs per slot; above 0 and at most a million.
     pub rate: f64,

@@ -73,7 +73,7 @@ impl Counters {
     }
 }
 
-/// Methods of whatever has its [`NamedCounts`] in the field `counts`.
+/// Methods of types that have their [`NamedCounts`] in the field `counts`.
 macro_rules! counting_methods {
     () => {
         /// Adds to the counter of this name. Where it is done for every record,
@@ -82,19 +82,20 @@ macro_rules! counting_methods {
             self.counts.add(name, n);
         }
 
-        /// Adds to the float sum of this name, which is exact until it is read: it does not depend on the order of adding, nor
-        /// on which tasks add what. It stands beside the counters in the result, `--json` and traces.
+        /// Adds to the float sum of this name, which is exact until it is read. It depends neither on the
+        /// order of additions nor on the tasks that add. The result, `--json` and traces show it next to
+        /// the counters.
         ///
         /// # Errors
-        /// What is no number, or is over 1e280 either way from 0.
+        /// The number is not finite, or its absolute value exceeds 1e280.
         pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
             self.counts.sum(name, number)
         }
 
-        /// Keeps the greatest number of this name that any task says, beside the counters.
+        /// Keeps the largest number of this name that any task reports, next to the counters.
         ///
         /// # Errors
-        /// As those of `sum`.
+        /// The errors of `sum`.
         pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
             self.counts.maximum(name, number)
         }

@@ -1,12 +1,12 @@
-//! The allocator of this process: the system's, which also counts for each thread what it holds and what it has held at most.
+//! Allocator of this process: the system's, with counts of the current and peak bytes of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Bytes that this thread has taken and not given back; below zero if it gave back what others took.
+    /// Bytes that this thread has allocated and not freed; negative if it freed memory of other threads.
     static HELD: Cell<isize> = const { Cell::new(0) };
-    /// The most that `HELD` was since [`peak_of`] began.
+    /// Maximum of `HELD` since the start of [`peak_of`].
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -16,14 +16,15 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 fn count(taken: usize, given: usize) {
-    // A thread that ends may free after its counters are gone.
+    // A thread that ends may free memory after its counters are destroyed.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + taken as isize - given as isize);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// Sound: every call is handed on unchanged to the system's allocator; the counters are plain cells that allocate nothing.
+// Sound: every call is passed on unchanged to the system's allocator; the counters are plain cells that
+// allocate nothing.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -47,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What `work` gives, and the bytes that this thread has held for it at most.
+/// Returns the result of `work`, and the peak bytes that this thread has held for it.
 pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

@@ -1,8 +1,9 @@
-//! Whatever comes off the wire: arbitrary bytes, and valid messages with some bytes changed, decode or are refused. Nothing
-//! panics, and nothing takes more memory than its bytes and what the caller allows.
+//! Decoding of untrusted bytes: arbitrary bytes, and valid messages with some bytes changed, are decoded
+//! or refused. There are no panics, and memory is limited to the bytes of the message and the caller's
+//! limit.
 //!
-//! Messages are drawn for the types themselves, so that no kind of frame is forgotten. A run prints its seed;
-//! `DECODERS_SEED=N` repeats it. `GRISTMILL_SLOW_TESTS=1` goes on a hundred times as long.
+//! Messages are drawn for the types themselves, so that every kind of frame is included. A run prints its
+//! seed; `DECODERS_SEED=N` repeats it. `GRISTMILL_SLOW_TESTS=1` runs a hundred times as long.
 
 use crate::counting::peak_of;
 use crate::dice::Dice;
@@ -18,17 +19,17 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// What decoding may take beside the message: room made ahead for a list, and words about an error.
+/// Bytes that decoding may allocate in addition to the message: capacity for a list, and text of an error.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Messages that are drawn for each type, each of which is changed [`CHANGES`] times.
+/// Number of messages that are drawn for each type, each of which is changed [`CHANGES`] times.
 const MESSAGES: usize = 400;
 const CHANGES: usize = 25;
 
-/// Bytes of the longest run of arbitrary ones.
+/// Maximum bytes of an arbitrary message.
 const ARBITRARY_BYTES_MAX: usize = 4096;
 
-/// First bytes of the encodings of long numbers, ends of ranges, and what is no UTF-8.
+/// Special bytes: first bytes of encodings of long numbers, ends of ranges, and bytes that are not UTF-8.
 const TELLING: [u8; 12] = [0, 1, 2, 0x7f, 0x80, 0xc3, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff];
 
 fn dice() -> Dice {
@@ -49,7 +50,7 @@ fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Changes some of the bytes, at one to four places.
+/// Changes some of the bytes, at one to four positions.
 fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut ChaCha8Rng) {
     for _ in 0..random.random_range(1..=4) {
         let at = random.random_range(0..=bytes.len());
@@ -70,15 +71,16 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut ChaCha8Rng) {
     }
 }
 
-/// Decodes and, if that works, encodes and decodes again. The tightest limit that a caller can set: as many bytes as came.
+/// Decodes and, if that succeeds, encodes and decodes again. The limit is the tightest possible: the
+/// number of received bytes.
 fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> bool {
     let allowed = bytes.len();
     let (decoded, peak) = peak_of(|| codec::decode_message::<T>(bytes, allowed));
-    // A list grows by doubling; text and bytes are as long as they came.
+    // A list grows by doubling; text and bytes have the received length.
     let most = bytes.len() + 2 * allowed + AHEAD_BYTES_MAX;
     assert!(peak <= most, "{} bytes took {peak}, over {most}: {bytes:?}", bytes.len());
     let generous = codec::decode_message::<T>(bytes, 4 * FRAME_BYTES_MAX);
-    // A change of bytes can be another way to write the same value; what is written again is read as itself.
+    // Changed bytes can be another encoding of the same value. Its own encoding decodes to itself.
     if let Ok(value) = &generous {
         let again = encoded(value);
         let back = codec::decode_message::<T>(&again, 4 * FRAME_BYTES_MAX).expect("it was just encoded");
@@ -106,7 +108,7 @@ fn check<T: Serialize + DeserializeOwned>() {
         other = valid;
     }
     assert_eq!(dice.left(), [], "never drawn");
-    // Otherwise the changes would be too small or too large to find anything.
+    // Otherwise the changes would be too small or too large to be useful.
     assert!(0 < taken && 0 < refused, "{taken} changed messages were taken, {refused} refused");
 }
 
@@ -158,8 +160,8 @@ fn streams_of_frames_end_or_are_refused() {
     }
 }
 
-/// Values of user code are not frames: they come in segments with a checksum, and room for a list in them is made ahead
-/// up to 1 MiB, once for each level of lists.
+/// Values of user code are not frames: they are in segments with a checksum, and capacity for a list in
+/// them is reserved up to 1 MiB, once for each level of lists.
 #[test]
 fn values_decode_or_are_refused_within_memory() {
     type Listed = Vec<(u8, Option<String>, BTreeMap<u16, Vec<f64>>)>;
@@ -181,7 +183,7 @@ fn values_decode_or_are_refused_within_memory() {
 
 #[test]
 fn claim_of_a_long_list_alone_takes_no_memory() {
-    // All of the lists that a frame can hold, with a length that its bytes do not bear out.
+    // All lists that a frame can hold, with a length that exceeds its bytes.
     let claims = [
         [&encoded(&9u32)[..], &encoded(&(1u64 << 40))].concat(),
         [&encoded(&1u32)[..], &encoded(&(1u64 << 60))].concat(),

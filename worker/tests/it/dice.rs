@@ -1,7 +1,7 @@
 //! Random values of any type that serde can read: a deserializer that reads dice.
 //!
-//! So a frame or field that is added is drawn from that day on, without a word here. Text is made of plain letters,
-//! since some types take no other; what a type refuses all the same is drawn again by whoever asks.
+//! A new frame or field is drawn without a change here. Text is made of plain letters, since some types
+//! accept no other. If a type refuses a value, the caller draws again.
 
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
@@ -12,13 +12,13 @@ use serde::de::{
 };
 use std::collections::BTreeMap;
 
-/// Items of a list that is not meant to be long.
+/// Maximum items of a short list.
 const SHORT: usize = 4;
 
-/// Items of a list that is.
+/// Maximum items of a long list.
 const LONG: usize = 300;
 
-/// Draws values, all variants of an enum sooner or later.
+/// Draws values, all variants of an enum eventually.
 pub struct Dice {
     pub random: ChaCha8Rng,
     /// Variants not drawn yet, of every enum that was drawn from.
@@ -30,7 +30,7 @@ impl Dice {
         Self { random, left: BTreeMap::new() }
     }
 
-    /// Enums and variants that could have been drawn and were not.
+    /// Returns enums and variants that could have been drawn and were not.
     pub fn left(&self) -> Vec<(&'static str, &'static str)> {
         self.left.iter().filter(|(_, left)| **left).map(|(variant, _)| *variant).collect()
     }
@@ -44,7 +44,7 @@ impl Dice {
         panic!("a thousand draws were no {}", std::any::type_name::<T>());
     }
 
-    /// Of any size, small ones as often as large ones.
+    /// Draws a number of any size, small ones as often as large ones.
     fn number(&mut self) -> u64 {
         let bits = self.random.random_range(0..64);
         self.random.next_u64() >> bits
@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for &mut Dice {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let drawn = self.random.random_range(0..variants.len());
-        // Every second time one that is new, so that all have their turn soon.
+        // Every second time a new one, so that all are drawn soon.
         let new = variants.iter().position(|variant| *self.left.entry((name, variant)).or_insert(true));
         let index = new.filter(|_| self.random.random()).unwrap_or(drawn);
         self.left.insert((name, variants[index]), false);

@@ -1,4 +1,5 @@
-//! Tests of the worker's library from outside: how much memory decoding takes, which the allocator of this process counts.
+//! Tests of the worker's library from outside: memory used for decoding, counted by the allocator of this
+//! process.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
 
 mod counting;

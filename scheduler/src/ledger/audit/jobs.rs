@@ -132,7 +132,7 @@ pub(super) fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) 
     findings.rule(assigned == named, job.id, "knows where its maps were assigned to");
 }
 
-/// A map stands in line once if it waits, where it may run, else nowhere.
+/// Checks that a map is queued once, where it may run, if it waits, and otherwise not at all.
 fn audit_map_line(job: &Job, index: u32, workers: &Workers, findings: &mut Findings) {
     let map = &job.maps[index as usize];
     let task = TaskId::map(job.id, index);

@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Violation {
     /// Whose: a job, task, attempt, worker.
     pub subject: String,
-    /// What should hold.
+    /// Condition that must hold.
     pub rule: &'static str,
 }
 

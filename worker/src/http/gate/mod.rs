@@ -192,7 +192,7 @@ impl Gate {
     }
 }
 
-/// How a request proves that it knows a secret.
+/// Proof in a request that its sender knows a secret.
 enum ShownCredential<'a> {
     /// As a bearer token.
     Token(&'a str),

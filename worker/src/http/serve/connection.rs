@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
-/// Who sent a request; found among the request's extensions.
+/// Address of the sender of a request, stored in the request's extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 

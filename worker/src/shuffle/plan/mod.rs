@@ -45,7 +45,7 @@ pub struct Fetch {
     pub maps: Vec<AttemptId>,
 }
 
-/// What to do with one map of a request that failed.
+/// Handling of one map of a failed request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     /// It will be tried again.
