@@ -61,7 +61,7 @@ impl Job for Index {
 /// Count words, with a mark around each call
 #[derive(clap::Args, Serialize, Deserialize)]
 struct Marked {
-    /// Folder of marks and orders
+    /// Directory of marks and orders
     #[arg(long, env = "MR_MARKS", value_name = "DIR")]
     marks: PathBuf,
     /// Text files

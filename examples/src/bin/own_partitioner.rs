@@ -63,7 +63,7 @@ struct Cut {
     /// Which field, from 1; lines with fewer are left out
     #[arg(long, value_name = "N")]
     field: usize,
-    /// What stands between fields
+    /// Separator of fields
     #[arg(long, value_name = "CHARACTER", default_value_t = ',')]
     delimiter: char,
 }

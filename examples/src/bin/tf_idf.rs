@@ -6,7 +6,7 @@
 
 use gristmill::prelude::*;
 
-/// Weigh words by how much they tell a document from the others
+/// Weight words by how well they distinguish a document from the others
 #[derive(clap::Args)]
 struct TfIdf {
     /// Documents, a file each

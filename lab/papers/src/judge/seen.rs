@@ -116,7 +116,7 @@ pub(crate) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
 }
 
 /// Rule that some have less of something than others on average, sample by sample: the name of the
-/// number, those who have less, those who have more. `others` alone stands for all that the other side
+/// number, those who have less, those who have more. `others` alone means all that the other side
 /// does not name.
 pub(crate) type Less = (String, Vec<String>, Vec<String>);
 

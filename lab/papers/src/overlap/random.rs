@@ -34,7 +34,7 @@ pub(super) struct InstanceResult {
     /// Ratio to the best known schedule, relative to the limit of the corollary or theorem: Corollaries
     /// 4, 6, Theorems 3, 5.
     pub(super) parts: [f64; 4],
-    /// Same with the ratio to a bound that no schedule can beat: what is within it is within, whatever
+    /// Same with the ratio to a bound that no schedule can beat: a value within it is within, whatever
     /// the optimum.
     pub(super) at_most: [f64; 4],
     /// Makespan of `makespan` divided by `max(sum x, sum y)`.

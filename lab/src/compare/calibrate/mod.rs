@@ -66,7 +66,7 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     Ok(Some(found))
 }
 
-/// Returns the output bytes of the job with the most, as far as they are known beforehand.
+/// Returns the output bytes of the job with the largest output, as far as they are known beforehand.
 fn most_bytes(workload: &Workload) -> f64 {
     workload.kinds.iter().filter_map(|kind| Some(kind.exact.as_ref()?.shuffle_bytes)).fold(0.0, f64::max)
 }

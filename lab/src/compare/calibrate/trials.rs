@@ -28,7 +28,7 @@ const OUTPUTS: [u32; 2] = [800, 100];
 /// Bytes that each map outputs for each keep, so that hardly any keep receives nothing.
 const BYTES_PER_HOME: u32 = 400;
 
-/// Bounds of the output bytes of the job with the most, which follows the largest job of the workload.
+/// Bounds of the output bytes of the job with the largest output, which follows the largest job of the workload.
 /// The first bytes use memory that was in use a moment ago. Later bytes cost more, on a virtual machine
 /// whose host reclaims free memory.
 const MANY_BYTES: [f64; 2] = [(32 << 20) as f64, (256 << 20) as f64];
@@ -80,7 +80,7 @@ pub(super) struct Shape {
     pub cores: u32,
     /// True if the network has a rate limit.
     pub paced: bool,
-    /// Output bytes of the workload's job with the most.
+    /// Output bytes of the workload's job with the largest output.
     pub bytes: f64,
 }
 

@@ -33,7 +33,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 const KEPT_IN_FILES_SHARE: u64 = 8;
 
 /// Maximum bytes of short pairs that stay in input files where all are sent, as copies would be sent
-/// again. Beyond that, so many parts of large files miss the cache and the page tables that a sequential
+/// again. Beyond that, parts of large files miss the cache and the page tables often enough that a sequential
 /// copy is cheaper.
 const SENT_SHORT_BYTES_MAX: usize = 1 << 30;
 
