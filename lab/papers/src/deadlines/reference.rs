@@ -75,7 +75,7 @@ fn judged(ours: Interval, (joins, scheduler): (Joins, Scheduler), what: String, 
     Beside::mean(what, ours, known).model(model.as_ref()).note(WORDS.note("no-spread", holes![])).judged()
 }
 
-/// Returns the ratio of the two stand-ins, from their inputs: the time the job takes alone. Ours follows
+/// Returns the expected gap of the two stand-ins, from the time the job takes alone in each. Ours follows
 /// from the lengths of its tasks, the reference's is the reported time. No run that is judged enters it,
 /// so a simulator that is slow everywhere is not excused. `None` where the reference reports no time.
 fn stand_ins_differ(joins: Joins, scheduler: Scheduler, job: usize) -> Option<Model> {
