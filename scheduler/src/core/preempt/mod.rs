@@ -9,6 +9,8 @@
 //! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one: its segments
 //! are gathered there, and the next attempt fetches the output so far and continues after its last key.
 
+mod what_if;
+
 use crate::command::Command;
 use crate::core::Core;
 use crate::ids::TaskKind;
