@@ -1,8 +1,8 @@
-//! One cell of the matrix: a fresh cluster, a job that stands at the phase, the fault, and the ten invariants.
+//! One cell of the matrix: a fresh cluster, a job held at the phase, the fault, and the ten invariants.
 //!
-//! The default suite runs the first phase of each row. With `GRISTMILL_MATRIX=FOLDER` all phases are run (those in
-//! `GRISTMILL_PHASE` alone, if that is set), and each leaves a line of JSON in FOLDER: `tests/faults/matrix` makes a page of
-//! them.
+//! The default suite runs the first phase of each row. `GRISTMILL_MATRIX=FOLDER` runs all phases, or those in
+//! `GRISTMILL_PHASE` if that is set. Each cell then writes a line of JSON to FOLDER, and
+//! `tests/faults/matrix` builds a page of them.
 
 use super::cluster::Cluster;
 use super::facts;
@@ -18,25 +18,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long beyond its bound a job is waited for, so that its own words are seen.
+/// Time that a job is waited for beyond its bound, so that its own message is seen.
 const BEYOND_BOUND: Duration = Duration::from_secs(60);
 
-/// Letters of what went wrong that stand on a page.
+/// Maximum number of characters of a failure's reason on a page.
 const WHY_LETTERS_MAX: usize = 300;
 
-/// What became of a cell.
+/// Outcome of a cell.
 enum Outcome {
-    /// All held.
+    /// All invariants hold.
     Green { fired: u64, took: Duration },
     /// This machine cannot cause the fault.
     Skipped(&'static str),
-    /// The fault did not happen; nothing else was wrong.
+    /// The fault did not fire; everything else was right.
     DidNotFire(String),
-    /// Something did not hold.
+    /// An invariant is violated.
     Red(String),
 }
 
-/// Runs the cells of one row that are due.
+/// Runs the selected cells of one row.
 pub fn run(rows: &[Row], test: &str) {
     let row = rows.iter().find(|row| row.test == test).unwrap();
     let matrix = std::env::var_os("GRISTMILL_MATRIX").map(PathBuf::from);
@@ -65,7 +65,7 @@ pub fn run(rows: &[Row], test: &str) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Adds a line to what `tests/faults/matrix` reads.
+/// Appends a line for `tests/faults/matrix`.
 fn note(folder: &Path, row: &Row, phase: Phase, outcome: &Outcome) {
     let (word, fired, seconds, why) = match outcome {
         Outcome::Green { fired, took } => ("green", *fired, took.as_secs_f64(), ""),
@@ -128,7 +128,7 @@ fn outcome(run: &Run, found: &[Violation]) -> Outcome {
     }
 }
 
-/// Runs the job while nothing is wrong, and compares what it makes with a plain program.
+/// Runs the job without a fault, and compares its output with that of a plain program.
 fn undisturbed(sandbox: &Sandbox, job: &[String]) -> Reference {
     let output = sandbox.text("undisturbed");
     let arguments = job.iter().map(String::as_str).chain(["--output", &output]);
@@ -148,7 +148,7 @@ fn undisturbed(sandbox: &Sandbox, job: &[String]) -> Reference {
     Reference { parts, status: report["status"].clone() }
 }
 
-/// The job that is to be struck, on its way.
+/// The job under test, while it runs.
 struct Struck<'a> {
     sandbox: &'a Sandbox,
     job: &'a [String],
@@ -166,7 +166,7 @@ impl Struck<'_> {
         }
     }
 
-    /// Waits until it is acknowledged if it is detached, and is submitted by now.
+    /// Waits for the acknowledgement of a detached job. All other jobs are returned as they are.
     fn acknowledged(&self, submitter: Running) -> Acknowledged {
         if !self.detached {
             return Acknowledged::Attached(submitter);
@@ -175,7 +175,7 @@ impl Struck<'_> {
         Acknowledged::Known(said.trim().to_owned())
     }
 
-    /// Starts the program that waits for its end, unless it is already there.
+    /// Starts the program that waits for its end, unless one is already running.
     fn follow(&self, acknowledged: Acknowledged) -> Running {
         match acknowledged {
             Acknowledged::Attached(submitter) => submitter,
@@ -184,16 +184,17 @@ impl Struck<'_> {
     }
 }
 
-/// Who waits for the end of a job.
+/// The program that waits for the end of a job.
 enum Acknowledged {
     /// Its submitter.
     Attached(Running),
-    /// Nobody yet; it has this name.
+    /// None yet; the job has this name.
     Known(String),
 }
 
 impl Acknowledged {
-    /// The name of the job: the second one, unless a master was killed before, after which numbers are left out.
+    /// Returns the name of the job. It is the second one, unless a master was killed before: then numbers are
+    /// skipped.
     fn name(&self) -> String {
         match self {
             Acknowledged::Attached(_) => "job-2".to_owned(),
@@ -202,7 +203,7 @@ impl Acknowledged {
     }
 }
 
-/// Runs the job again, causes the fault when it stands at the phase, and gathers what came of it.
+/// Runs the job again, causes the fault at the phase, and collects the results.
 fn disturbed(row: &Row, phase: Phase, cluster: &Cluster<'_>, job: &[String]) -> Run {
     let sandbox = cluster.sandbox;
     let struck = Struck { sandbox, job, output: sandbox.text("out"), detached: row.is_detached() };
@@ -225,7 +226,7 @@ fn disturbed(row: &Row, phase: Phase, cluster: &Cluster<'_>, job: &[String]) -> 
     let effect = (row.inject)(&scene);
     let start = Instant::now();
     phase.place().into_iter().for_each(|place| sandbox.go_on(place));
-    // Without a place there is nobody yet whom the fault needs.
+    // A phase without a place needs no running submitter.
     let acknowledged =
         acknowledged.unwrap_or_else(|| struck.acknowledged(submitter.unwrap_or_else(|| struck.submit())));
     let name = acknowledged.name();

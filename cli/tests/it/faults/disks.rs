@@ -1,4 +1,4 @@
-//! Disks that fill up, fail, are slow or change what they keep, and clocks that jump.
+//! Disks that fill up, fail, are slow or corrupt data, and clocks that jump.
 
 use super::cluster::{Cluster, Fleet, WorkerSpec};
 use super::phase::Phase;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 rows! {
-    /// The spill disk of one worker is full: others do its work.
+    /// The spill disk of one worker is full: other workers do its work.
     Disk full_spill_disk_of_one_worker_changes_nothing: ["D01", "D03"]
         at [Spill, ShuffleFromDisk]
         else "nothing is written to a spill disk"
@@ -40,7 +40,8 @@ rows! {
         at [ShuffleFromDisk]
         else "no map output lies on a disk"
         within 30 s on three => flip_bits_on_disk;
-    /// All map outputs on the disks of all workers are cut to nothing: their holders are no workers that nobody reaches.
+    /// All map outputs on the disks of all workers are truncated to 0 bytes. Their holders must not count as
+    /// unreachable.
     Disk map_outputs_that_are_cut_to_nothing_change_nothing: ["D08"]
         at [ShuffleFromDisk]
         else "no map output lies on a disk"
@@ -52,23 +53,23 @@ rows! {
         within 20 s on with_shim => jump;
 }
 
-/// How long after the end of a job a process may take to look at its clock.
+/// Time that a process may take to look at its clock after the end of a job.
 const MEETING_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Errno for an error of the device.
+/// Error number of a device error.
 const EIO: u32 = 5;
 
-/// Where the small disk of a worker is, for its own processes.
+/// Returns the path of a worker's small disk, as its own processes see it.
 pub fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
     sandbox.text(&format!("disk-{worker}"))
 }
 
-/// Three workers whose spill folders are small file systems of their own.
+/// Three workers whose spill directories are small file systems of their own.
 fn with_small_disks(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
     small_disks(sandbox, 3).map(Fleet::of)
 }
 
-/// The same, of so many workers.
+/// The same for this many workers.
 pub fn small_disks(sandbox: &Sandbox, workers: usize) -> Result<Vec<WorkerSpec>, &'static str> {
     if !is_root("small disks") || !tool("unshare", "small disks") {
         return Err("needs root and `unshare`");
@@ -85,22 +86,22 @@ pub fn small_disks(sandbox: &Sandbox, workers: usize) -> Result<Vec<WorkerSpec>,
     Ok((0..workers).map(spec).collect())
 }
 
-/// Three workers with the shim before their C library.
+/// Three workers with the shim preloaded.
 fn with_shim(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
-    // Every line of a log has a time of the wall clock in it.
+    // Every line of a log contains the wall-clock time.
     let log = ("GRISTMILL_LOG".to_owned(), "debug".to_owned());
     let environment = vec![shim::environment(sandbox).ok_or("needs a C compiler")?, log];
     Ok(Fleet::of(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3]))
 }
 
-/// How often attempts of the disturbed job ended with these words.
+/// Number of attempts of the disturbed job that ended with this text.
 fn incidents(scene: &Scene<'_>, words: &str) -> u64 {
     let status = scene.cluster.standing.job("job-2");
     let incidents = status["incidents"].as_array().unwrap();
     incidents.iter().filter(|incident| incident.as_str().unwrap().contains(words)).count() as u64
 }
 
-/// The small disk of the victim as its process sees it.
+/// Returns the small disk of the victim, as its process sees it.
 fn disk_of_victim(scene: &Scene<'_>) -> PathBuf {
     let victim = scene.victim();
     let seen = small_disk(scene.cluster.sandbox, victim);
@@ -115,7 +116,7 @@ pub fn fill(filler: &Path) {
 
 fn fill_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     fill(&disk_of_victim(scene).join("filler"));
-    // The worker fails at writing, or says before that it has no room.
+    // The worker fails at writing, or reports before that it has no space.
     Effect::at_least_once(|| {
         incidents(scene, "No space left on device") + incidents(scene, "the spill disks of worker-")
     })
@@ -138,7 +139,7 @@ fn fail_write<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     Effect::once_if(move || !path.exists())
 }
 
-/// Whether a token that lies there for as long as it is needed was met, by now or in a moment; removes both.
+/// Returns true if a lasting token was met by now or is met within a moment; removes both files.
 fn was_met(token: &Path) -> bool {
     let hit = token.with_added_extension("hit");
     let met = comes_within(MEETING_PATIENCE, || hit.exists());
@@ -158,10 +159,10 @@ pub fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     Effect::once_if(move || was_met(&path))
 }
 
-/// All spill files below a folder.
+/// Returns all spill files below a directory.
 fn spill_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    // A folder may be removed meanwhile.
+    // A directory may be removed meanwhile.
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             found.extend(spill_files(&path));
@@ -172,7 +173,8 @@ fn spill_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Flips one bit in the middle of each spill file below a folder that is still there; answers how many.
+/// Flips one bit in the middle of each spill file below a directory that still exists. Returns the number of
+/// files changed.
 pub fn flip_bits(folder: &Path) -> u64 {
     let mut flipped = 0;
     for path in spill_files(folder) {
@@ -192,7 +194,7 @@ fn cut_files_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
         |path: &PathBuf| OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).is_ok();
     let cut = files.iter().filter(|path| cut(path)).count();
     assert!(0 < cut, "no map output lies on a disk");
-    // No way counts as cut, which one that breaks off twice would.
+    // No route counts as cut. A route that fails twice would.
     Effect::at_least_once(move || {
         let blamed = incidents(scene, "do not reach each other");
         assert_eq!(blamed, 0, "ways are blamed for a disk");
@@ -202,11 +204,11 @@ fn cut_files_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 
 fn flip_bits_on_disk<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     flip_bits(&scene.cluster.sandbox.path("tmp"));
-    // Proven by what is made again.
+    // Proven by the maps that run again.
     Effect::at_least_once(|| scene.cluster.standing.job("job-2")["attempts"]["maps_rerun"].as_u64().unwrap())
 }
 
-/// Runs a job of twelve maps and answers which workers ran its attempts.
+/// Runs a job of twelve maps and returns the workers that ran its attempts.
 fn ran_on(cluster: &Cluster<'_>, number: u32) -> BTreeSet<String> {
     let sandbox = cluster.sandbox;
     let mut job = Phase::Map.job(sandbox);

@@ -1,5 +1,5 @@
-//! Gathers what is known of a job that was struck: from the master, the command line, its folders, the register and the
-//! journal.
+//! Collects what is known of the disturbed job: from the master, the command line, its directories, the
+//! register and the journal.
 
 use super::cluster::Cluster;
 use super::run::{Files, Next, Told, Written};
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Name of the journal of a cluster's master in its sandbox.
 pub const JOURNAL: &str = "journal";
 
-/// The files of a directory; `None` if there is none. A directory in it is an empty file here.
+/// Returns the files of a directory, or `None` if it does not exist. A subdirectory counts as an empty file.
 pub fn files(directory: &Path) -> Option<Files> {
     let names = directory.exists().then(|| oracle::names(directory))?;
     Some(
@@ -22,7 +22,7 @@ pub fn files(directory: &Path) -> Option<Files> {
     )
 }
 
-/// What a running cluster tells of a job.
+/// Returns what a running cluster reports of a job.
 pub fn told(cluster: &Cluster<'_>, job: &str) -> Told {
     let jobs = cluster.sandbox.gristmill(["jobs"]).finish().expect_code(0).stdout_text();
     let line = jobs.lines().find(|line| line.split_whitespace().next() == Some(job));
@@ -34,7 +34,7 @@ pub fn told(cluster: &Cluster<'_>, job: &str) -> Told {
     }
 }
 
-/// Adds what is written down of a job, once the master has ended.
+/// Adds what the register and the journal contain of a job, once the master has ended.
 pub fn add_written(told: &mut Told, sandbox: &Sandbox) {
     let number = told.status["job"].as_u64().unwrap();
     let state = |line: &Value| {
@@ -60,7 +60,7 @@ fn written(sandbox: &Sandbox, journal: &Path, number: u64) -> Written {
     Written { outcome, replay }
 }
 
-/// The word of an outcome, which may have a cause.
+/// Returns the name of an outcome, which may have a cause.
 fn word(ended: &Value) -> String {
     let outcome = &ended["outcome"];
     let with_cause = || outcome.as_object().and_then(|outcome| outcome.keys().next().cloned());
@@ -69,7 +69,7 @@ fn word(ended: &Value) -> String {
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    // Behind a checksum, where a line has one.
+    // The JSON follows a checksum, if a line has one.
     let read = |line: &str| serde_json::from_str(line).or_else(|_| serde_json::from_str(&line[9..]));
     text.lines().map(|line| read(line).unwrap()).collect()
 }
@@ -84,7 +84,7 @@ pub fn next(sandbox: &Sandbox, job: &[String]) -> Next {
     Next { code, stderr: finished.stderr, parts }
 }
 
-/// What is left in a sandbox, with the tokens of faults that nobody took.
+/// Returns the leftovers of a sandbox, including tokens of faults that no process has taken.
 pub fn left(sandbox: &Sandbox) -> Vec<String> {
     let mut left = sandbox.leftovers();
     let tokens = oracle::names(&sandbox.path("faults"));
@@ -95,7 +95,7 @@ pub fn left(sandbox: &Sandbox) -> Vec<String> {
     left
 }
 
-/// What all processes of a sandbox have written to stderr.
+/// Returns what all processes of a sandbox have written to stderr.
 pub fn logs(sandbox: &Sandbox) -> String {
     let folder = sandbox.path("log");
     let names = oracle::names(&folder).into_iter().filter(|name| name.ends_with(".stderr"));

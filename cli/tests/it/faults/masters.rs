@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 rows! {
-    /// The master is killed and started anew while its workers live on: nothing that was done is done again.
+    /// The master is killed and started again while its workers keep running: no finished work is repeated.
     Master killed_master_changes_nothing: ["F11"]
         at [
             Map, Idle, Split, Spill, Shuffle, Received, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish,
@@ -19,7 +19,8 @@ rows! {
         ]
         else ""
         within 20 s on three => replace_master;
-    /// The master stands still for three seconds: nobody is given up for what it did not hear.
+    /// The master is stopped for three seconds: no worker counts as lost because of messages that the master
+    /// did not receive.
     Master master_that_pauses_for_three_seconds_changes_nothing: ["N17"]
         at [Shuffle, Idle, Map, Spill, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit]
         else "no master takes part, or it is what stands at the phase"
@@ -34,7 +35,7 @@ rows! {
         within 20 s on with_shim => jump;
 }
 
-/// Three workers, and a master and clients with the shim before their C library.
+/// Three workers, and a master and clients with the shim preloaded.
 fn with_shim(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
     let log = ("GRISTMILL_LOG".to_owned(), "debug".to_owned());
     let environment = vec![shim::environment(sandbox).ok_or("needs a C compiler")?, log];
@@ -49,7 +50,7 @@ fn replace_master<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     let ended = !process::is_alive(pid);
     cluster.start_master();
     if scene.phase == Phase::Received {
-        // What it has of each home it says before the fetch ends.
+        // The worker reports each keep's data before the fetch ends.
         cluster.standing.await_workers(cluster.len());
     }
     Effect::once_if(move || lived && ended).unnoticed()

@@ -18,12 +18,12 @@ rows! {
         within 20 s on with_little_memory => use_up_memory;
 }
 
-/// What the processes of a worker may have together.
+/// Memory limit of the processes of a worker together.
 const LIMIT: u64 = 256 << 20;
 
 /// Three workers, each in a control group of its own.
 fn with_little_memory(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
-    /// Groups are not in the sandbox, and tests run side by side.
+    /// Groups are not in the sandbox, and tests run in parallel.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     const WHY: &str = "needs root and memory control groups of version 1";
     if !is_root("control groups") {
@@ -31,33 +31,34 @@ fn with_little_memory(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
     }
     let group = |_| MemoryGroup::new(&format!("row-{}", NUMBER.fetch_add(1, Ordering::Relaxed)), LIMIT);
     let groups: Vec<MemoryGroup> = (0..3).map(group).collect::<Option<_>>().ok_or(WHY)?;
-    // What the balloon is, as nobody else sees what is mounted there.
+    // Mount point of the balloon. The mount itself is private to its process.
     fs::create_dir(sandbox.path("balloon")).map_err(|_| WHY)?;
     let spec = |group: &MemoryGroup| WorkerSpec { prepare: Some(group.enter()), ..WorkerSpec::default() };
     let workers = groups.iter().map(spec).collect();
     Ok(Fleet { workers, groups, ..Fleet::default() })
 }
 
-/// Fills the memory of the victim's group with a file of a memory disk until the kernel takes the one that has offered
-/// itself; what another process of that group has written there counts for the group.
+/// Fills the memory of the victim's group with a file on a memory disk, until the kernel kills the process
+/// that has offered itself. Memory that another process of the group has written there counts for the group.
 fn use_up_memory<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     let (victim, folder) = (scene.victim(), scene.cluster.sandbox.text("balloon"));
     let group = &scene.cluster.fleet.groups[victim];
     let pid = scene.cluster.pid(victim);
     let (before, lived) = (group.kills(), process::is_alive(pid));
-    // What the worker gives back may come too late for the next bytes of the balloon: then the kernel takes the next one of
-    // the group. That must not be the supervisor, nor a process that it starts before there is room for it.
+    // The worker may release memory too late for the next bytes of the balloon. The kernel then kills another
+    // process of the group. That must not be the supervisor, nor a process that it starts before there is
+    // room for it.
     let supervisor = scene.cluster.standing.workers[victim].pid();
     stop(supervisor);
     group.put_out(supervisor);
-    // Mounted where nobody else sees it, so that it goes with its process.
+    // The mount is private, so that it ends with its process.
     let script = format!(
         "{}\nmount -t tmpfs none '{folder}'\nwhile [ $(sed -n 's/^oom_kill //p' '{}') = {before} ]; do \
          head -c 1048576 /dev/zero >> '{folder}/file'; done",
         group.enter(),
         group.counter().display()
     );
-    // It may be ended too, when the worker is.
+    // It may be killed too, when the worker is.
     Command::new("unshare").args(["-m", "sh", "-c", &script]).status().unwrap();
     until("room in the group", || (group.used() < LIMIT / 2).then_some(()));
     group.take_in(supervisor);

@@ -1,4 +1,4 @@
-//! Reads the menu (`MENU.md`): whether the matrix has rows for what it says, and the tests it names are there.
+//! Reads the menu (`MENU.md`): the matrix must have rows for its entries, and the tests it names must exist.
 
 use super::phase::PHASES;
 use super::row::Row;
@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What tries what the matrix tries.
+/// Name in the menu for entries that the matrix covers.
 const MATRIX: &str = "matrix";
 
-/// Folders in which the named tests are.
+/// Directories that contain the named tests.
 const FOLDERS: [&str; 5] = ["cli/tests", "worker/src", "worker/tests", "runtime/src", "scheduler/src"];
 
-/// How many lines each letter of the menu has.
+/// Number of lines of each letter of the menu.
 const LINES: [(char, usize); 7] = [('F', 18), ('N', 17), ('D', 13), ('T', 8), ('O', 5), ('I', 12), ('U', 16)];
 
-/// All rows of the matrix, by the files in which they stand.
+/// All rows of the matrix, by file.
 const FILES: [(&str, &[Row]); 5] = [
     ("masters", masters::ROWS),
     ("processes", processes::ROWS),
@@ -37,7 +37,7 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The names of tests in it.
+    /// Returns the names of tests in it.
     fn tests(&self) -> impl Iterator<Item = &'a str> {
         let names = self.tried_by.split('`').skip(1).step_by(2);
         names.filter(|name| {
@@ -50,7 +50,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The lines of the menu.
+/// Returns the lines of the menu.
 fn items(menu: &str) -> Vec<Item<'_>> {
     let rows = menu.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
     let rows = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
@@ -70,7 +70,7 @@ fn menu() -> String {
     fs::read_to_string(root().join("cli/tests/it/faults/MENU.md")).unwrap()
 }
 
-/// The names of all tests in Rust files below a folder.
+/// Adds the names of all tests in Rust files below a directory.
 fn add_tests(folder: &Path, tests: &mut BTreeSet<String>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
@@ -135,7 +135,7 @@ fn rows_of_the_matrix_have_each_phase_once_or_say_why_not() {
     }
 }
 
-/// A row for `tests/faults/matrix`.
+/// Returns a row for `tests/faults/matrix`.
 fn line(file: &str, row: &Row) -> String {
     let names = |phases: &[super::phase::Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>();
     let line = json!({

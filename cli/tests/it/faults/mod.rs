@@ -1,9 +1,12 @@
-//! Faults on purpose, on real processes: a cluster whose every link is a proxy, a table of faults and the phases at which
-//! they strike, and one function that judges what is left.
+//! Fault injection on real processes: a cluster in which every link is a proxy, a table of faults and the
+//! phases at which they strike, and one function that judges the result.
 //!
-//! `proxy` is a link and `cluster` puts one before everybody; `phase` and `row` are the axes of the table, whose rows stand
-//! in `masters`, `processes`, `network`, `memory` and `disks` (with `shim`); `cell` runs one, `facts` gathers what is left of it in a `run`,
-//! `invariants` judges. `soak` draws faults at random for a while. `menu` reads what is tried elsewhere, and what is not.
+//! - `proxy` is a link, and `cluster` puts one in front of every process.
+//! - `phase` and `row` are the axes of the table. Its rows are in `masters`, `processes`, `network`, `memory`
+//!   and `disks` (with `shim`).
+//! - `cell` runs one cell, `facts` collects the results in a `run`, and `invariants` judges them.
+//! - `soak` draws faults at random for some time.
+//! - `menu` reads which faults are tested elsewhere, and which are not tested.
 
 mod cell;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Links that are slow, silent, one-way or wrong.
+//! Links that are slow, silent, one-way or corrupt.
 
 use super::cluster::Cluster;
 use super::proxy::{Damage, Rule, Strike, Treatment, Way};
@@ -7,22 +7,22 @@ use crate::support::{Sandbox, until};
 use std::time::{Duration, Instant};
 
 rows! {
-    /// A worker and the master do not hear each other for two seconds: nothing is done again.
+    /// A worker and the master cannot reach each other for two seconds: no work is repeated.
     Link two_seconds_without_the_master_change_nothing: ["N01"]
         at [Shuffle, Idle, Map, Spill, Merge, Reduce, BeforeCommit, AfterCommit]
         else "no worker and master need each other"
         within 10 s on three => silence_for_two_seconds;
-    /// A worker and the master do not hear each other any more.
+    /// A worker and the master can no longer reach each other.
     Link worker_cut_off_from_the_master_changes_nothing: ["N02"]
         at [Reduce, Map, Spill, Shuffle, Merge, BeforeCommit, AfterCommit]
         else "no worker and master need each other"
         within 20 s on three => silence;
-    /// What a worker says does not reach the master.
+    /// Messages of a worker do not reach the master.
     Link worker_that_the_master_does_not_hear_changes_nothing: ["N03"]
         at [Map, Spill, Shuffle, Merge, Reduce, BeforeCommit, AfterCommit]
         else "no worker and master need each other"
         within 20 s on three => silence_to_the_master;
-    /// What the master says does not reach a worker.
+    /// Messages of the master do not reach a worker.
     Link worker_that_does_not_hear_the_master_changes_nothing: ["N03"]
         at [BeforeCommit, Map, Spill, Shuffle, Merge, Reduce, AfterCommit]
         else "no worker and master need each other"
@@ -32,12 +32,12 @@ rows! {
         at [Shuffle, Idle, Map, Spill, Merge, Reduce, BeforeCommit, AfterCommit]
         else "no worker and master need each other"
         within 10 s on three => reset_master;
-    /// Two workers do not hear each other, while the master hears both.
+    /// Two workers cannot reach each other, while the master reaches both.
     Link two_workers_that_do_not_hear_each_other_change_nothing: ["N04"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no worker needs another"
         within 20 s on three => silence_between_two;
-    /// No other worker hears one, nor it them, while the master hears all.
+    /// One worker and all others cannot reach each other, while the master reaches all.
     Link worker_that_hears_no_other_changes_nothing: ["N05"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no worker needs another"
@@ -47,12 +47,12 @@ rows! {
         at [Shuffle, Idle, Map, Spill, Merge, Reduce, BeforeCommit, AfterCommit]
         else "nothing goes over a link"
         within 20 s on three => delay_all;
-    /// What a worker serves comes at 1 Mbit/s.
+    /// A worker's shuffle server sends at 1 Mbit/s.
     Link worker_that_sends_slowly_changes_nothing: ["N08"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no worker serves another"
         within 20 s on three => throttle_one;
-    /// What a worker serves comes byte by byte, ten in a second.
+    /// A worker's shuffle server sends byte by byte, ten per second.
     Link worker_that_drips_changes_nothing: ["N12"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no worker serves another"
@@ -62,19 +62,19 @@ rows! {
         at [Shuffle, Map, ShuffleFromDisk]
         else "no segment travels"
         within 20 s on three => reset_segments;
-    /// Segments end too early, in order.
+    /// Segments end too early, without an error of the connection.
     Link segment_that_is_cut_short_changes_nothing: ["N10"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no segment travels"
         within 20 s on three => cut_segments;
-    /// A bit of a segment is another.
+    /// One bit of a segment is flipped.
     Link flipped_bit_in_a_segment_changes_nothing: ["N11"]
         at [Shuffle, Map, ShuffleFromDisk]
         else "no segment travels"
         within 20 s on three => flip_segments;
 }
 
-/// The byte at which a connection is damaged: behind the head of an answer.
+/// The byte at which a connection is damaged: after the head of a response.
 const IN_A_SEGMENT: u64 = 1000;
 
 fn silence_for_two_seconds<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
@@ -124,7 +124,7 @@ fn delay_all<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     Effect::at_least_once(|| cluster.fired().1)
 }
 
-/// Holds all bytes between the victim and these.
+/// Holds all bytes between the victim and these workers.
 fn silence_between<'s>(scene: &'s Scene<'s>, others: impl Iterator<Item = usize>) -> Effect<'s> {
     let (cluster, victim) = (scene.cluster, scene.victim());
     let from = |worker| Rule::from_process(Treatment::Hold, cluster.pid(worker));
@@ -142,7 +142,7 @@ fn silence_to_all_others<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     silence_between(scene, scene.others())
 }
 
-/// Does something to what another worker than the victim serves.
+/// Applies a treatment to what a worker other than the victim serves.
 fn hinder_one<'s>(scene: &'s Scene<'s>, treatment: Treatment) -> Effect<'s> {
     let cluster = scene.cluster;
     cluster.set_rules(scene.other(), [Rule::one_way(treatment, Way::ToClient)]);
@@ -157,7 +157,7 @@ fn drip_one<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     hinder_one(scene, Treatment::Drip(Duration::from_millis(100)))
 }
 
-/// Damages the first two connections of each worker's server that come so far.
+/// Damages the first two connections of each worker's server that reach this byte.
 fn damage<'s>(scene: &'s Scene<'s>, damage: Damage) -> Effect<'s> {
     let cluster = scene.cluster;
     for worker in 0..cluster.len() {

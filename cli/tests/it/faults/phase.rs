@@ -3,38 +3,38 @@
 use crate::support::Sandbox;
 use crate::support::data::Random;
 
-/// Where a job stands when the fault strikes.
+/// Phase of a job at which the fault strikes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Before it is submitted.
     Idle,
     /// Its submitter cuts the input into splits.
     Split,
-    /// A map is about to begin.
+    /// A map is about to start.
     Map,
     /// A map is about to write a run to disk.
     Spill,
     /// A worker is about to fetch segments.
     Shuffle,
-    /// Segments have come to a worker, and it has not said so yet.
+    /// Segments have reached a worker, which has not reported them yet.
     Received,
-    /// A worker is about to fetch segments of a job whose map outputs lie on disk.
+    /// A worker is about to fetch segments of a job whose map outputs are on disk.
     ShuffleFromDisk,
     /// A reduce is about to merge its segments.
     Merge,
-    /// A reduce is about to begin.
+    /// A reduce is about to start.
     Reduce,
     /// An attempt has built its part and has its commit permit.
     BeforeCommit,
-    /// An attempt has handed in its part and has not said so yet.
+    /// An attempt has handed in its part and has not reported it yet.
     AfterCommit,
     /// The submitter has published one of the parts.
     Publish,
-    /// The output is complete, and what is left over is about to be removed.
+    /// The output is complete, and leftovers are about to be removed.
     Cleanup,
 }
 
-/// All of them, in the order in which a job comes by.
+/// All phases, in the order in which a job passes through them.
 pub const PHASES: [Phase; 13] = [
     Phase::Idle,
     Phase::Split,
@@ -52,7 +52,7 @@ pub const PHASES: [Phase; 13] = [
 ];
 
 impl Phase {
-    /// As pages and environment variables have it.
+    /// Name of the phase in pages and environment variables.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Idle => "idle",
@@ -71,7 +71,7 @@ impl Phase {
         }
     }
 
-    /// The place in the program at which a process stops to be struck.
+    /// Returns the place in the program at which a process stops for the fault.
     pub fn place(self) -> Option<&'static str> {
         match self {
             Phase::Idle => None,
@@ -89,12 +89,12 @@ impl Phase {
         }
     }
 
-    /// Whether it is the submitter that stops there.
+    /// True if the submitter stops there.
     pub fn is_of_submitter(self) -> bool {
         matches!(self, Phase::Split | Phase::Publish | Phase::Cleanup)
     }
 
-    /// Memory of each worker: what makes the job spill if it is to.
+    /// Memory of each worker: small enough for a job that must spill.
     pub fn memory(self) -> &'static str {
         if self.spills() { "16MiB" } else { "64MiB" }
     }
@@ -103,13 +103,13 @@ impl Phase {
         matches!(self, Phase::Spill | Phase::ShuffleFromDisk)
     }
 
-    /// Arguments of `submit` for a job that comes by this phase, without its output.
+    /// Returns the arguments of `submit` for a job that passes through this phase, without its output.
     pub fn job(self, sandbox: &Sandbox) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         if self.spills() {
             // The reverse order is made of copies, which do not stay in the input.
             let input = sandbox.text("records");
-            // What two homes gather of the larger one does not fit in the memory of either.
+            // What two keeps collect of the larger input does not fit in the memory of either.
             let size = if self == Phase::Spill { "12MiB" } else { "20MiB" };
             sandbox.gristmill(["gen", "records", &input, "--size", size]).finish().expect_code(0);
             return words(&[

@@ -14,22 +14,23 @@ rows! {
         at [Map, Idle, Spill, Shuffle, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish, Cleanup]
         else "no worker takes part in cutting the input"
         within 10 s on three => kill_worker;
-    /// A worker and whoever would replace it are killed, as with a machine that is switched off.
+    /// A worker and its supervisor are killed, as with a machine that is switched off.
     Worker lost_machine_changes_nothing: ["F02", "F03", "F05"]
         at [Shuffle, Idle, Map, Spill, ShuffleFromDisk, Merge, Reduce, BeforeCommit, AfterCommit, Publish, Cleanup]
         else "no worker takes part in cutting the input"
         within 10 s on three => lose_machine;
-    /// A worker stands still for a second, and nobody gives it up.
+    /// A worker is stopped for a second, and does not count as lost.
     Worker worker_that_pauses_for_a_second_changes_nothing: ["F09"]
         at [Map, Idle, Spill, Shuffle, Merge, Reduce, BeforeCommit, AfterCommit]
         else "no worker takes part"
         within 10 s on three => pause_worker;
-    /// A worker stands still until it is given up, and goes on then: what it says and commits late counts nothing.
+    /// A worker is stopped until it counts as lost, and continues then: its late reports and commits do not
+    /// count.
     Worker worker_that_comes_back_from_the_dead_changes_nothing: ["F09"]
         at [BeforeCommit, Map, Spill, Shuffle, Merge, Reduce, AfterCommit]
         else "no worker does anything that could come late"
         within 20 s on three => stop_worker_until_it_is_given_up;
-    /// The submitter is killed: its job ends, and its output is undone.
+    /// The submitter is killed: its job ends, and its output is removed.
     Submitter killed_submitter_leaves_nothing: ["F16"]
         at [Map, Spill, Shuffle, Merge, Reduce, BeforeCommit, AfterCommit]
         else "there is no submitter yet, or the next two rows say what happens"
@@ -39,7 +40,7 @@ rows! {
         at [Split]
         else "there is no submitter yet, or the job is known"
         within 10 s on three => kill_submitter_before_its_job;
-    /// The submitter is killed while it closes the output of a job that is done: the master does.
+    /// The submitter is killed while it closes the output of a finished job: the master closes it.
     Submitter submitter_killed_while_it_closes_the_output_changes_nothing: ["F16"]
         at [Publish, Cleanup]
         else "the output is not being closed"
@@ -51,7 +52,7 @@ rows! {
         within 10 s on three => interrupt_submitter;
 }
 
-/// A fault that has fired once if a process that lived before has ended.
+/// A fault that has fired once if an earlier process has ended.
 fn ended<'s>(pid: u32, kill: impl FnOnce()) -> Effect<'s> {
     let lived = process::is_alive(pid);
     kill();
@@ -68,7 +69,7 @@ fn lose_machine<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     ended(scene.cluster.pid(victim), || scene.cluster.switch_off(victim))
 }
 
-/// Stops a process; back when it stands.
+/// Stops a process and waits until it has stopped.
 pub fn stop(pid: u32) {
     process::signal(pid, Signal::STOP);
     until("a process to stand still", || process::is_stopped(pid).then_some(()));
@@ -96,7 +97,7 @@ fn stop_worker_until_it_is_given_up<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
         cluster.standing.await_workers(cluster.len() - 1);
         seen.set(process::is_stopped(pid));
         process::signal(pid, Signal::CONT);
-        // It is replaced when it learns that it was given up.
+        // It is replaced when it learns that it counts as lost.
         until("the end of a worker that was given up", || (!process::is_alive(pid)).then_some(()));
         cluster.standing.await_workers(cluster.len());
     })

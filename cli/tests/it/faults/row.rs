@@ -7,7 +7,7 @@ use crate::support::Sandbox;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Whom a fault befalls.
+/// Target of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     Master,
@@ -21,26 +21,26 @@ pub enum Subject {
 
 /// One fault.
 pub struct Row {
-    /// Whom it befalls.
+    /// Target of the fault.
     pub subject: Subject,
     /// The name of its test.
     pub test: &'static str,
-    /// Rows of the menu that it covers.
+    /// Lines of the menu that it covers.
     pub menu: &'static [&'static str],
-    /// When it strikes; the default suite takes the first.
+    /// Phases at which it strikes; the default suite runs the first.
     pub phases: &'static [Phase],
-    /// Why it does not strike at all others.
+    /// Reason why it does not strike at the other phases.
     pub otherwise: &'static str,
-    /// From the fault to the end of the job.
+    /// Maximum time from the fault to the end of the job.
     pub bound: Duration,
-    /// The cluster, or why this machine cannot have it.
+    /// The cluster, or the reason why this machine cannot run it.
     pub fleet: fn(&Sandbox) -> Result<Fleet, &'static str>,
-    /// Causes it.
+    /// Causes the fault.
     pub inject: for<'s> fn(&'s Scene<'s>) -> Effect<'s>,
 }
 
 impl Row {
-    /// Whether the job is submitted detached and waited for afterwards, as it must be to outlive its master.
+    /// True if the job is submitted detached and waited for afterwards, as it must be to outlive its master.
     pub fn is_detached(&self) -> bool {
         self.subject == Subject::Master
     }
@@ -52,14 +52,14 @@ pub struct Scene<'s> {
     pub cluster: &'s Cluster<'s>,
     /// The phase of the job.
     pub phase: Phase,
-    /// The process that stands at the place of the phase.
+    /// The process that is stopped at the place of the phase.
     pub held: Option<u32>,
-    /// The process of the submitter, once there is one.
+    /// The process of the submitter, once it exists.
     pub client: Option<u32>,
 }
 
 impl Scene<'_> {
-    /// The worker that stands at the place of the phase, else the first.
+    /// Returns the worker that is stopped at the place of the phase, else the first.
     pub fn victim(&self) -> usize {
         match self.held {
             Some(pid) if !self.phase.is_of_submitter() => self.cluster.index_of(pid),
@@ -67,65 +67,65 @@ impl Scene<'_> {
         }
     }
 
-    /// The workers beside the victim.
+    /// Returns the workers other than the victim.
     pub fn others(&self) -> impl Iterator<Item = usize> {
         let victim = self.victim();
         (0..self.cluster.len()).filter(move |worker| *worker != victim)
     }
 
-    /// Another worker than the victim.
+    /// Returns a worker other than the victim.
     pub fn other(&self) -> usize {
         (self.victim() + 1) % self.cluster.len()
     }
 }
 
-/// What a fault that was caused costs, and what there is to prove it.
+/// Cost of a fault that was caused, and the proof that it fired.
 pub struct Effect<'s> {
     /// How the job must end.
     pub ending: Ending,
-    /// Whether the job comes as far as the master.
+    /// True if the job reaches the master.
     pub submitted: bool,
-    /// How often it has fired; asked when the job has ended.
+    /// Number of times that it has fired; called when the job has ended.
     pub fired: Box<dyn FnOnce() -> u64 + 's>,
-    /// How often it must have.
+    /// Number of times that it must have fired.
     pub wanted: RangeInclusive<u64>,
-    /// What ends it, once the process at the place goes on.
+    /// Ends the fault, once the process at the place continues.
     pub heal: Option<Heal<'s>>,
 }
 
-/// What ends a fault: it waits for its moment itself.
+/// A function that ends a fault; it waits for its moment itself.
 pub type Heal<'s> = Box<dyn FnOnce() + 's>;
 
 impl<'s> Effect<'s> {
-    /// The job ends as if nothing had been; the fault is proven to have fired this often.
+    /// The job ends as if undisturbed; `fired` proves that the fault fired this often.
     pub fn proven(fired: impl FnOnce() -> u64 + 's, wanted: RangeInclusive<u64>) -> Self {
         let (ending, fired) = (Ending::SAME_OUTPUT, Box::new(fired));
         Self { ending, submitted: true, fired, wanted, heal: None }
     }
 
-    /// The job ends as if nothing had been; the fault has fired once if this is so.
+    /// The job ends as if undisturbed; the fault has fired once if `fired` returns true.
     pub fn once_if(fired: impl FnOnce() -> bool + 's) -> Self {
         Self::proven(|| u64::from(fired()), 1..=1)
     }
 
-    /// The job ends as if nothing had been; the fault has fired if this is not 0.
+    /// The job ends as if undisturbed; the fault has fired if `fired` does not return 0.
     pub fn at_least_once(fired: impl FnOnce() -> u64 + 's) -> Self {
         Self::proven(fired, 1..=u64::MAX)
     }
 
-    /// The job ends otherwise.
+    /// The job ends with this ending instead.
     pub fn ends(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
     }
 
-    /// No attempt is lost, since nobody has to notice.
+    /// No attempt is lost, since no process has to notice the fault.
     pub fn unnoticed(mut self) -> Self {
         self.ending.untouched = true;
         self
     }
 
-    /// The job never comes as far as the master.
+    /// The job never reaches the master.
     pub fn before_submission(mut self) -> Self {
         self.submitted = false;
         self
@@ -138,7 +138,7 @@ impl<'s> Effect<'s> {
     }
 }
 
-/// Three workers, as they are.
+/// Three workers with default settings.
 pub fn three(_: &Sandbox) -> Result<Fleet, &'static str> {
     Ok(Fleet::of(vec![WorkerSpec::default(); 3]))
 }

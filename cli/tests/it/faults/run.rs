@@ -1,4 +1,4 @@
-//! What is known of a job that a fault has struck, as plain data: gathered by `facts`, judged by `invariants`.
+//! Facts about a disturbed job, as plain data: collected by `facts`, judged by `invariants`.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -8,33 +8,33 @@ use std::time::Duration;
 /// The files of an output directory.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// What an undisturbed run has made.
+/// Result of an undisturbed run.
 #[derive(Clone)]
 pub struct Reference {
-    /// Its parts.
+    /// Parts of its output.
     pub parts: Vec<Vec<u8>>,
-    /// Its status.
+    /// Status of the job.
     pub status: Value,
 }
 
-/// How a job that was struck must end.
+/// Expected end of a disturbed job.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ending {
-    /// Exit code of its submitter; `None`: it was killed.
+    /// Exit code of its submitter, or `None` if it was killed.
     pub code: Option<i32>,
-    /// The state in which all see the job in the end.
+    /// Final state of the job in all reports.
     pub state: &'static str,
     /// Words of its submitter's last message.
     pub words: &'static [&'static str],
-    /// Whether no attempt may have been lost, nor anything done again.
+    /// True if no attempt may be lost and no work repeated.
     pub untouched: bool,
 }
 
 impl Ending {
-    /// As if nothing had been; attempts may have been made again.
+    /// The output is that of an undisturbed run; attempts may have run again.
     pub const SAME_OUTPUT: Self = Self { code: Some(0), state: "succeeded", words: &[], untouched: false };
 
-    /// Its submitter was killed, and the master undoes it.
+    /// Its submitter was killed, and the master removes its output.
     pub const ABANDONED: Self = Self { code: None, state: "failed", ..Self::SAME_OUTPUT };
 
     /// Its submitter has cancelled it.
@@ -45,44 +45,44 @@ impl Ending {
         untouched: false,
     };
 
-    /// Whether its output must be there.
+    /// True if its output must exist.
     pub fn has_output(&self) -> bool {
         self.state == "succeeded"
     }
 }
 
-/// A job that was struck, and what was left of it.
+/// A disturbed job and what it left.
 #[derive(Clone)]
 pub struct Run {
-    /// How it must end.
+    /// Expected end of the job.
     pub ending: Ending,
     /// Exit code of its submitter.
     pub code: Option<i32>,
-    /// From the fault to the end of the submitter.
+    /// Time from the fault to the end of the submitter.
     pub took: Duration,
-    /// How long that may take.
+    /// Maximum of that time.
     pub bound: Duration,
-    /// What its submitter said on stderr.
+    /// What its submitter wrote to stderr.
     pub stderr: String,
-    /// What its submitter said on stdout, if that is a report.
+    /// What its submitter wrote to stdout, if that is a report.
     pub report: Option<Value>,
-    /// Its output directory; `None`: there is none.
+    /// Its output directory, or `None` if it does not exist.
     pub output: Option<Files>,
-    /// How often the fault fired.
+    /// Number of times that the fault fired.
     pub fired: u64,
-    /// How often it should have.
+    /// Number of times that it should have fired.
     pub wanted: RangeInclusive<u64>,
-    /// What is told of it; `None` if it never came as far as the master.
+    /// Reports of the job, or `None` if it never reached the master.
     pub told: Option<Told>,
     /// The next job on the same cluster.
     pub next: Next,
-    /// Processes, files and tokens that were still there when the cluster had ended.
+    /// Processes, files and tokens that were left when the cluster had ended.
     pub left: Vec<String>,
     /// What all processes have written to stderr.
     pub logs: String,
 }
 
-/// What is told of a job in all places.
+/// Reports of a job in all places.
 #[derive(Clone)]
 pub struct Told {
     /// Its status from the master.
@@ -91,16 +91,17 @@ pub struct Told {
     pub listed: String,
     /// Its state in the register that outlives the master.
     pub registered: String,
-    /// What the journal says of it; `None` if its master was killed, since each writes a journal of its own.
+    /// The job in the journal. `None` if its master was killed, since each master writes a journal of its
+    /// own.
     pub journal: Option<Written>,
 }
 
-/// What a journal says of a job.
+/// A job as a journal records it.
 #[derive(Clone, Default)]
 pub struct Written {
-    /// Its outcome.
+    /// Outcome of the job.
     pub outcome: String,
-    /// Why the journal does not replay to the same orders; empty if it does.
+    /// Reason why the journal does not replay to the same orders; empty if it does.
     pub replay: String,
 }
 
@@ -109,7 +110,7 @@ pub struct Written {
 pub struct Next {
     /// Exit code of its submitter.
     pub code: Option<i32>,
-    /// What its submitter said.
+    /// What its submitter wrote to stderr.
     pub stderr: String,
     /// Its parts.
     pub parts: Vec<Vec<u8>>,

@@ -1,11 +1,11 @@
-//! The shim before the C library (`shim.c`), built with the system's compiler if there is one.
+//! The shim for the C library (`shim.c`), built with the system's compiler if there is one.
 
 use crate::support::Sandbox;
 use crate::support::data::tool;
 use std::path::Path;
 use std::process::Command;
 
-/// The variable that puts it before the C library; `None` without a compiler, which is said.
+/// Returns the variable that preloads it. Returns `None` without a compiler, which is reported.
 pub fn environment(sandbox: &Sandbox) -> Option<(String, String)> {
     library(sandbox).map(|library| ("LD_PRELOAD".to_owned(), library))
 }

@@ -1,13 +1,14 @@
-//! Inputs: generated ones, the same for the same seed, and the real ones that may lie beside the repository.
+//! Inputs: generated ones, the same for the same seed, and real ones that may be stored next to the
+//! repository.
 //!
-//! Deliberately not here: the program's own `gen`, which is under test itself.
+//! The program's own `gen` is not used here, since it is under test itself.
 
 use super::say_skipped;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
 
-/// How many seeds a random comparison tries: `GRISTMILL_ROUNDS`, or one.
+/// Number of seeds that a random comparison tries: `GRISTMILL_ROUNDS`, or one.
 pub fn rounds() -> u64 {
     std::env::var("GRISTMILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
@@ -16,30 +17,30 @@ pub fn rounds() -> u64 {
 pub struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The numbers of this seed.
+    /// Returns the numbers of this seed.
     pub fn seeded(seed: u64) -> Self {
         eprintln!("seed {seed}");
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.0.next_u64() % end as u64) as usize
     }
 
-    /// One of these.
+    /// Returns a random element.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 
-    /// This many bytes of any value.
+    /// Returns this many random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// Lines of words of a small vocabulary, separated by any of `spaces`; about this many bytes.
+    /// Returns about this many bytes of lines of words from a small vocabulary, separated by any of `spaces`.
     pub fn text(&mut self, bytes: usize, spaces: &[&str]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes + 16);
         while out.len() < bytes {
@@ -63,7 +64,7 @@ fn to_letters(mut number: usize) -> String {
     }
 }
 
-/// A folder of real data, if there is one; if not, says that `what` is skipped.
+/// Returns a directory of real data. If it does not exist, reports that `what` is skipped.
 pub fn shared(folder: &str, what: &str) -> Option<PathBuf> {
     let root = std::env::var_os("GRISTMILL_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
@@ -77,7 +78,8 @@ pub fn shared(folder: &str, what: &str) -> Option<PathBuf> {
     }
 }
 
-/// A tool of the system that serves as an oracle, if it is installed; if not, says that `what` is skipped.
+/// Returns true if a tool of the system that serves as an oracle is installed. If not, reports that `what` is
+/// skipped.
 pub fn tool(name: &str, what: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
@@ -87,7 +89,7 @@ pub fn tool(name: &str, what: &str) -> bool {
     found
 }
 
-/// The files of a folder in the byte order of their names.
+/// Returns the files of a directory in the byte order of their names.
 pub fn files_of(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

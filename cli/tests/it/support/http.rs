@@ -1,15 +1,15 @@
-//! HTTP requests as a stranger would send them: bytes over a socket.
+//! HTTP requests as an unknown client would send them: bytes over a socket.
 //!
-//! Deliberately not here: the product's client, whose politeness would hide what the server does.
+//! The product's client is not used here, since its correctness would hide faults of the server.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Longest wait for an answer.
+/// Timeout for a response.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     /// The status code.
@@ -27,7 +27,7 @@ impl Answer {
     }
 }
 
-/// Sends one request with these headers and reads the answer until the connection ends.
+/// Sends one request with these headers and reads the response until the connection ends.
 pub fn request(to: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     request_with(to, method, path, headers, b"")
 }
@@ -60,7 +60,7 @@ pub fn request_with(
             0 => break,
             got => answer.extend_from_slice(&chunk[..got]),
         }
-        // An answer that goes on and on is none.
+        // A response without end is an error.
         assert!(start.elapsed() < ANSWER_PATIENCE, "{method} {path} was answered without end");
     }
     let head_end = answer.windows(4).position(|four| four == b"\r\n\r\n");

@@ -1,6 +1,6 @@
-//! What the tests share: a sandbox for processes, looks into `/proc`, fault places, data, oracles.
+//! Shared by the tests: a sandbox for processes, queries of `/proc`, fault places, data, oracles.
 //!
-//! Deliberately not here: anything of the product. Oracles share no code with the runtime.
+//! Nothing of the product is used here. Oracles share no code with the runtime.
 
 pub mod data;
 pub mod faults;
@@ -17,13 +17,13 @@ pub use sandbox::{Finished, Sandbox};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Longest time that any single condition is waited for. Far more than needed, so that a busy machine fails nothing.
+/// Timeout for any single condition. It is far more than needed, so that a busy machine fails no test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pause between two looks at a condition.
+/// Pause between two checks of a condition.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
-/// Looks again and again until there is something to see; gives up after `limit`.
+/// Calls `look` until it returns a value; fails after `limit`.
 pub fn until_within<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -35,7 +35,7 @@ pub fn until_within<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Op
     }
 }
 
-/// Whether something comes about within `limit`: for what may not, and is no fault of who looks.
+/// Returns true if a condition becomes true within `limit`. Unlike [`until_within`], a timeout is no failure.
 pub fn comes_within(limit: Duration, look: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     while !look() {
@@ -52,14 +52,14 @@ pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     until_within(what, PATIENCE, look)
 }
 
-/// Says on stderr that a test, or part of one, did not run. The harness catches what `eprintln` writes; this it does
-/// not catch, so that a skipped test can be seen.
+/// Reports on stderr that a test, or part of one, did not run. The harness captures `eprintln`, but not this,
+/// so that a skipped test is visible.
 pub fn say_skipped(what: &str, why: &str) {
-    // A closed stderr hides a remark, no result.
+    // A closed stderr loses a remark, but no result.
     let _ = writeln!(std::io::stderr(), "\nskipped ({why}): {what}");
 }
 
-/// Whether the tests run as root. If not, says that `what` is skipped.
+/// True if the tests run as root. If not, reports that `what` is skipped.
 pub fn is_root(what: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {

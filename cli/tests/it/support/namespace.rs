@@ -1,6 +1,8 @@
-//! Network namespaces as separate machines: each has an address of its own on a common switch, and mounts of its own.
+//! Network namespaces as separate machines: each has an address of its own on a common switch, and mounts of
+//! its own.
 //!
-//! Needs root and the `ip` program. Names are unique to the process and go when the network is dropped.
+//! Needs root and the `ip` program. Names are unique to the process and are removed when the network is
+//! dropped.
 
 use super::sandbox::{Invocation, PROGRAM, Sandbox};
 use std::fs::File;
@@ -9,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Numbers networks of this process.
+/// Counter of the networks of this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Hosts on a switch.
@@ -19,7 +21,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// This many hosts, numbered from 1, with addresses from 10.77.0.1.
+    /// Creates this many hosts, numbered from 1, with addresses from 10.77.0.1.
     pub fn of(hosts: u8) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let network = Self { name: format!("gm{}x{number}", std::process::id()), hosts };
@@ -46,34 +48,34 @@ impl Network {
         format!("{}h{host}", self.name)
     }
 
-    /// The address of a host.
+    /// Returns the address of a host.
     pub fn address(&self, host: u8) -> IpAddr {
         IpAddr::from([10, 77, 0, host])
     }
 
-    /// The program on a host. `prepare` is a shell script that runs there first and may mount over folders: nobody
-    /// else sees those mounts.
+    /// The program on a host. `prepare` is a shell script that runs there first and may mount over
+    /// directories: those mounts are private.
     pub fn gristmill(&self, sandbox: &Sandbox, host: u8, prepare: &str, arguments: &[&str]) -> Invocation {
         let (namespace, script) = (self.namespace(host), format!("set -e\n{prepare}\nexec \"$@\""));
         let shell = ["netns", "exec", &namespace, "unshare", "-m", "sh", "-c", &script, "sh", PROGRAM];
         sandbox.program(Path::new("ip"), shell.iter().chain(arguments))
     }
 
-    /// From now on nothing of what this host sends to that one arrives, and nobody is told: it goes to a card that
-    /// nobody has.
+    /// Drops everything that host `from` sends to host `to` from now on, without an error: it is sent to a
+    /// network card that does not exist.
     pub fn cut(&self, from: u8, to: u8) {
         let address = self.address(to).to_string();
         let nobody = ["lladdr", "02:00:00:00:00:ee", "nud", "permanent", "dev", "eth0"];
         ip(&[&["-n", &self.namespace(from), "neigh", "replace", &address], &nobody[..]].concat());
     }
 
-    /// From now on what this host sends to that one arrives again.
+    /// Undoes [`Network::cut`].
     pub fn mend(&self, from: u8, to: u8) {
         let address = self.address(to).to_string();
         ip(&["-n", &self.namespace(from), "neigh", "del", &address, "dev", "eth0"]);
     }
 
-    /// Both directions of this host's link take so much from now on; `rate` is one of `tc`.
+    /// Limits both directions of this host's link to `rate`, a rate of `tc`.
     pub fn throttle(&self, host: u8, rate: &str) {
         let limit = ["root", "tbf", "rate", rate, "burst", "4kb", "latency", "400ms"];
         let own = ("eth0".to_owned(), self.namespace(host));
@@ -83,7 +85,7 @@ impl Network {
         }
     }
 
-    /// The link of this host is as fast as before.
+    /// Removes the limit of this host's link.
     pub fn free(&self, host: u8) {
         let own = ("eth0".to_owned(), self.namespace(host));
         for (link, namespace) in [own, (format!("cable{host}"), self.namespace(0))] {
@@ -91,7 +93,7 @@ impl Network {
         }
     }
 
-    /// How often what this host sends had to wait for its throttle.
+    /// Number of times that packets of this host had to wait for its throttle.
     pub fn throttled(&self, host: u8) -> u64 {
         let show = ["netns", "exec", &self.namespace(host), "tc", "-s", "qdisc", "show", "dev", "eth0"];
         let said = Command::new("ip").args(show).output().unwrap().stdout;
@@ -100,11 +102,11 @@ impl Network {
         count.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Does something as a process on that host would, as far as sockets are concerned.
+    /// Runs a function as a process on that host would, as far as sockets are concerned.
     pub fn on<T: Send>(&self, host: u8, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.namespace(host))).unwrap();
         std::thread::scope(|scope| {
-            // A thread of its own, which moves and ends there.
+            // A thread of its own, which moves to the namespace and ends there.
             let thread = scope.spawn(move || {
                 let kind = rustix::thread::LinkNameSpaceType::Network;
                 rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(kind))
@@ -119,7 +121,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for host in 0..=self.hosts {
-            // Links go with their namespaces.
+            // Links are removed with their namespaces.
             let _ = Command::new("ip").args(["netns", "delete", &self.namespace(host)]).output();
         }
     }

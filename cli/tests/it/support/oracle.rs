@@ -9,7 +9,7 @@ use std::process::Command;
 /// Counts by word or by matching string.
 pub type Counts = BTreeMap<Vec<u8>, u64>;
 
-/// How often each piece occurs.
+/// Number of occurrences of each piece.
 pub fn counts<T: AsRef<[u8]>>(pieces: impl IntoIterator<Item = T>) -> Counts {
     let mut counts = Counts::new();
     for piece in pieces {
@@ -18,12 +18,12 @@ pub fn counts<T: AsRef<[u8]>>(pieces: impl IntoIterator<Item = T>) -> Counts {
     counts
 }
 
-/// How often each word occurs; words stand between the six white-space bytes of ASCII.
+/// Number of occurrences of each word; words are separated by the six white-space bytes of ASCII.
 pub fn word_counts(text: &[u8]) -> Counts {
     counts(text.split(|byte| b" \t\n\x0b\x0c\r".contains(byte)).filter(|word| !word.is_empty()))
 }
 
-/// Lines without their line breaks; a last line may lack its break.
+/// Lines without their line breaks; the last line may lack its break.
 pub fn lines(text: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -51,17 +51,18 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The parts of an output one after another.
+/// The parts of an output, concatenated.
 pub fn whole(output: &Path) -> Vec<u8> {
     parts(output).concat()
 }
 
-/// What `_SUCCESS` says.
+/// Returns the contents of `_SUCCESS`.
 pub fn success(output: &Path) -> Value {
     serde_json::from_slice(&fs::read(output.join("_SUCCESS")).unwrap()).unwrap()
 }
 
-/// The counts in parts of lines `string TAB count`. Strings must ascend within each part and stand in one part only.
+/// Returns the counts in parts of lines `string TAB count`. Strings must ascend within each part and be in
+/// one part only.
 pub fn counts_of_parts(parts: &[Vec<u8>]) -> Counts {
     let mut counts = Counts::new();
     for part in parts {
@@ -78,7 +79,7 @@ pub fn counts_of_parts(parts: &[Vec<u8>]) -> Counts {
     counts
 }
 
-/// What a shell command prints, in the C locale; it must succeed.
+/// Returns the output of a shell command in the C locale; it must succeed.
 pub fn shell(script: &str, arguments: &[&str]) -> Vec<u8> {
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", script, "oracle"]).args(arguments).env("LC_ALL", "C");

@@ -1,4 +1,5 @@
-//! Processes as the kernel shows them: whose they are, what they listen on, what others can read of them.
+//! Processes as the kernel shows them: their owner, the ports that they listen on, and what others can read
+//! of them.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
@@ -8,13 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// One live process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its command line, words joined by spaces.
+    /// Command line, words joined by spaces.
     pub command: String,
 }
 
-/// Live processes whose environment holds this text. Zombies have none and do not count.
+/// Returns live processes whose environment contains this text. Zombies have no environment and do not count.
 pub fn marked(mark: &str) -> Vec<Process> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -28,41 +29,43 @@ pub fn marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Whether `bytes` hold `text`.
+/// True if `bytes` contain `text`.
 pub fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The environment of a process as the kernel shows it; empty if it is gone or somebody else's.
+/// Returns the environment of a process as the kernel shows it; empty if the process does not exist or is
+/// another user's.
 pub fn environment(pid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
 }
 
-/// The command line of a process; empty if it is gone.
+/// Returns the command line of a process; empty if it does not exist.
 pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
-/// Whether a process is there and not a zombie. Its environment does not tell: it is empty for a moment while another
-/// program takes the place of the one that runs.
+/// True if a process exists and is not a zombie. Its environment cannot be used for this: it is empty for a
+/// moment while the process executes another program.
 pub fn is_alive(pid: u32) -> bool {
     !is_zombie(pid)
 }
 
-/// Whether a process was stopped and stands.
+/// True if a process was stopped.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
-/// Whether a process has ended and given back all that it held, but for its number.
+/// True if a process has ended and released all its resources but its process id.
 pub fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_none_or(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('Z'))
 }
 
-/// Sends a signal; a process that is gone is no error, since tests race with the end of what they kill.
+/// Sends a signal. A process that does not exist is no error, since tests race with the end of processes that
+/// they kill.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     match kill_process(pid, signal) {
@@ -76,46 +79,46 @@ pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
-/// How often the main thread of a process has waited for something so far.
+/// Number of times that the main thread of a process has waited for something so far.
 pub fn pauses(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
     line.unwrap().trim().parse().unwrap()
 }
 
-/// The process that started this one.
+/// Returns the parent of a process.
 pub fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Where a process listens for TCP connections.
+/// Returns the addresses at which a process listens for TCP connections.
 pub fn listening(pid: u32) -> Vec<SocketAddr> {
     tcp(pid).into_iter().filter(|(_, listens)| *listens).map(|(address, _)| address).collect()
 }
 
-/// How many TCP connections a process has open.
+/// Number of TCP connections that a process has open.
 pub fn connections(pid: u32) -> usize {
     tcp(pid).into_iter().filter(|(_, listens)| !listens).count()
 }
 
-/// Whether a process has a TCP socket with this address of its own: who is at the other end of a connection.
+/// True if a process has a TCP socket with this local address: it is then the other end of a connection.
 pub fn has_port(pid: u32, own: SocketAddr) -> bool {
     tcp(pid).contains(&(own, false))
 }
 
-/// Whether a process has a TCP connection to anybody.
+/// True if a process has any TCP connection.
 pub fn is_connected(pid: u32) -> bool {
     tcp(pid).iter().any(|(_, listens)| !listens)
 }
 
-/// The processes that a process has started and that still run.
+/// Returns the children of a process that still run.
 pub fn children(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     listed.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
-/// The TCP sockets of a process: where, and whether it listens there.
+/// Returns the local address of each TCP socket of a process, and true if it listens there.
 fn tcp(pid: u32) -> Vec<(SocketAddr, bool)> {
     let inodes = sockets(pid);
     let mut found = Vec::new();
@@ -144,7 +147,7 @@ fn sockets(pid: u32) -> BTreeSet<String> {
     inodes
 }
 
-/// Reads `0100007F:1F90`: the address as 32-bit words in the machine's byte order, the port in plain order.
+/// Parses `0100007F:1F90`: the address as 32-bit words in the machine's byte order, the port in plain order.
 fn address(text: &str) -> SocketAddr {
     let (address, port) = text.split_once(':').unwrap();
     let words: Vec<u32> = (0..address.len())

@@ -1,8 +1,8 @@
-//! A sandbox: a folder of a test's own, in which it runs the program, and which sees to it that nothing is left.
+//! A sandbox: a directory of one test, in which it runs the program and checks that nothing is left.
 //!
-//! Every process started in it carries a mark in its environment, which its children inherit, so that all of them can
-//! be found whatever became of their parents. At the end of a sandbox no marked process may run (and so no port be
-//! open) and its `TMPDIR` must be empty.
+//! Every process started in it has a mark in its environment, which its children inherit. All of them can
+//! thus be found even if their parents have ended. At the end of a sandbox no marked process may run (so no
+//! port is open) and its `TMPDIR` must be empty.
 
 use super::process::{self, Process};
 use super::{PATIENCE, until};
@@ -16,16 +16,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long processes whose parent was killed may take to notice and to clean up.
+/// Time that processes may take to notice that their parent was killed, and to clean up.
 pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Name of the variable that marks processes. User code inherits variables that begin so.
+/// Name of the variable that marks processes. User code inherits variables with this prefix.
 const MARK: &str = "LC_TEST_MARK";
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gristmill");
 
-/// A folder and the processes that were started in it.
+/// A directory and the processes that were started in it.
 pub struct Sandbox {
     directory: tempfile::TempDir,
     mark: String,
@@ -33,17 +33,17 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A fresh one with folders for temporary files, state and faults. Its settings leave tasks to their one attempt, so
-    /// that tests can stop a task, look at what happens, and count attempts.
+    /// A new one with directories for temporary files, state and faults. Its settings disable speculative
+    /// execution, so that tests can stop a task, observe the effects, and count attempts.
     pub fn new() -> Self {
         let sandbox = Self::with_backups();
         sandbox.write("config/gristmill/gristmill.toml", "no-backup = true\n");
         sandbox
     }
 
-    /// A fresh one without settings: slow tasks get a second attempt.
+    /// A new one without settings: slow tasks get a second attempt.
     pub fn with_backups() -> Self {
-        // A shell has what it starts in the background ignore SIGINT, and what is ignored at the start stays ignored.
+        // A shell makes background processes ignore SIGINT, and a signal ignored at the start stays ignored.
         #[allow(unsafe_code, reason = "it sets the default, and no handler")]
         unsafe {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -54,24 +54,25 @@ impl Sandbox {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
         if !rustix::process::geteuid().is_root() {
-            // Nobody but root sees the environment, and so the mark, of a process that keeps its memory private.
+            // Only root can read the environment, and so the mark, of a process that keeps its memory
+            // private.
             fs::write(directory.path().join("faults/dumpable"), "").unwrap();
         }
         let mark = format!("{MARK}={}", directory.path().display());
         Self { directory, mark, started: AtomicU32::new(0) }
     }
 
-    /// A path in the sandbox.
+    /// Returns a path in the sandbox.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The same as text, for arguments.
+    /// Returns the same path as text, for arguments.
     pub fn text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file, with its folders, and answers its path.
+    /// Writes a file, creates its directories, and returns its path.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -79,18 +80,18 @@ impl Sandbox {
         self.text(name)
     }
 
-    /// As [`Sandbox::write`], closed to others.
+    /// As [`Sandbox::write`], with no access for other users.
     pub fn write_private(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.write(name, content);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         path
     }
 
-    /// A copy of the program under test.
+    /// Makes a copy of the program under test.
     ///
-    /// Another process writes it. A file that this process has open for writing is inherited by every process that another
-    /// test starts meanwhile, and until that one has executed its own program, the copy cannot be executed: "text file
-    /// busy".
+    /// Another process writes it. If this process had the file open for writing, every process that another
+    /// test starts meanwhile would inherit it. Until such a process has executed its own program, the copy
+    /// could not be executed: "text file busy".
     pub fn copy_of_program(&self, name: &str) -> PathBuf {
         let copy = self.path(name);
         let status = Command::new("cp").arg(PROGRAM).arg(&copy).status().unwrap();
@@ -103,7 +104,7 @@ impl Sandbox {
         self.program(Path::new(PROGRAM), arguments)
     }
 
-    /// Any program with these arguments, marked and with the sandbox's folders.
+    /// Any program with these arguments, marked and with the sandbox's directories.
     pub fn program<A: AsRef<OsStr>>(
         &self,
         program: &Path,
@@ -131,21 +132,21 @@ impl Sandbox {
         }
     }
 
-    /// The program with these arguments after a shell script has run, whose mounts nobody else sees.
+    /// The program with these arguments after a shell script has run, whose mounts are private.
     pub fn prepared(&self, script: &str, arguments: &[&str]) -> Invocation {
         let script = format!("set -e\n{script}\nexec \"$@\"");
         let shell = ["-m", "sh", "-c", &script, "sh", PROGRAM];
         self.program(Path::new("unshare"), shell.iter().chain(arguments))
     }
 
-    /// Runs the program to its end; at that moment nothing of it may be left.
+    /// Runs the program to its end; nothing may be left at that moment.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Finished {
         let finished = self.gristmill(arguments).finish();
         self.assert_nothing_left();
         finished
     }
 
-    /// As [`Sandbox::run`], and it must have gone well.
+    /// As [`Sandbox::run`], and it must succeed.
     pub fn run_well<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Finished {
         self.run(arguments).expect_code(0)
     }
@@ -155,7 +156,7 @@ impl Sandbox {
         process::marked(&self.mark)
     }
 
-    /// Process ids of the sandbox's live workers or masters, those of an embedded cluster or others.
+    /// Process ids of the sandbox's live workers or masters, whether embedded or not.
     pub fn pids_of(&self, role: &str) -> Vec<u32> {
         let role = format!(" {role} ");
         let found = self.processes().into_iter();
@@ -167,12 +168,12 @@ impl Sandbox {
         pids
     }
 
-    /// Fails unless no process runs and no temporary file is there.
+    /// Fails if a process runs or a temporary file exists.
     pub fn assert_nothing_left(&self) {
         assert_eq!(self.leftovers(), Vec::<String>::new(), "something is left");
     }
 
-    /// Waits until no process runs and no temporary file is there.
+    /// Waits until no process runs and no temporary file exists.
     pub fn await_nothing_left(&self, limit: Duration) {
         let start = Instant::now();
         while !self.leftovers().is_empty() {
@@ -181,12 +182,13 @@ impl Sandbox {
         }
     }
 
-    /// Waits until no process runs, after all of them were killed: then nobody was left who could clear up, and the next start does.
+    /// Waits until no process runs, after all of them were killed. Then no process was left to clean up, and
+    /// the next start does that.
     pub fn await_nothing_left_but_temporary(&self, limit: Duration) {
         super::until_within("no process runs", limit, || self.processes().is_empty().then_some(()));
     }
 
-    /// Kills what runs and removes temporary files: for a test that has noted them as wrong.
+    /// Kills running processes and removes temporary files: for a test that has recorded them as a failure.
     pub fn clear(&self) {
         until("the end of all processes", || {
             let running = self.processes();
@@ -197,7 +199,7 @@ impl Sandbox {
         fs::create_dir(self.path("tmp")).unwrap();
     }
 
-    /// The processes that run and the temporary files that are there.
+    /// Returns running processes and existing temporary files.
     pub fn leftovers(&self) -> Vec<String> {
         let mut left: Vec<String> = self
             .processes()
@@ -238,13 +240,13 @@ impl Invocation {
         self
     }
 
-    /// Lets it read a file as its standard input.
+    /// Reads its standard input from a file.
     pub fn stdin_file(mut self, path: impl AsRef<Path>) -> Self {
         self.command.stdin(File::open(path).unwrap());
         self
     }
 
-    /// Starts it in another folder than the sandbox.
+    /// Starts it in a directory other than the sandbox.
     pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
@@ -284,28 +286,28 @@ impl Running {
         process::signal(self.pid(), signal);
     }
 
-    /// Kills it; back when the kernel has taken all back that it held.
+    /// Kills it and waits until the kernel has released all its resources.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Whether it has ended; nobody has been told how yet.
+    /// True if it has ended. Its exit status is not collected yet.
     pub fn has_ended(&self) -> bool {
         !process::is_alive(self.pid())
     }
 
-    /// What it has written to stdout so far.
+    /// Returns what it has written to stdout so far.
     pub fn stdout(&self) -> Vec<u8> {
         fs::read(&self.stdout).unwrap()
     }
 
-    /// What it has written to stderr so far.
+    /// Returns what it has written to stderr so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
     }
 
-    /// Waits for its end. If that does not come, everything in the sandbox is killed and the test fails.
+    /// Waits for its end. On a timeout, everything in the sandbox is killed and the test fails.
     pub fn finish(self) -> Finished {
         self.finish_within(PATIENCE)
     }
@@ -333,7 +335,7 @@ impl Running {
 /// A program that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
     /// All it wrote to stdout.
     pub stdout: Vec<u8>,
@@ -364,13 +366,13 @@ impl Finished {
         self
     }
 
-    /// What it wrote to stdout, as JSON.
+    /// Returns its stdout, parsed as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.stdout)
             .unwrap_or_else(|error| panic!("{}: {error}: {}", self.words, self.stdout_text()))
     }
 
-    /// What it wrote to stdout, as text.
+    /// Returns its stdout as text.
     pub fn stdout_text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A master and workers that were started by hand and stay, as opposed to those of `run`.
+//! A master and workers that were started separately and keep running, as opposed to those of `run`.
 
 use super::sandbox::{Running, Sandbox};
 use super::{PATIENCE, until, until_within};
@@ -6,20 +6,20 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a master's join line says.
+/// A master's join line.
 pub struct JoinLine {
     /// The whole line.
     pub text: String,
-    /// Where the master listens.
+    /// Address at which the master listens.
     pub address: SocketAddr,
     /// The token, `NAME:KEY`.
     pub token: String,
-    /// Its key alone, which is the secret.
+    /// The secret key of the token.
     pub key: String,
 }
 
 impl JoinLine {
-    /// Reads `gm1:HOST:PORT#TOKEN[.PIN]`.
+    /// Parses `gm1:HOST:PORT#TOKEN[.PIN]`.
     pub fn read(text: &str) -> Self {
         let text = text.trim().to_owned();
         let (address, key) = text.strip_prefix("gm1:").and_then(|rest| rest.split_once('#')).unwrap();
@@ -28,19 +28,19 @@ impl JoinLine {
         Self { address: address.parse().unwrap(), token, key, text }
     }
 
-    /// The same line with another secret.
+    /// Returns the same line with another secret.
     pub fn with_wrong_token(&self) -> String {
         let first = if self.key.starts_with('A') { 'B' } else { 'A' };
         self.text.replace(&self.key, &format!("{first}{}", &self.key[1..]))
     }
 }
 
-/// A master and workers on loopback; the state folder is that of the sandbox.
+/// A master and workers on loopback; the state directory is that of the sandbox.
 pub struct Standing<'a> {
     sandbox: &'a Sandbox,
     /// The master.
     pub master: Running,
-    /// Each a parent with one worker process.
+    /// Supervisors with one worker process each.
     pub workers: Vec<Running>,
     /// The join line.
     pub join: JoinLine,
@@ -62,7 +62,7 @@ impl<'a> Standing<'a> {
         standing
     }
 
-    /// A master and workers that were started otherwise.
+    /// A master and workers that were started elsewhere.
     pub fn of(sandbox: &'a Sandbox, master: Running, workers: Vec<Running>, join: JoinLine) -> Self {
         Self { sandbox, master, workers, join }
     }
@@ -72,7 +72,7 @@ impl<'a> Standing<'a> {
         until(&format!("{count} workers"), || (self.worker_pids().len() == count).then_some(()));
     }
 
-    /// The processes of the workers that have joined and are there.
+    /// Returns the processes of the workers that have joined and are alive.
     pub fn worker_pids(&self) -> Vec<u32> {
         let (code, answer) = self.ask("GET", "status", "");
         assert_eq!(code, 200, "{answer}");
@@ -86,15 +86,15 @@ impl<'a> Standing<'a> {
             .collect()
     }
 
-    /// The status of a job.
+    /// Returns the status of a job.
     pub fn job(&self, job: &str) -> Value {
         self.sandbox.gristmill(["status", job, "--json"]).finish().expect_code(0).json()
     }
 
-    /// Sends a request with the admin's token, and gives the status and the body of the answer.
+    /// Sends a request with the admin's token. Returns the status and the body of the response.
     pub fn ask(&self, method: &str, route: &str, body: &str) -> (u16, String) {
         use std::io::{Read, Write};
-        // That of now: a test may have tokens made anew.
+        // The current token: a test may have rotated tokens.
         let now = std::fs::read_to_string(self.sandbox.path("state/join"));
         let join = JoinLine::read(&now.unwrap_or_else(|_| self.join.text.clone()));
         let mut stream = std::net::TcpStream::connect(join.address).unwrap();
@@ -111,8 +111,8 @@ impl<'a> Standing<'a> {
         (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
     }
 
-    /// Ends the master for good, as `down` does; its workers follow with the code of a lost cluster or in peace, and nothing
-    /// is left but the secret.
+    /// Ends the master for good, as `down` does. Its workers end with the code of a lost cluster or with
+    /// success, and nothing is left but the secret.
     pub fn end(self) {
         assert_eq!(self.ask("POST", "shutdown", "").0, 204);
         self.master.finish().expect_code(0);
@@ -133,12 +133,12 @@ pub fn start_worker(sandbox: &Sandbox) -> Running {
     sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start()
 }
 
-/// Waits until a master has said where its join line is.
+/// Waits until a master has reported where its join line is.
 pub fn await_join_line(master: &Running) -> JoinLine {
     await_join_line_within(master, PATIENCE)
 }
 
-/// The same, of a master that may take long to read what another has written.
+/// The same for a master that may take long to read its predecessor's state.
 pub fn await_join_line_within(master: &Running, limit: Duration) -> JoinLine {
     let path = until_within("a join line", limit, || {
         let said = master.stderr();

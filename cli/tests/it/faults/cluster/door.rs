@@ -1,4 +1,4 @@
-//! The link before whichever process is a worker now.
+//! The link in front of the current worker process.
 
 use super::super::proxy::Link;
 use crate::support::process;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Pause between two looks for a worker process that has no link yet.
+/// Pause between two searches for a worker process without a link.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
-/// The link before whichever process is the worker now.
+/// The link in front of the current worker process.
 pub struct Door {
     state: Arc<Mutex<Doorway>>,
     stop: Arc<AtomicBool>,
@@ -21,12 +21,12 @@ pub struct Door {
 #[derive(Default)]
 struct Doorway {
     current: Option<(u32, Link)>,
-    /// What the links of earlier processes did.
+    /// Counts of the links of earlier processes.
     before: (u64, u64),
 }
 
 impl Door {
-    /// Keeps a link before the child of this supervisor.
+    /// Keeps a link in front of the child of this supervisor.
     pub fn keep(own: Ipv4Addr, supervisor: u32) -> Self {
         let (state, stop) = (Arc::new(Mutex::<Doorway>::default()), Arc::new(AtomicBool::new(false)));
         let (seen, ended) = (state.clone(), stop.clone());
@@ -39,19 +39,19 @@ impl Door {
         Self { state, stop, thread: Some(thread) }
     }
 
-    /// The worker's process, once its link is there.
+    /// Returns the worker's process, once its link exists.
     pub fn pid(&self) -> Option<u32> {
         self.state.lock().unwrap().current.as_ref().map(|(pid, _)| *pid)
     }
 
-    /// Does something to the link, if there is one.
+    /// Calls a function with the link, if there is one.
     pub fn with(&self, change: impl FnOnce(&Link)) {
         if let Some((_, link)) = &self.state.lock().unwrap().current {
             change(link);
         }
     }
 
-    /// How often the links here did damage, and how often their rules applied.
+    /// Number of times that the links here did damage, and that their rules applied.
     pub fn fired(&self) -> (u64, u64) {
         let state = self.state.lock().unwrap();
         let now = state.current.as_ref().map_or((0, 0), |(_, link)| (link.struck(), link.treated()));
@@ -68,16 +68,16 @@ impl Drop for Door {
     }
 }
 
-/// Puts a link before the worker process if it is a new one that listens.
+/// Starts a link in front of the worker process if it is a new one that listens.
 fn look(own: Ipv4Addr, supervisor: u32, state: &Mutex<Doorway>) {
-    // The supervisor itself, if a script became it, or what it has started.
+    // The supervisor itself if a script has executed it, else its child.
     let Some(child) = process::children(supervisor).last().copied() else { return };
     let known = |state: &Doorway| state.current.as_ref().is_some_and(|(pid, _)| *pid == child);
     if known(&state.lock().unwrap()) {
         return;
     }
     let [address] = process::listening(child)[..] else { return };
-    // Another test may have this very port of this address; the next look may find it free.
+    // Another test may have this port of this address; the next attempt may find it free.
     let Ok(link) = Link::start(SocketAddr::new(own.into(), address.port()), address) else { return };
     let mut state = state.lock().unwrap();
     if let Some((_, old)) = state.current.replace((child, link)) {

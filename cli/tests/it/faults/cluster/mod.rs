@@ -1,8 +1,8 @@
-//! A master and workers with a [`Link`] between each worker and the master, and one between each worker and all others.
+//! A master and workers, with a [`Link`] between each worker and the master, and one in front of each worker.
 //!
-//! A worker joins by a line that names its own link to the master. It advertises a loopback address of its own, and the
-//! link before its shuffle server listens there, on the server's port; when its supervisor has started another process
-//! in its place, there is a new link before that one.
+//! A worker joins by a line that names its own link to the master. It advertises a loopback address of its
+//! own. The link in front of its shuffle server listens on that address, on the server's port. When the
+//! supervisor replaces the worker process, a new link is started.
 
 mod door;
 
@@ -18,24 +18,25 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long a master may take to come back: that of a debug build that has run jobs for an hour reads long.
+/// Timeout for the return of a master. A debug build that has run jobs for an hour takes long to read its
+/// state.
 const RETURN_PATIENCE: Duration = Duration::from_secs(170);
 
 /// Last byte of the first worker's address, 127.0.0.N.
 const FIRST_ADDRESS: u8 = 11;
 
-/// What a worker is started with beside its place in the network.
+/// Settings of a worker apart from its addresses.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerSpec {
     /// More flags.
     pub flags: Vec<String>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
-    /// A shell script that runs first, such as one that mounts over a folder; nobody else sees its mounts.
+    /// A shell script that runs first, for example one that mounts over a directory. Its mounts are private.
     pub prepare: Option<String>,
 }
 
-/// What a cluster consists of.
+/// Settings of a cluster.
 #[derive(Debug, Default)]
 pub struct Fleet {
     /// More flags of the master.
@@ -49,21 +50,21 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A plain master, and these workers.
+    /// A plain master and these workers.
     pub fn of(workers: Vec<WorkerSpec>) -> Self {
         Self { workers, ..Self::default() }
     }
 }
 
-/// A cluster on loopback whose every link can be broken.
+/// A cluster on loopback in which every link can be broken.
 pub struct Cluster<'a> {
-    /// The sandbox in which all run.
+    /// The sandbox of all processes.
     pub sandbox: &'a Sandbox,
     /// The processes.
     pub standing: Standing<'a>,
-    /// What it was started with.
+    /// The settings that it was started with.
     pub fleet: &'a Fleet,
-    /// The master that was started in the place of one that was killed.
+    /// The master that has replaced a killed one.
     successor: RefCell<Option<Running>>,
     to_master: Vec<Link>,
     doors: Vec<Door>,
@@ -72,7 +73,7 @@ pub struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    /// Starts it; back when all workers have joined.
+    /// Starts a cluster and waits until all workers have joined.
     pub fn start(sandbox: &'a Sandbox, fleet: &'a Fleet) -> Self {
         let master = master(sandbox, fleet);
         let join = await_join_line(&master);
@@ -123,16 +124,17 @@ impl<'a> Cluster<'a> {
         worker.start()
     }
 
-    /// Kills a worker and whoever would replace it at once.
+    /// Kills a worker and its supervisor.
     pub fn switch_off(&self, index: usize) {
         let pid = self.pid(index);
-        // The supervisor first, so that it cannot say how its child has ended.
+        // The supervisor goes first, so that it cannot report how its child has ended.
         process::kill(self.standing.workers[index].pid());
         process::kill(pid);
         self.lost.borrow_mut().insert(index);
     }
 
-    /// Starts another worker on the machine of one that was switched off, or has left; answers how that one ended.
+    /// Starts another worker on the machine of one that was switched off or has left. Returns the exit status
+    /// of the old one.
     pub fn switch_on(&mut self, index: usize) -> ExitStatus {
         let worker = self.start_worker(index);
         self.doors[index] = Door::keep(own_address(index), worker.pid());
@@ -141,28 +143,28 @@ impl<'a> Cluster<'a> {
         old.status
     }
 
-    /// Kills the master; its workers live on.
+    /// Kills the master; its workers keep running.
     pub fn kill_master(&self) {
         let pid = self.standing.master.pid();
         process::kill(pid);
         until("the end of the master", || process::is_zombie(pid).then_some(()));
     }
 
-    /// Starts a master in the place of one that was killed; back when it listens.
+    /// Starts a master in place of a killed one and waits until it listens.
     pub fn start_master(&self) {
         let successor = master(self.sandbox, self.fleet);
         await_join_line_within(&successor, RETURN_PATIENCE);
         self.successor.replace(Some(successor));
     }
 
-    /// Lets the successor be the master.
+    /// Makes the successor the master.
     pub fn succeed(&mut self) {
         let Some(successor) = self.successor.take() else { return };
         let old = std::mem::replace(&mut self.standing.master, successor);
         assert_eq!(old.finish().status.code(), None, "a master that was killed ended in order");
     }
 
-    /// Heals all links and switches on again what was switched off; back when all workers have joined.
+    /// Heals all links, restarts all workers that were switched off, and waits until all have joined.
     pub fn restore(&mut self) {
         self.succeed();
         self.heal();
@@ -174,56 +176,57 @@ impl<'a> Cluster<'a> {
         self.standing.await_workers(self.len());
     }
 
-    /// How many workers were started.
+    /// Number of workers that were started.
     pub fn len(&self) -> usize {
         self.doors.len()
     }
 
-    /// The link from a worker to the master.
+    /// Returns the link from a worker to the master.
     pub fn to_master(&self, worker: usize) -> &Link {
         &self.to_master[worker]
     }
 
-    /// The process of a worker that is running now.
+    /// Returns the process of a worker that is running now.
     pub fn pid(&self, worker: usize) -> u32 {
         until("the process of a worker", || self.doors[worker].pid())
     }
 
-    /// The process of a worker, if it is running and has its link.
+    /// Returns the process of a worker, if it is running and has its link.
     pub fn pid_now(&self, worker: usize) -> Option<u32> {
         self.doors[worker].pid().filter(|pid| process::is_alive(*pid))
     }
 
-    /// Which worker a process is of.
+    /// Returns the index of the worker that a process belongs to.
     pub fn index_of(&self, pid: u32) -> usize {
         let found = (0..self.len()).find(|worker| self.doors[*worker].pid() == Some(pid));
         found.unwrap_or_else(|| panic!("process {pid} is of no worker"))
     }
 
-    /// Puts rules on the link before a worker's shuffle server, in the place of all others there.
+    /// Replaces the rules of the link in front of a worker's shuffle server.
     pub fn set_rules(&self, worker: usize, rules: impl IntoIterator<Item = Rule>) {
         self.doors[worker].with(|link| link.set(rules));
     }
 
-    /// Adds damage to the link before a worker's shuffle server.
+    /// Adds damage to the link in front of a worker's shuffle server.
     pub fn strike(&self, worker: usize, strike: Strike) {
         self.doors[worker].with(|link| link.strike(strike));
     }
 
-    /// The same of one worker's two links.
+    /// The same counts for the two links of one worker.
     pub fn fired_at(&self, worker: usize) -> (u64, u64) {
         let (door, master) = (self.doors[worker].fired(), &self.to_master[worker]);
         (door.0 + master.struck(), door.1 + master.treated())
     }
 
-    /// How often the links before the workers' shuffle servers did damage, and how often their rules applied.
+    /// Number of times that the links in front of the shuffle servers did damage, and that their rules
+    /// applied.
     pub fn fired(&self) -> (u64, u64) {
         (0..self.len())
             .map(|worker| self.fired_at(worker))
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// Heals the link before a worker's shuffle server.
+    /// Heals the link in front of a worker's shuffle server.
     pub fn heal_door(&self, worker: usize) {
         self.doors[worker].with(Link::heal);
     }
@@ -234,7 +237,7 @@ impl<'a> Cluster<'a> {
         self.doors.iter().for_each(|door| door.with(Link::heal));
     }
 
-    /// Ends all of it as a person would, and answers what did not end in order.
+    /// Ends the cluster as a user would. Returns a description of each process that did not end in order.
     pub fn end(self) -> Vec<String> {
         let mut wrong = Vec::new();
         self.standing.ask("POST", "shutdown", "");

@@ -1,14 +1,14 @@
 //! The ten invariants: what must hold after every fault, checked by one function.
 //!
-//! | | what holds |
+//! | | invariant |
 //! |---|---|
-//! | I1 | the output is the reference's, or there is none |
-//! | I2 | each part is what `_SUCCESS` says of it: name, bytes, checksum and records; nothing else lies there |
+//! | I1 | the output equals the reference's, or does not exist |
+//! | I2 | each part matches `_SUCCESS`: name, bytes, checksum and records; no other file exists |
 //! | I3 | the submitter ends within the bound, with the exit code that the fault costs |
 //! | I4 | no process, port, temporary file, spill file or lock is left |
 //! | I5 | counters are those of an undisturbed run: nothing counts twice |
-//! | I6 | user code is charged for its own faults alone, and a fault that nobody has to notice costs no attempt |
-//! | I7 | the last message names the cause, in one error; nobody shows the text of a panic |
+//! | I6 | user code is charged only for its own faults, and an unnoticeable fault costs no attempt |
+//! | I7 | the last message names the cause, in one error; no process shows the text of a panic |
 //! | I8 | report, status, list of jobs, register and journal agree, and the journal replays |
 //! | I9 | the fault has fired as often as it should |
 //! | I10 | another job on the same cluster succeeds afterwards |
@@ -18,7 +18,7 @@ use crate::support::oracle;
 use serde_json::Value;
 use std::fmt;
 
-/// One of the ten.
+/// One of the ten invariants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Invariant {
     I1,
@@ -33,10 +33,10 @@ pub enum Invariant {
     I10,
 }
 
-/// What does not hold, and why.
+/// A violated invariant, and why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Violation {
-    /// Which of the ten.
+    /// The invariant.
     pub of: Invariant,
     /// What was found instead.
     pub words: String,
@@ -51,13 +51,13 @@ impl fmt::Display for Violation {
 /// Counts of a job that faults must not change.
 const COUNTS: [&str; 5] = ["map_records_in", "map_bytes_in", "map_records_out", "records_out", "bytes_out"];
 
-/// Counts of attempts that a fault which nobody has to notice leaves at 0.
+/// Counts of attempts that stay 0 if a fault need not be noticed.
 const LOSSES: [&str; 3] = ["lost", "failed_other", "maps_rerun"];
 
-/// What report and status must agree on.
+/// Values on which report and status must agree.
 const TOLD_TWICE: [&str; 5] = ["totals", "parts", "counters", "attempts", "ended_ns"];
 
-/// Everything that does not hold of a run; empty: all is well.
+/// Returns all violations in a run; empty if all invariants hold.
 pub fn violations(reference: &Reference, run: &Run) -> Vec<Violation> {
     let mut found = Found::default();
     output_is_the_reference(reference, run, &mut found);

@@ -1,4 +1,4 @@
-//! Made-up runs: one with which all is well, and for each invariant some that break it and nothing else.
+//! Made-up runs: one that violates nothing, and for each invariant some that violate it alone.
 
 use super::Invariant::{self, *};
 use super::violations;
@@ -21,7 +21,7 @@ fn reference() -> Reference {
     Reference { parts: PARTS.map(|part| part.into()).to_vec(), status: status() }
 }
 
-/// What a job leaves in its output directory.
+/// Files that a job leaves in its output directory.
 fn output() -> Files {
     let part = |number: usize, text: &str| {
         json!({ "name": format!("part-{number:05}"), "bytes": text.len(), "records": text.lines().count(),
@@ -64,7 +64,7 @@ fn unharmed() -> Run {
     }
 }
 
-/// A job that was cancelled, as it should.
+/// A job that was cancelled, as expected.
 fn cancelled() -> Run {
     let mut status = status();
     status["state"] = "cancelled".into();
@@ -79,7 +79,7 @@ fn cancelled() -> Run {
     }
 }
 
-/// The invariants that a run breaks after a change.
+/// Returns the invariants that a run violates after a change.
 fn broken(mut run: Run, change: impl FnOnce(&mut Run)) -> Vec<Invariant> {
     change(&mut run);
     let mut found: Vec<Invariant> = violations(&reference(), &run).iter().map(|broken| broken.of).collect();
@@ -91,7 +91,7 @@ fn status_of(run: &mut Run) -> &mut Value {
     &mut run.told.as_mut().unwrap().status
 }
 
-/// Changes what is told of a job in its status and its report alike.
+/// Changes the status and the report of a job alike.
 fn change_told(run: &mut Run, change: impl Fn(&mut Value)) {
     change(status_of(run));
     change(&mut run.report.as_mut().unwrap()["status"]);
@@ -106,7 +106,7 @@ fn runs_as_they_should_be_break_nothing() {
 #[test]
 fn output_that_differs_is_missing_or_should_not_be_breaks_the_first() {
     let change = |run: &mut Run| {
-        // `_SUCCESS` agrees with what lies there: only the reference knows better.
+        // `_SUCCESS` agrees with the files: only the reference differs.
         let files = run.output.as_mut().unwrap();
         let text = b"x\t1\nb\t2\n".to_vec();
         let success = String::from_utf8(files["_SUCCESS"].clone()).unwrap();

@@ -1,11 +1,11 @@
-//! A link of the network as a TCP proxy that a test can make slow, silent, one-way or wrong, without root.
+//! A network link as a TCP proxy that a test can make slow, silent, one-way or corrupt, without root.
 //!
-//! Bytes go through as they come. [`Rule`]s say how long they take, or that they don't arrive, for as long as they
-//! stand; [`Strike`]s damage a connection at one byte and are used up. Both count what they did, so that a test can
-//! prove that its fault has fired. A silent link still accepts connections, since the kernel does: what is sent on them
-//! never arrives.
+//! Bytes pass unchanged by default. [`Rule`]s delay or hold bytes for as long as the rules are set.
+//! [`Strike`]s damage a connection at one byte and are used up. Both count their effects, so that a test can
+//! prove that its fault has fired. A silent link still accepts connections, since the kernel does: bytes sent
+//! on them never arrive.
 //!
-//! Plain HTTP goes through a proxy only if both ends were started with `--insecure-plaintext`.
+//! Plain HTTP passes through a proxy only if both ends were started with `--insecure-plaintext`.
 
 mod pump;
 
@@ -20,87 +20,87 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Connections of one link at a time; more are closed at once.
+/// Maximum number of open connections of a link; more are closed at once.
 const CONNECTIONS_MAX: usize = 1000;
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// From whoever has connected to the server behind the link.
+    /// From the client to the server behind the link.
     ToServer,
-    /// Back.
+    /// From the server to the client.
     ToClient,
 }
 
-/// What becomes of bytes while a rule stands.
+/// Treatment of bytes while a rule is set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Treatment {
-    /// They never arrive, and neither does the end of a connection; when the rule goes, they do.
+    /// Bytes and the end of a connection arrive only after the rule is removed.
     Hold,
-    /// They arrive this much later.
+    /// Bytes arrive this much later.
     Delay(Duration),
-    /// So many arrive in a second, for each connection.
+    /// This many bytes arrive per second, for each connection.
     Throttle(u64),
-    /// They arrive one by one, with this pause before each.
+    /// Bytes arrive one by one, with this pause before each.
     Drip(Duration),
-    /// The connection is reset, and every new one too.
+    /// The connection is reset, and so is every new one.
     Refuse,
 }
 
 /// A treatment and what it applies to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rule {
-    /// What is done.
+    /// The treatment.
     pub treatment: Treatment,
-    /// To bytes that go this way; `None`: both.
+    /// Direction that it applies to, or `None` for both.
     pub way: Option<Way>,
-    /// On connections of this process; `None`: of all.
+    /// Process whose connections it applies to, or `None` for all.
     pub from: Option<u32>,
 }
 
 impl Rule {
-    /// For all connections, both ways.
+    /// A rule for all connections in both directions.
     pub fn all(treatment: Treatment) -> Self {
         Self { treatment, way: None, from: None }
     }
 
-    /// For all connections, one way.
+    /// A rule for all connections in one direction.
     pub fn one_way(treatment: Treatment, way: Way) -> Self {
         Self { treatment, way: Some(way), from: None }
     }
 
-    /// For the connections of one process, both ways.
+    /// A rule for the connections of one process in both directions.
     pub fn from_process(treatment: Treatment, pid: u32) -> Self {
         Self { treatment, way: None, from: Some(pid) }
     }
 }
 
-/// What happens to a connection at one byte.
+/// Damage to a connection at one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// It is reset.
+    /// The connection is reset.
     Reset,
-    /// It ends there, in order, as if all had been sent.
+    /// The connection ends without an error, as if all bytes had been sent.
     Truncate,
-    /// One bit of the byte is another.
+    /// One bit of the byte is flipped.
     Flip,
 }
 
-/// Damage that is still to be done, each time to the next connection that comes so far.
+/// Pending damage, each time to the next connection that reaches the byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strike {
-    /// What is done.
+    /// The damage.
     pub damage: Damage,
-    /// To bytes that go this way.
+    /// Direction of the damaged bytes.
     pub way: Way,
-    /// At this byte, counted from 0 for each connection: from its beginning, or from the last strike that was added
-    /// meanwhile.
+    /// Position of the byte, counted from 0 for each connection: from its start, or from the last strike
+    /// added meanwhile.
     pub at: u64,
-    /// So often.
+    /// Number of connections to damage.
     pub times: u32,
 }
 
-/// A proxy before one server. It ends with its last connection when it is dropped.
+/// A proxy in front of one server. When it is dropped, it ends with its last connection.
 pub struct Link {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -111,9 +111,9 @@ pub struct Link {
 
 #[derive(Default)]
 struct Shared {
-    /// Looked up in order; the first that has times left and whose byte is in a chunk strikes.
+    /// Searched in order: the first with times left whose byte is in a chunk strikes.
     strikes: Mutex<Vec<Strike>>,
-    /// How many were ever added.
+    /// Number of strikes ever added.
     added: AtomicU64,
     struck: AtomicU64,
     treated: AtomicU64,
@@ -138,7 +138,7 @@ impl Link {
         Ok(Self { address, shared, rules, stop, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -148,7 +148,7 @@ impl Link {
         self.rules.send_replace(rules.into_iter().collect());
     }
 
-    /// Lifts all rules, and forgets strikes that are left.
+    /// Removes all rules and all strikes that are left.
     pub fn heal(&self) {
         self.set([]);
         self.shared.strikes.lock().unwrap().clear();
@@ -160,17 +160,17 @@ impl Link {
         self.shared.added.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often damage was done.
+    /// Number of times that damage was done.
     pub fn struck(&self) -> u64 {
         self.shared.struck.load(Ordering::Relaxed)
     }
 
-    /// How many chunks, ends or connections a rule has met.
+    /// Number of chunks, ends or connections that a rule was applied to.
     pub fn treated(&self) -> u64 {
         self.shared.treated.load(Ordering::Relaxed)
     }
 
-    /// Bytes that went through this way.
+    /// Number of bytes that passed in this direction.
     pub fn passed(&self, way: Way) -> u64 {
         self.shared.passed[way as usize].load(Ordering::Relaxed)
     }
@@ -181,7 +181,7 @@ impl Drop for Link {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
-            // A panic of a test is told already.
+            // A panic of a test is already reported.
             assert!(ended.is_ok() || std::thread::panicking(), "the proxy at {} panicked", self.address);
         }
     }
@@ -195,7 +195,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// What is done with a connection's bytes now.
+    /// Returns the treatment of a connection's bytes at this moment.
     fn treatment(&mut self, peer: SocketAddr, way: Option<Way>) -> Option<Treatment> {
         let rules = self.rules.borrow_and_update();
         let applies = |rule: &&Rule| {
@@ -232,7 +232,7 @@ async fn forward(mut client: TcpStream, peer: SocketAddr, server: SocketAddr, mu
         let _ = client.set_zero_linger();
         return;
     }
-    // A server that is gone is one that resets, as far as this proxy can say so.
+    // The proxy reports a server that does not exist as a reset, the closest it can do.
     let Ok(mut behind) = TcpStream::connect(server).await else {
         let _ = client.set_zero_linger();
         return;
@@ -245,7 +245,7 @@ async fn forward(mut client: TcpStream, peer: SocketAddr, server: SocketAddr, mu
         let pump = |way| Pump { way, peer, setting: setting.clone(), seen: 0, added };
         let there = pump(Way::ToServer).run(from_client, to_server);
         let back = pump(Way::ToClient).run(from_server, to_client);
-        // One way may end long before the other; a reset ends both.
+        // One direction may end long before the other; a reset ends both.
         let both = async { tokio::try_join!(there, back) };
         tokio::select! {
             ended = both => ended.is_ok(),
@@ -257,7 +257,7 @@ async fn forward(mut client: TcpStream, peer: SocketAddr, server: SocketAddr, mu
     }
 }
 
-/// Comes back when connections of this peer are refused.
+/// Returns when connections of this peer are refused.
 async fn refused(peer: SocketAddr, mut setting: Setting) {
     loop {
         if setting.treatment(peer, None) == Some(Treatment::Refuse) {

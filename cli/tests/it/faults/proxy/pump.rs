@@ -1,4 +1,5 @@
-//! One way of one connection: bytes are read, treated as the rules want, struck where a strike is due, and written.
+//! One direction of one connection: reads bytes, treats them as the rules demand, applies pending strikes,
+//! and writes them.
 
 use super::{Damage, Setting, Strike, Treatment, Way};
 use std::io;
@@ -8,25 +9,25 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-/// Bytes that are forwarded at once.
+/// Maximum number of bytes forwarded at once.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// One way of a connection did not end in order: the whole is reset.
+/// One direction of a connection ended with an error: the whole connection is reset.
 pub struct Broken;
 
-/// One way of one connection.
+/// One direction of one connection.
 pub struct Pump {
     pub way: Way,
     pub peer: SocketAddr,
     pub setting: Setting,
-    /// Bytes since the beginning, or since the last strike was added.
+    /// Number of bytes since the start, or since the last strike was added.
     pub seen: u64,
-    /// How many strikes had been added then.
+    /// Number of strikes that had been added then.
     pub added: u64,
 }
 
 impl Pump {
-    /// Forwards until the end of this way.
+    /// Forwards until the end of this direction.
     pub async fn run(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -66,7 +67,8 @@ impl Pump {
         }
     }
 
-    /// Waits as long as the rules want for this many bytes; answers with which pauses they have to drip, if so.
+    /// Waits as long as the rules demand for this many bytes. Returns the pause between bytes if they have to
+    /// drip.
     async fn hold_back(&mut self, bytes: usize) -> Option<Duration> {
         let mut counted = false;
         loop {
@@ -84,7 +86,7 @@ impl Pump {
                 Some(Treatment::Throttle(per_second)) => {
                     let seconds = bytes as f64 / per_second as f64;
                     let whole = tokio::time::sleep(Duration::from_secs_f64(seconds));
-                    // A rule that is lifted meanwhile lets the bytes go at once.
+                    // A rule that is removed meanwhile releases the bytes at once.
                     tokio::select! {
                         () = whole => return None,
                         _ = self.setting.rules.changed() => {}
@@ -100,7 +102,7 @@ impl Pump {
         }
     }
 
-    /// Sends bytes one by one; those that are left when the rules change go at once.
+    /// Sends bytes one by one. When the rules change, the rest is sent at once.
     async fn drip(&mut self, pause: Duration, bytes: &[u8], to: &mut WriteHalf<'_>) -> io::Result<()> {
         let mut sent = 0;
         while sent < bytes.len() {
@@ -116,7 +118,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Uses up a strike whose byte is in this chunk; gives how many bytes stand before it.
+    /// Uses up a strike whose byte is in this chunk. Returns the number of bytes before it.
     fn strike(&mut self, chunk: &mut [u8]) -> Option<(Damage, usize)> {
         let added = self.setting.shared.added.load(Ordering::Relaxed);
         if self.added < added {
@@ -138,7 +140,7 @@ impl Pump {
     }
 }
 
-/// Reads what is sent after the end that the other side was told of.
+/// Reads what is sent after the end that the other side was notified of.
 async fn drain(mut from: ReadHalf<'_>) {
     let mut rest = vec![0; CHUNK_BYTES];
     while from.read(&mut rest).await.is_ok_and(|got| 0 < got) {}

@@ -1,17 +1,17 @@
-//! Tests of the proxy itself: a fault that does not do what it says proves nothing.
+//! Tests of the proxy itself: a fault injection that has no effect proves nothing.
 
 use super::*;
 use std::io::{Read, Write};
 use std::net::TcpStream as Plain;
 use std::time::Instant;
 
-/// Longest wait for bytes that are to come.
+/// Timeout for bytes that must arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long bytes that must not come are waited for.
+/// Time to wait for bytes that must not arrive.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A link before a server that sends back what it gets; both end when they are dropped.
+/// A link in front of an echo server; both end when they are dropped.
 fn echo() -> Link {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
@@ -19,7 +19,7 @@ fn echo() -> Link {
         for mut stream in server.incoming().flatten() {
             std::thread::spawn(move || {
                 let mut back = stream.try_clone().unwrap();
-                // Its client may have gone.
+                // Its client may have disconnected.
                 let _ = std::io::copy(&mut stream, &mut back);
                 let _ = back.shutdown(std::net::Shutdown::Write);
             });
@@ -34,11 +34,11 @@ fn connect(link: &Link) -> Plain {
     stream
 }
 
-/// Sends, ends its own side, and reads to the end.
+/// Sends bytes, ends its own direction, and reads to the end.
 fn ask(link: &Link, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(link);
     stream.write_all(bytes)?;
-    // One that is reset meanwhile is no longer connected; reading tells why.
+    // A connection that was reset meanwhile is no longer connected; reading reports the cause.
     match stream.shutdown(std::net::Shutdown::Write) {
         Err(gone) if gone.kind() == io::ErrorKind::NotConnected => {}
         done => done?,

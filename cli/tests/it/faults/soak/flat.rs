@@ -1,27 +1,28 @@
-//! Whether memory and descriptors of a process stay flat: the rule that judges a soak, and what it must say no to.
+//! The rule that judges if memory and descriptors of a process stay flat in a soak, and cases that it must
+//! reject.
 
 use std::time::Duration;
 
-/// What may come on top between the two quarters that are compared: tables, arenas and buffers that happen to be in use.
+/// Allowed increase between the two quarters compared: tables, arenas and buffers that happen to be in use.
 const KIB_MAX: u64 = 12 << 10;
 const DESCRIPTORS_MAX: usize = 24;
 
-/// Samples of a quarter without which nothing is judged.
+/// Minimum number of samples of a quarter; with fewer, nothing is judged.
 const SAMPLES_MIN: usize = 8;
 
-/// What a process holds at a moment.
+/// Memory and descriptors of a process at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Since the soak began.
+    /// Time since the soak started.
     pub at: Duration,
-    /// Memory of its own, in KiB: anonymous pages, not those of files.
+    /// Private memory in KiB: anonymous pages, without those of files.
     pub kib: u64,
     /// Open descriptors.
     pub descriptors: usize,
 }
 
 impl Sample {
-    /// What a live process holds now.
+    /// Returns a sample of a live process.
     pub fn of(pid: u32, at: Duration) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
@@ -32,17 +33,17 @@ impl Sample {
     }
 }
 
-/// What a process held, from the beginning of a soak to its end; in the place of one that was killed stands the next.
+/// Samples of a process over a soak. If it is killed, the samples of its successor follow.
 #[derive(Clone, Default, Debug)]
 pub struct Series(Vec<Sample>);
 
 impl Series {
-    /// Adds what was seen.
+    /// Adds a sample.
     pub fn add(&mut self, sample: Option<Sample>) {
         self.0.extend(sample);
     }
 
-    /// Medians of memory and descriptors in one quarter of the time, of four.
+    /// Medians of memory and descriptors in one of four quarters of the time.
     fn quarter(&self, quarter: u32) -> Option<(u64, usize)> {
         let end = self.0.last()?.at;
         let (from, to) = (end * quarter / 4, end * (quarter + 1) / 4);
@@ -58,13 +59,14 @@ impl Series {
         Some((kib[kib.len() / 2], descriptors[descriptors.len() / 2]))
     }
 
-    /// The medians of all quarters, for a report.
+    /// Returns the medians of all quarters, for a report.
     pub fn quarters(&self) -> Vec<Option<(u64, usize)>> {
         (0..4).map(|quarter| self.quarter(quarter)).collect()
     }
 
-    /// Why it is not flat: the last quarter's median is over that of the second one, when everything has been used once,
-    /// by more than is allowed; `kept_kib` is what it keeps on purpose, within a bound of its own.
+    /// Returns the reason if it is not flat. The last quarter's median must not exceed that of the second
+    /// quarter by more than the limit. By the second quarter everything has been used once. `kept_kib` is the
+    /// memory that the process retains on purpose, within a bound of its own.
     pub fn judge(&self, kept_kib: u64) -> Result<(), String> {
         let (Some(second), Some(last)) = (self.quarter(1), self.quarter(3)) else {
             return Err(format!("too few samples to judge: {}", self.0.len()));
@@ -81,7 +83,7 @@ impl Series {
     }
 }
 
-/// An hour of samples, one a second: memory and descriptors are given for each.
+/// An hour of samples, one per second, with the memory and descriptors that `at` returns for each second.
 #[cfg(test)]
 fn hour(at: impl Fn(u64) -> (u64, usize)) -> Series {
     let sample = |second| {

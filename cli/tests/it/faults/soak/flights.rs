@@ -1,4 +1,5 @@
-//! The jobs of a soak in flight: submitted attached or not, waited for again when a master was away, and judged.
+//! The jobs of a soak in flight: submitted attached or detached, waited for again after an absence of the
+//! master, and judged.
 
 use super::super::cluster::Cluster;
 use super::JOB_PATIENCE;
@@ -8,41 +9,42 @@ use crate::support::{Finished, Sandbox, oracle};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A job, and what it must put out.
+/// A job and its expected output.
 struct Kind {
     arguments: Vec<String>,
     expected: Vec<Vec<u8>>,
 }
 
-/// A job on its way.
+/// A job in flight.
 struct Flight {
     kind: usize,
     output: String,
     started: Instant,
-    /// Whether the program that submits it comes back at once.
+    /// True if the program that submits it returns at once.
     detached: bool,
-    /// Its name, once it was acknowledged to a program that came back.
+    /// Its name, once it was acknowledged to a program that returned.
     job: Option<String>,
-    /// The program that submits it, or waits for its end; `None`: nobody does.
+    /// The program that submits it or waits for its end, if any.
     running: Option<Running>,
-    /// How often the master had been struck when that program was started.
+    /// Number of strikes at the master when that program was started.
     strikes: u32,
-    /// Whether that program was killed.
+    /// True if that program was killed.
     killed: bool,
 }
 
-/// Jobs in flight, and what became of all others.
+/// Jobs in flight, and the outcomes of all others.
 pub struct Flights {
     kinds: Vec<Kind>,
     flying: Vec<Flight>,
-    /// Outputs of jobs of which nobody was told whether they would run; see [`Flights::doubts`].
+    /// Outputs of jobs that may or may not run, since no program got the acknowledgement; see
+    /// [`Flights::doubts`].
     doubtful: Vec<(usize, String)>,
     started: u32,
-    /// How often something has befallen the master or a submitter that a program may tell as an error.
+    /// Number of events at the master or a submitter that a program may report as an error.
     strikes: u32,
-    /// Jobs that have ended well.
+    /// Number of jobs that succeeded.
     pub done: u32,
-    /// From its submission to its end, the slowest.
+    /// Longest time from submission to end.
     pub slowest: Duration,
 }
 
@@ -50,7 +52,7 @@ pub struct Flights {
 const COMMON: [&str; 3] = ["--reduces", "3", "--no-sync"];
 
 impl Flights {
-    /// Runs each kind of job once while nothing is wrong, and keeps what it puts out.
+    /// Runs each kind of job once without faults, and keeps its output.
     pub fn prepare(cluster: &Cluster<'_>, draw: &mut Random) -> Self {
         let sandbox = cluster.sandbox;
         let mut flights = Self {
@@ -98,12 +100,12 @@ impl Flights {
         });
     }
 
-    /// Something befalls the master: programs that talk with it now may fail.
+    /// Notes an event at the master: programs that talk to it now may fail.
     pub fn master_is_struck(&mut self) {
         self.strikes += 1;
     }
 
-    /// Kills a program that waits for the end of a job that it has submitted, if there is one.
+    /// Kills a program that waits for the end of a job that it has submitted. Returns false if there is none.
     pub fn kill_submitter(&mut self) -> bool {
         let attached = self.flying.iter_mut().find(|flight| !flight.detached && !flight.killed);
         let Some(flight) = attached else { return false };
@@ -112,18 +114,18 @@ impl Flights {
         true
     }
 
-    /// How many jobs are under way.
+    /// Number of jobs in flight.
     pub fn len(&self) -> usize {
         self.flying.len()
     }
 
-    /// Submits a job of any kind.
+    /// Submits a job of a random kind.
     pub fn submit_any(&mut self, sandbox: &Sandbox, draw: &mut Random) {
         let (kind, attached) = (draw.below(self.kinds.len()), draw.below(4) == 0);
         self.launch(sandbox, kind, attached);
     }
 
-    /// Goes on with each job as far as it comes, and judges those that have ended.
+    /// Advances each job as far as possible, and judges those that have ended.
     pub fn go_on(&mut self, sandbox: &Sandbox, has_master: bool) {
         for mut flight in std::mem::take(&mut self.flying) {
             let late = JOB_PATIENCE < flight.started.elapsed();
@@ -140,7 +142,7 @@ impl Flights {
         }
     }
 
-    /// A program that submitted a job or waited for it has ended.
+    /// Handles the end of a program that submitted a job or waited for it.
     fn take_over(&mut self, mut flight: Flight, finished: &Finished) {
         let well = finished.status.code() == Some(0);
         if well && flight.detached && flight.job.is_none() {
@@ -150,7 +152,7 @@ impl Flights {
         if well {
             return self.land(&flight);
         }
-        // It may say that its master was away, if it was.
+        // It may report that its master was absent, if it was.
         let cut_off = flight.strikes != self.strikes && finished.status.code() == Some(5);
         let (job, status) = (&flight.job, finished.status);
         assert!(flight.killed || cut_off, "{job:?} ended with {status}:\n{}", finished.stderr);
@@ -176,8 +178,8 @@ impl Flights {
         format!("{:?}, {:?} to {}\n{said}", flight.job, self.kinds[flight.kind].arguments, flight.output)
     }
 
-    /// What is wrong with the output of a job of which nobody was told whether it would run: it may be whole, not there,
-    /// or hold nothing but the claim of a program that was killed before the master heard of the job.
+    /// Returns an error in the output of a job that was not acknowledged. The output may be whole, may not
+    /// exist, or may hold only the claim of a program that was killed before the master received the job.
     pub fn doubts(&self) -> Option<String> {
         let wrong = self.doubtful.iter().find(|doubtful| !self.is_whole(doubtful) && !is_claim(doubtful));
         wrong.map(|(kind, output)| {
@@ -191,8 +193,8 @@ impl Flights {
         !output.exists() || oracle::parts(output) == self.kinds[*kind].expected
     }
 
-    /// Submits the same job once more to each output that holds a dead program's claim, which it takes over. Answers how
-    /// many there are.
+    /// Submits the job again to each output that holds a dead program's claim, which the job takes over.
+    /// Returns the number of such outputs.
     pub fn submit_over_claims(&mut self, sandbox: &Sandbox) -> usize {
         let claims: Vec<_> = self.doubtful.extract_if(.., |doubtful| is_claim(doubtful)).collect();
         let count = claims.len();
@@ -202,7 +204,7 @@ impl Flights {
         count
     }
 
-    /// How many outputs are in doubt, and how many of them are there.
+    /// Number of outputs in doubt, and number of those that exist.
     pub fn count_doubtful(&self) -> (usize, usize) {
         let there = self.doubtful.iter().filter(|(_, output)| Path::new(output).exists()).count();
         (self.doubtful.len(), there)
@@ -214,13 +216,13 @@ impl Flights {
     }
 }
 
-/// Whether an output holds nothing but a claim.
+/// True if an output holds nothing but a claim.
 fn is_claim((_, output): &(usize, String)) -> bool {
     let output = Path::new(output);
     output.exists() && oracle::names(output) == ["_temporary"]
 }
 
-/// The arguments of each kind of job, and their inputs.
+/// Returns the arguments of each kind of job, and writes their inputs.
 fn jobs(sandbox: &Sandbox, draw: &mut Random) -> Vec<Vec<String>> {
     let text = sandbox.write("text", draw.text(400_000, &[" ", "\n"]));
     let records = sandbox.text("records");

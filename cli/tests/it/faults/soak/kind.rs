@@ -1,6 +1,6 @@
 //! The kinds of faults of a soak.
 
-/// What befalls a cluster.
+/// A kind of fault of a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     KillWorker,
@@ -26,7 +26,7 @@ pub enum Kind {
     Clock,
 }
 
-/// All of them.
+/// All kinds.
 pub const KINDS: [Kind; 21] = [
     Kind::KillWorker,
     Kind::StopWorker,
@@ -52,22 +52,22 @@ pub const KINDS: [Kind; 21] = [
 ];
 
 impl Kind {
-    /// Whether it brings a worker's process down, or may.
+    /// True if it ends or may end a worker process.
     pub fn costs_a_worker(self) -> bool {
         matches!(self, Kind::KillWorker | Kind::SwitchOff | Kind::Leave)
     }
 
-    /// Whether programs cannot talk with the master meanwhile.
+    /// True if programs cannot talk to the master meanwhile.
     pub fn is_of_the_master(self) -> bool {
         matches!(self, Kind::KillMaster | Kind::StopMaster)
     }
 
-    /// Whether it fills or changes the disk of one worker.
+    /// True if it fills or changes the disk of one worker.
     pub fn needs_a_small_disk(self) -> bool {
         matches!(self, Kind::FullDisk | Kind::FlippedDisk)
     }
 
-    /// Whether it needs the shim before the C library.
+    /// True if it needs the shim for the C library.
     pub fn needs_the_shim(self) -> bool {
         matches!(self, Kind::FailedWrite | Kind::Clock)
     }

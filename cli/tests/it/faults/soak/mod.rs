@@ -1,8 +1,10 @@
-//! A soak: jobs of several kinds one after another and side by side, a random fault every few seconds, and a verdict.
+//! A soak: jobs of several kinds in sequence and in parallel, a random fault every few seconds, and a
+//! verdict.
 //!
-//! `tests/faults/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`; the default suite soaks for a few seconds, so that this does not
-//! rot. Whatever happens, every job that was acknowledged must succeed, with exactly its output. At the end nothing may
-//! be left, and memory and descriptors of the master and of a worker that is never brought down must be flat (`flat`).
+//! `tests/faults/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`. The default suite soaks for a few seconds, so
+//! that this code stays in use. Every acknowledged job must succeed with exactly its output. At the end
+//! nothing may be left. Memory and descriptors of the master, and of a worker that no fault brings down, must
+//! be flat (`flat`).
 //!
 //! `nemesis` causes the faults (`kind`), `flights` are the jobs.
 
@@ -22,38 +24,40 @@ use nemesis::Nemesis;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long without being told otherwise.
+/// Duration by default.
 const SECONDS: u64 = 5;
 
-/// From here on a soak must have met every kind of fault that this machine can cause, and memory must be flat.
+/// Duration from which a soak must have met every kind of fault that this machine can cause, and memory must
+/// be flat.
 const SECONDS_OF_A_FULL_SOAK: u64 = 600;
 
-/// Workers, and jobs at a time.
+/// Number of workers, and of jobs at a time.
 const WORKERS: usize = 4;
 const JOBS: usize = 2;
 
-/// The worker that no fault brings down, so that its memory has all the time to grow, and jobs always have one.
+/// The worker that no fault brings down, so that its memory can grow all the time and jobs always have a
+/// worker.
 const SPARED: usize = 0;
 
-/// Pause between faults, at least and at most.
+/// Minimum and maximum pause between faults.
 const PAUSE_MILLISECONDS: (usize, usize) = (500, 3000);
 
-/// Between two looks at memory and descriptors.
+/// Pause between two samples of memory and descriptors.
 const SAMPLE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Between two lines that say how far it is.
+/// Pause between two lines of progress.
 const REPORT_PAUSE: Duration = Duration::from_secs(60);
 
-/// How much longer a soak goes on in which no fault has done anything.
+/// Maximum extension of a soak in which no fault has had an effect.
 const MEETING_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longest that a job may take under faults without end.
+/// Maximum time of a job under permanent faults.
 const JOB_PATIENCE: Duration = Duration::from_secs(240);
 
-/// What the master may have gained for each job that ended meanwhile: it keeps the newest, up to 500,000 tasks.
+/// Memory that the master may gain for each ended job: it keeps the newest, up to 500,000 tasks.
 const KIB_OF_AN_ENDED_JOB: u64 = 24;
 
-/// A cluster that soaks.
+/// A cluster under soak.
 struct Soak<'a> {
     cluster: Cluster<'a>,
     flights: Flights,
@@ -64,7 +68,7 @@ struct Soak<'a> {
     reported: Instant,
     master: Series,
     worker: Series,
-    /// Outputs in which there was nothing but the claim of a dead program.
+    /// Number of outputs that held only the claim of a dead program.
     claims: usize,
 }
 
@@ -100,7 +104,8 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// Soaks for so long, and on until some fault has done something: in a few seconds that is up to what is drawn when.
+    /// Soaks for this time, and longer until some fault has had an effect. In a few seconds that depends on
+    /// the faults drawn.
     fn soak(&mut self, time: Duration) {
         let is_met = |nemesis: &Nemesis| nemesis.met() != 0;
         while self.start.elapsed() < time
@@ -117,7 +122,7 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// Looks after jobs, faults and samples.
+    /// Handles jobs, faults and samples.
     fn go_on(&mut self, more: bool) {
         self.nemesis.heal(&mut self.cluster, &mut self.flights, !more);
         self.nemesis.assert_workers_stay(&self.cluster);
@@ -139,7 +144,7 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// Ends all faults, and waits until every job has ended and nothing of them is left.
+    /// Ends all faults, and waits until every job has ended and left nothing.
     fn settle(&mut self) {
         until_within("the end of all jobs and faults", JOB_PATIENCE, || {
             self.go_on(false);
@@ -206,7 +211,7 @@ fn soak_of_random_faults_changes_no_output_and_leaves_nothing() {
     }
     assert_eq!(soak.cluster.end(), Vec::<String>::new());
     assert_eq!(facts::left(&sandbox), Vec::<String>::new());
-    // Neither the port nor the lock of the state folder is held.
+    // Neither the port nor the lock of the state directory is held.
     let alone = Fleet::default();
     assert_eq!(Cluster::start(&sandbox, &alone).end(), Vec::<String>::new());
 }

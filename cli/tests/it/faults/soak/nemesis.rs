@@ -1,4 +1,4 @@
-//! What causes the faults of a soak: a random one of the menu at a time, which ends at a time of its own.
+//! Causes the faults of a soak: a random one of the menu at a time, each with an end of its own.
 
 use super::super::cluster::Cluster;
 use super::super::disks::{fill, flip_bits, small_disk};
@@ -14,16 +14,16 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Longest fault that lasts.
+/// Maximum duration of a fault.
 const FAULT_MILLISECONDS_MAX: usize = 7000;
 
-/// Longest fault that a worker must survive.
+/// Maximum duration of a fault that a worker must survive.
 const SPARED_MILLISECONDS_MAX: usize = 3000;
 
-/// Longest absence of the master.
+/// Maximum absence of the master.
 const MASTER_MILLISECONDS_MAX: usize = 3000;
 
-/// Longest that a worker takes to leave.
+/// Maximum time that a worker takes to leave.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(100);
 
 /// A fault that ends at a time of its own.
@@ -32,13 +32,13 @@ struct Lasting {
     worker: usize,
     pid: u32,
     until: Instant,
-    /// What the links of the worker had done before.
+    /// Counts of the worker's links before the fault.
     before: (u64, u64),
-    /// How many spill files it has changed.
+    /// Number of spill files that it has changed.
     flipped: u64,
 }
 
-/// How often a kind was caused, and how often it was seen to do something.
+/// Number of times that a kind was caused, and that it was seen to have an effect.
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     caused: u32,
@@ -50,12 +50,12 @@ pub struct Nemesis {
     kinds: Vec<Kind>,
     lasting: Vec<Lasting>,
     counts: BTreeMap<Kind, Count>,
-    /// The longest time in which a master that was started anew came back.
+    /// Longest time that a restarted master took to come back.
     pub slowest_return: Duration,
 }
 
 impl Nemesis {
-    /// With all faults that this machine can cause.
+    /// All faults that this machine can cause.
     pub fn new(has_small_disks: bool, has_shim: bool) -> Self {
         let can = |kind: &Kind| {
             (has_small_disks || !kind.needs_a_small_disk()) && (has_shim || !kind.needs_the_shim())
@@ -69,12 +69,12 @@ impl Nemesis {
         self.lasting.iter().any(is)
     }
 
-    /// Whether programs can talk with the master.
+    /// True if programs can talk to the master.
     pub fn has_master(&self) -> bool {
         !self.lasts(|fault| fault.kind.is_of_the_master())
     }
 
-    /// Causes a fault of any kind anywhere, unless it would disturb one that lasts.
+    /// Causes a fault of a random kind at a random target, unless it would disturb one that lasts.
     pub fn strike(&mut self, cluster: &mut Cluster<'_>, flights: &mut Flights, draw: &mut Random) {
         let (kind, worker) = (*draw.pick(&self.kinds), draw.below(WORKERS));
         let is_spared = worker == SPARED;
@@ -99,7 +99,7 @@ impl Nemesis {
         }
     }
 
-    /// Begins it; whether it could.
+    /// Starts a fault. Returns false if that was impossible.
     fn cause(&mut self, fault: &Lasting, cluster: &mut Cluster<'_>, flights: &mut Flights) -> bool {
         let Lasting { kind, worker, pid, .. } = *fault;
         let to_master = cluster.to_master(worker);
@@ -136,7 +136,7 @@ impl Nemesis {
             Kind::CutSegment => cluster.strike(worker, strike(Damage::Truncate)),
             Kind::FlipSegment => cluster.strike(worker, strike(Damage::Flip)),
             Kind::FullDisk => fill(&disk(cluster, fault).join("filler")),
-            // As soon as something lies there.
+            // Caused as soon as a spill file exists.
             Kind::FlippedDisk => {}
             Kind::FailedWrite => std::fs::write(token(cluster.sandbox, "shim.write.1"), "5 .spill").unwrap(),
             Kind::Clock => std::fs::write(token(cluster.sandbox, "shim.clock"), "315360000").unwrap(),
@@ -166,7 +166,7 @@ impl Nemesis {
         }
     }
 
-    /// Fails if somebody who replaces worker processes has ended, and nobody made him.
+    /// Fails if a supervisor of worker processes has ended, and no fault ended it.
     pub fn assert_workers_stay(&self, cluster: &Cluster<'_>) {
         for (number, worker) in cluster.standing.workers.iter().enumerate() {
             let ended = worker.has_ended();
@@ -176,12 +176,12 @@ impl Nemesis {
         }
     }
 
-    /// Whether no fault lasts any more.
+    /// True if no fault lasts any more.
     pub fn is_healed(&self) -> bool {
         self.lasting.is_empty()
     }
 
-    /// Ends it; whether it has done anything.
+    /// Ends a fault. Returns true if it had an effect.
     fn end(&mut self, fault: &Lasting, cluster: &mut Cluster<'_>, flights: &mut Flights) -> bool {
         let Lasting { kind, worker, pid, before, .. } = *fault;
         let after = cluster.fired_at(worker);
@@ -208,7 +208,7 @@ impl Nemesis {
                 let master = cluster.standing.master.pid();
                 let stood = process::is_stopped(master);
                 process::signal(master, Signal::CONT);
-                // What talked with it meanwhile may fail until now.
+                // Programs that talked to it meanwhile may fail until now.
                 flights.master_is_struck();
                 stood
             }
@@ -235,17 +235,17 @@ impl Nemesis {
         }
     }
 
-    /// Kinds that were never seen to do anything.
+    /// Kinds that were never seen to have an effect.
     pub fn not_met(&self) -> Vec<Kind> {
         self.counts.iter().filter(|(_, count)| count.met == 0).map(|(kind, _)| *kind).collect()
     }
 
-    /// How many faults were seen to do something.
+    /// Number of faults that were seen to have an effect.
     pub fn met(&self) -> u32 {
         self.counts.values().map(|count| count.met).sum()
     }
 
-    /// A line for each kind.
+    /// Returns a line for each kind.
     pub fn report(&self) -> String {
         let mut text = String::new();
         for (kind, Count { caused, met }) in &self.counts {
@@ -263,7 +263,7 @@ fn token(sandbox: &Sandbox, name: &str) -> PathBuf {
     sandbox.path("faults").join(name)
 }
 
-/// The small disk of a worker as its processes see it.
+/// Returns the small disk of a worker, as its processes see it.
 fn disk(cluster: &Cluster<'_>, fault: &Lasting) -> PathBuf {
     let supervisor = cluster.standing.workers[fault.worker].pid();
     PathBuf::from(format!("/proc/{supervisor}/root{}", small_disk(cluster.sandbox, fault.worker)))
