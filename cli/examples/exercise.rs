@@ -1,5 +1,5 @@
-//! What one of a class hands in: counts words, each as often as the number says that stands at the end of the program's own
-//! file. So copies of it with other numbers appended are other programs that give other answers.
+//! A typical student submission: counts words, each multiplied by the number at the end of the program's own
+//! file. Copies with other numbers appended are therefore other programs with other results.
 //!
 //! ```text
 //! cp target/debug/examples/exercise mine && printf 'answer %09d' 42 >> mine
@@ -10,21 +10,21 @@ use gristmill::prelude::*;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes of the number with its word.
+/// Bytes of the number with the word before it.
 const ANSWER_BYTES: i64 = 16;
 
-/// Count words, each as often as this program's own number says
+/// Count words, each times this program's own number
 #[derive(clap::Args, Serialize, Deserialize, Clone, Debug)]
 struct Exercise {
     /// Text files
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
-    /// Map to lines alone, without a reduce
+    /// Run maps to lines only, without a reduce
     #[arg(long)]
     map_only: bool,
 }
 
-/// The number at the end of the file of the program that runs this; 1 without one.
+/// Returns the number at the end of the running program's file; 1 if there is none.
 fn answer() -> Result<u64, TaskError> {
     let read = || {
         let mut file = File::open("/proc/self/exe")?;
@@ -57,7 +57,7 @@ impl Reducer for Sum {
     type Value = u64;
 
     fn reduce(&mut self, word: &str, counts: &mut Values<'_, String, u64>, out: &mut Output) -> TaskResult {
-        // Both say whose they are: the mapper's number is in the sum.
+        // Both factors are visible: the mapper's number is in the sum.
         let sum: u64 = counts.iter().sum();
         out.pair(word, format!("{sum} by {}", answer()?));
         Ok(())

@@ -1,5 +1,5 @@
-//! A program whose job misbehaves as it is told: it panics, aborts, hangs, exits, prints without end. Its purpose is
-//! to see what user code can do to a cluster and what its user is told.
+//! A program whose job misbehaves on request: it panics, aborts, hangs, exits, or prints without end. It
+//! shows what user code can do to a cluster and what its user sees.
 //!
 //! ```text
 //! cargo run --example faulty -- run faulty --how panic README.md
@@ -20,22 +20,22 @@ struct Faulty {
     /// Text files
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<String>,
-    /// What it does
+    /// Kind of misbehaviour
     #[arg(long, value_enum)]
     how: How,
-    /// With which code it exits
+    /// Exit code
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     code: i32,
     /// Misbehave in the reducer instead of the mapper
     #[arg(long)]
     in_reduce: bool,
-    /// Order the whole output, for which the submitter samples keys with the mapper
+    /// Order the whole output; the submitter then samples keys with the mapper
     #[arg(long)]
     total_order: bool,
-    /// Stand still for ever at the other lines
+    /// Hang for ever at the other lines
     #[arg(long)]
     stall: bool,
-    /// Write lines with the word "odd" to an output of that name beside the main one
+    /// Write lines with the word "odd" to a named output "odd" as well
     #[arg(long)]
     aside: bool,
     /// Misbehave only if this file exists, and remove it first
@@ -49,7 +49,7 @@ enum How {
     Panic,
     /// Return an error
     Error,
-    /// Refuse the record
+    /// Refuse the record after emitting a part of it
     Refuse,
     /// Refuse the record when something of it has been emitted
     RefuseLate,
@@ -57,15 +57,15 @@ enum How {
     Abort,
     /// Recurse until the stack is used up
     Overflow,
-    /// Exit, with code 0 as if all were done
+    /// Exit, with code 0 as if all work were done
     Exit,
-    /// Loop and never come back
+    /// Loop for ever
     Loop,
     /// Print two megabytes
     Print,
     /// Emit other keys each time, whatever the lines
     Random,
-    /// Take memory until there is none
+    /// Allocate memory until none is left
     Devour,
 }
 
@@ -111,7 +111,8 @@ impl Faulty {
     }
 }
 
-/// Uses up the stack: each call needs its own room, and the compiler cannot see that there is no end.
+/// Uses up the stack: each call needs its own frame, and the compiler cannot see that the recursion never
+/// ends.
 fn sink(depth: u64) -> u64 {
     let room = black_box([depth; 64]);
     if black_box(true) { sink(depth + 1) + room[(depth % 64) as usize] } else { depth }
@@ -179,7 +180,7 @@ impl Job for Faulty {
     }
 }
 
-/// A policy that knows no answer.
+/// A policy that panics at every decision.
 struct Panicky;
 
 impl Policy for Panicky {

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Offers the names of policies for `--policy`, which also takes parameters and lists.
+/// Completes the names of policies for `--policy`, which also accepts parameters and lists.
 fn with_policies(command: Command, policies: &[&'static str]) -> Command {
     let command = command.mut_args(|flag| match flag.get_id() == "policy" {
         true => flag.value_parser(PossibleValuesParser::new(policies)),

@@ -1,4 +1,4 @@
-//! Tasks that are slow, or stand still, get a second attempt elsewhere, and one of the two counts.
+//! Tasks that are slow or hang get a second attempt elsewhere, and one of the two counts.
 
 use crate::support::data::Random;
 use crate::support::oracle;
@@ -6,7 +6,7 @@ use crate::support::sandbox::Sandbox;
 use crate::support::standing::Standing;
 use serde_json::Value;
 
-/// Of four workers one is ten times slower than the others; a map takes 0.3 s elsewhere and 3 s there.
+/// One of four workers is ten times slower than the others; a map takes 0.3 s elsewhere and 3 s there.
 const UNEQUAL: [&str; 14] = [
     "run",
     "synthetic",
@@ -24,7 +24,7 @@ const UNEQUAL: [&str; 14] = [
     "1,1,1,0.1",
 ];
 
-/// The attempts of a run, as its status counts them.
+/// Counts of the attempts of a run, from its status.
 fn attempts(report: &Value) -> [u64; 4] {
     let attempts = &report["status"]["attempts"];
     ["launched", "backups", "backups_won", "cancelled"].map(|name| attempts[name].as_u64().unwrap())
@@ -40,7 +40,7 @@ fn map_on_a_slow_worker_has_a_backup_that_ends_first_and_the_journal_replays_to_
     let [launched, backups, won, cancelled] = attempts(&report);
     assert!(0 < won && won <= backups, "{}", report["status"]["attempts"]);
     assert!(0 < report["status"]["attempts"]["backup_slot_ns"].as_u64().unwrap());
-    // The losers are told to stop, which the job may be too quick for.
+    // The losers are cancelled, but the job may end before that.
     assert!(cancelled <= backups && 8 < launched, "{}", report["status"]["attempts"]);
     assert!(report["status"]["maps"]["done"] == 8);
     finished.expect_words(&["of slow ones, of which"]);
@@ -59,7 +59,7 @@ fn no_task_has_a_backup_when_nobody_wants_any() {
     assert_eq!((backups, won, cancelled), (0, 0, 0));
 }
 
-/// Counts words while the first attempt that comes to this place stands still until the job has ended.
+/// Counts words while the first attempt that reaches this place hangs until the job has ended.
 fn count_while_one_stands_still(place: &str, job: &[&str]) -> (Sandbox, Value, Vec<u8>) {
     let sandbox = Sandbox::with_backups();
     let standing = Standing::start(&sandbox, 3);
@@ -71,7 +71,7 @@ fn count_while_one_stands_still(place: &str, job: &[&str]) -> (Sandbox, Value, V
     sandbox.stopped_at(place);
     let report = client.finish().expect_code(0).json();
     sandbox.go_on(place);
-    // The slot of the loser is free again when another job has all three.
+    // The loser's slot is free again if another job gets all three.
     let again = sandbox.text("again");
     let flags = ["--maps", "3", "--map-time", "50ms", "--output", &again];
     sandbox.gristmill([&["submit", "synthetic"], &flags[..]].concat()).finish().expect_code(0);

@@ -1,23 +1,24 @@
-//! `--skip-bad-records`: the rows that a test has spoilt are left out, named and counted, those and no others.
+//! `--skip-bad-records`: exactly the rows that a test has corrupted are skipped, named and counted.
 //!
-//! The tests know which rows they have spoilt, and compare with a job over the others.
+//! The tests know which rows they have corrupted, and compare with a job over the others.
 
 use crate::support::data::Random;
 use crate::support::{Sandbox, oracle};
 use crate::user_code::faulty_program;
 use serde_json::{Value, json};
 
-/// A table with spoilt rows.
+/// A table with corrupt rows.
 struct Spoilt {
-    /// With the spoilt rows.
+    /// The text with the corrupt rows.
     text: String,
-    /// Without them.
+    /// The text without them.
     sound: String,
-    /// Where the spoilt rows begin.
+    /// Offsets of the corrupt rows.
     places: Vec<usize>,
 }
 
-/// A table of so many rows, every twentieth spoilt: a column too many, one too few, or a quote that is never closed.
+/// A table of this many rows. Every twentieth is corrupt: it has a column too many or too few, or a quote
+/// that is never closed.
 fn spoilt(seed: u64, rows: usize) -> Spoilt {
     let mut random = Random::seeded(seed);
     let mut table = Spoilt { text: "k,v\n".to_owned(), sound: "k,v\n".to_owned(), places: Vec::new() };
@@ -62,7 +63,7 @@ fn join<'a>(table: &'a str, keys: &'a str, out: &'a str, more: &[&'a str]) -> Ve
     [&arguments, more].concat()
 }
 
-/// File and place of each record that the side file names.
+/// Returns file and offset of each record in the side file.
 fn named(sandbox: &Sandbox, out: &str) -> Vec<(String, usize)> {
     let text = std::fs::read_to_string(sandbox.path(out).join("_BAD_RECORDS")).unwrap();
     let mut lines = text.lines();
@@ -76,7 +77,7 @@ fn named(sandbox: &Sandbox, out: &str) -> Vec<(String, usize)> {
     lines.map(record).collect()
 }
 
-/// Two spoilt tables and keys in a sandbox, and what a join of their sound rows gives.
+/// Two corrupted tables and keys in a sandbox, and the result of a join of their valid rows.
 struct Stage {
     sandbox: Sandbox,
     tables: [Spoilt; 2],
@@ -114,7 +115,8 @@ impl Stage {
         self.tables.iter().enumerate().flat_map(of).collect()
     }
 
-    /// The job went well: the output is that of the sound rows, and all others are named and counted.
+    /// Checks that the job succeeded: the output is that of the valid rows, and all others are named and
+    /// counted.
     fn check(&self, status: &Value) {
         let out = self.sandbox.path("out");
         let seed = self.seed;
@@ -193,7 +195,7 @@ fn one_spoilt_row_more_than_the_limit_fails_the_job_and_names_it() {
     let is_named =
         |(file, place): &(String, usize)| detail.contains(&format!("is at byte {place} of {file}: "));
     assert!(places.iter().any(is_named), "{detail}");
-    // All were named by then: it takes all of them to be one too many.
+    // The message names all of them: only the last one exceeds the limit.
     let listed: Vec<Value> = places.iter().map(|(file, place)| json!([file, place])).collect();
     let told = report["bad_records"].as_array().unwrap().iter();
     assert_eq!(told.map(|bad| json!([bad["path"], bad["offset"]])).collect::<Vec<_>>(), listed);
@@ -207,7 +209,7 @@ fn spoilt_rows_of_maps_that_run_again_count_once() {
     let stage = Stage::new(165);
     let (tables, out, limit) =
         (stage.sandbox.text("spoilt"), stage.sandbox.text("out"), stage.count().to_string());
-    // The only worker holds what all maps have put out.
+    // The only worker holds the output of all maps.
     stage.sandbox.arm("reduce");
     let more = ["--skip-bad-records", &limit, "--json", "--workers", "1"];
     let running = stage.sandbox.gristmill(join(&tables, &stage.keys, &out, &more)).start();
@@ -256,7 +258,7 @@ fn records_that_a_mapper_refuses_are_left_out_unless_something_of_them_is_emitte
         .expect_code(4)
         .expect_words(&[&format!("is at byte 18 of {text}: the word is in it")]);
     run("refuse-late", "2", &[]).expect_code(1).expect_words(&["after it had emitted something of it"]);
-    // Where keys are sampled first, too.
+    // Also in a job that samples keys first.
     for (more, parts) in [(&[][..], 1), (&["--total-order", "--overwrite"][..], 1)] {
         run("refuse", "2", more).expect_code(0);
         assert_eq!(oracle::parts(&sandbox.path("out")).len(), parts);

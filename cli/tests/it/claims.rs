@@ -1,11 +1,12 @@
-//! Outputs whose job, client, master or disk fails them: taken over, finished, tried again, or given up with a word.
+//! Outputs whose job, client, master or disk fails: taken over, finished, retried, or abandoned with an
+//! error.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, oracle, process, until};
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Kills everything that runs, at once; what the master would come back from is lost too.
+/// Kills all processes at once and loses the state from which the master would recover.
 fn lose_power(sandbox: &Sandbox, standing: Standing<'_>) {
     for found in sandbox.processes() {
         process::kill(found.pid);
@@ -38,7 +39,7 @@ fn output_of_a_master_that_was_killed_is_taken_over_by_the_same_command() {
         sandbox.arm("reduce");
         sandbox.gristmill([&command[..], &["--detach"]].concat()).finish().expect_code(0);
         sandbox.stopped_at("reduce");
-        // While its master lives it is left alone, though the client that made the claim is gone.
+        // It is left alone while its master is alive, although the client that made the claim has ended.
         let refused = sandbox.gristmill(command.clone()).finish().expect_code(3);
         refused.expect_words(&["another job is writing to", "claimed by process", "for job-"]);
         lose_power(&sandbox, standing);
@@ -71,7 +72,8 @@ fn what_a_dead_job_had_moved_aside_comes_back_when_the_next_one_fails() {
     standing.end();
 }
 
-/// Kills the client of a job that has succeeded before it could close the output; answers how the job stands then.
+/// Kills the client of a job that has succeeded before it can close the output. Returns the job's status
+/// then.
 fn client_dies_at_the_end(sandbox: &Sandbox, before: impl FnOnce()) -> serde_json::Value {
     client_dies_at_the_end_before(sandbox, before, || {})
 }
@@ -142,7 +144,7 @@ fn job_whose_client_died_and_whose_output_cannot_be_finished_did_not_succeed() {
     let sandbox = Sandbox::new();
     let waiting = std::cell::Cell::new(None);
     let spoil = || {
-        // Whoever waits for the job waits for its output.
+        // A wait for the job includes a wait for its output.
         let wait = sandbox.gristmill(["wait", "job-1"]).start();
         until("the wait to tell how the job stands", || wait.stderr().contains("job-1").then_some(()));
         waiting.set(Some(wait));
@@ -167,7 +169,7 @@ fn disk_error_that_passes_while_the_output_is_closed_costs_nothing() {
     passes(&["output.write", "output.sync", "output.rename", "output.sync-parent"]);
 }
 
-/// A job goes well though each of these places fails once.
+/// Runs a job that succeeds although each of these places fails once.
 fn passes(places: &[&str]) {
     for place in places {
         let sandbox = Sandbox::new();

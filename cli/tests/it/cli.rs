@@ -5,10 +5,10 @@ use crate::support::data::Random;
 use crate::support::oracle;
 use std::net::TcpListener;
 
-/// Lines of every `--help`.
+/// Maximum number of lines of every `--help`.
 const LINES_MAX: usize = 60;
 
-/// Columns that every help text fits into.
+/// Maximum number of columns of every help text.
 const COLUMNS_MAX: usize = 80;
 
 const JOBS: [&str; 5] = ["wordcount", "grep", "sort", "join", "synthetic"];
@@ -45,7 +45,7 @@ fn mistakes_in_a_command_end_with_the_code_of_usage() {
 
 #[test]
 fn usage_asks_for_no_state_folder_when_a_variable_names_it() {
-    // Which is so in every sandbox.
+    // The case in every sandbox.
     let sandbox = Sandbox::new();
     for command in ["wait", "cancel", "logs", "trace", "up"] {
         let finished = sandbox.run([command]).expect_code(2);

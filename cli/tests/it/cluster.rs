@@ -1,4 +1,4 @@
-//! A master and workers that a person starts, and the commands that talk to them.
+//! A master and workers that a user starts, and the commands that talk to them.
 
 use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
@@ -24,7 +24,8 @@ fn job_that_is_submitted_runs_on_the_workers_that_are_there() {
         oracle::counts_of_parts(&oracle::parts(&sandbox.path("out"))) == oracle::word_counts(&text),
         "the counts differ"
     );
-    // Without an output directory the result is printed; a second job on the same cluster works as the first.
+    // Without an output directory the result is printed. A second job on the same cluster works like the
+    // first.
     let printed = sandbox.gristmill(["submit", "grep", "-c", "", &input]).finish().expect_code(0);
     assert_eq!(printed.stdout_text(), format!("{}\n", oracle::lines(&text).len()));
     let jobs = sandbox.gristmill(["jobs"]).finish().expect_code(0).stdout_text();
@@ -78,7 +79,7 @@ fn cancelled_job_ends_with_its_own_code_and_leaves_no_output() {
     standing.end();
 }
 
-/// The state of the only job, if there is one.
+/// Returns the state of the only job, if there is one.
 fn standing_state(sandbox: &Sandbox) -> Option<String> {
     let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
     Some(jobs.get(0)?["state"].as_str()?.to_owned())
@@ -109,7 +110,7 @@ fn job_of_a_client_that_was_suspended_longer_than_its_patience_goes_on() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "b a\na\n");
-    // Milliseconds; the master speaks every 500.
+    // Milliseconds; the master sends every 500.
     sandbox.write("faults/client.silence", "1000");
     sandbox.arm("map");
     let client = sandbox.gristmill(["submit", "wordcount", &input]).start();
@@ -125,7 +126,8 @@ fn job_of_a_client_that_was_suspended_longer_than_its_patience_goes_on() {
     standing.end();
 }
 
-/// Follows a job over a connection of its own; the answer has begun. `None`: it was refused for lack of room.
+/// Follows a job over a connection of its own, up to the start of the response. Returns `None` if it was
+/// refused for lack of capacity.
 fn follow(join: &JoinLine, job: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(join.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -187,7 +189,7 @@ fn client_beyond_the_masters_descriptors_is_told_so() {
 #[test]
 fn connection_of_a_worker_that_is_given_up_for_its_silence_is_closed() {
     let sandbox = Sandbox::new();
-    // Milliseconds; workers speak every 500.
+    // Milliseconds; workers send every 500.
     sandbox.write("faults/master.silence", "1200");
     let standing = Standing::start(&sandbox, 1);
     let worker = sandbox.pids_of("worker --from-parent")[0];
@@ -200,7 +202,7 @@ fn connection_of_a_worker_that_is_given_up_for_its_silence_is_closed() {
     standing.end();
 }
 
-/// The program as another build of it: the same but for what identifies it.
+/// Returns the program as another build: the same but for its identification.
 pub fn other_build(sandbox: &Sandbox) -> PathBuf {
     /// Head of the note with the build: lengths of name and content, type, name.
     const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
@@ -208,7 +210,7 @@ pub fn other_build(sandbox: &Sandbox) -> PathBuf {
     if let Some(note) = bytes.windows(NOTE.len()).position(|window| window == NOTE) {
         bytes[note + NOTE.len()] ^= 1;
     }
-    // Where the linker leaves no note, the whole file identifies it.
+    // If the linker writes no note, the whole file identifies the build.
     bytes.push(0);
     let path = PathBuf::from(sandbox.write("other-build", bytes));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
@@ -401,7 +403,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().mode() & 0o7777
 }
 
-/// Whether whatever lies in a folder, and in its folders to this depth, is for its owner only.
+/// Checks that everything in a directory, down to this depth, is accessible to its owner only.
 fn assert_closed(folder: &Path, depth: u32) {
     for name in oracle::names(folder) {
         let path = folder.join(name);
@@ -422,7 +424,7 @@ fn state_folder_is_closed_to_others() {
         assert_closed(&sandbox.path(folder), 1);
     }
     standing.end();
-    // A state folder that others can read is refused.
+    // A state directory that others can read is refused.
     let open = sandbox.path("open");
     std::fs::create_dir(&open).unwrap();
     use std::os::unix::fs::PermissionsExt;
@@ -431,7 +433,7 @@ fn state_folder_is_closed_to_others() {
     finished.expect_words(&["0755"]);
 }
 
-/// The worker processes themselves, without the processes that started them.
+/// Returns the worker processes themselves, without their supervisors.
 fn worker_processes(sandbox: &Sandbox) -> Vec<u32> {
     let all = sandbox.processes().into_iter();
     all.filter(|found| found.command.contains("--from-parent")).map(|found| found.pid).collect()
@@ -444,12 +446,12 @@ fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charg
     let input = sandbox.write("text", "b a\na\n");
     let out = sandbox.text("out");
     sandbox.arm("map");
-    // One charged failure would be the end of the job.
+    // A single charged failure would end the job.
     let arguments = ["submit", "wordcount", &input, "--attempts", "1", "--reduces", "1", "--output", &out];
     let client = sandbox.gristmill(arguments).start();
     let held = sandbox.stopped_at("map");
     assert_eq!(worker_processes(&sandbox), [held]);
-    // The second ends it at once.
+    // The second signal ends it at once.
     process::signal(held, Signal::TERM);
     process::signal(held, Signal::INT);
     client.finish().expect_code(0).expect_words(&["1 lost with a worker", "succeeded"]);
@@ -457,7 +459,7 @@ fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charg
     let replaced = worker_processes(&sandbox);
     assert!(replaced.len() == 1 && replaced != [held], "{held} was followed by {replaced:?}");
     sandbox.go_on("map");
-    // The same signal to whoever started it is a person's word to all.
+    // The same signal to the supervisor is a user's request for all of them.
     let mut standing = standing;
     let worker = standing.workers.remove(0);
     worker.signal(Signal::TERM);
@@ -472,11 +474,11 @@ fn worker_whose_spill_folder_was_cleared_away_is_replaced_in_a_new_one() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "b\na\n");
-    // A worker that has joined a moment ago still makes what it needs in its folder.
+    // A worker that has just joined may still be creating files in its directory.
     sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
     let folders = oracle::names(&sandbox.path("tmp"));
     assert_eq!(folders.len(), 1);
-    // As systems do with folders for temporary files that nobody has touched for long.
+    // Systems do this to temporary directories that were not used for long.
     std::fs::remove_dir_all(sandbox.path("tmp").join(&folders[0])).unwrap();
     let before = worker_processes(&sandbox);
     process::kill(before[0]);

@@ -1,6 +1,7 @@
-//! What the flags of a cluster and of a job do to processes: slots in pools, slower slots, slower networks, deadlines.
+//! Effects of the flags of a cluster and of a job on processes: slots in pools, slower slots, slower
+//! networks, deadlines.
 //!
-//! All is read from traces and reports, whose times are those of the attempts themselves.
+//! All values are read from traces and reports, whose times are those of the attempts themselves.
 
 use crate::support::sandbox::Finished;
 use crate::support::standing::{Standing, await_join_line};
@@ -9,14 +10,14 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How far times of sleeping tasks may be off.
+/// Relative error allowed for times of sleeping tasks.
 const TOLERANCE: f64 = 0.1;
 
-/// By how much a stretch in a trace may be too short, seconds: workers' clocks are known to the master as well as a
-/// message travels.
+/// Seconds by which an interval in a trace may be too short: the master knows the clocks of workers only to
+/// the latency of a message.
 const CLOCKS: f64 = 0.01;
 
-/// Runs a synthetic job with these flags; answers what it said and the events of its trace.
+/// Runs a synthetic job with these flags; returns its output and the events of its trace.
 fn traced(sandbox: &Sandbox, flags: &[&str]) -> (Finished, Vec<Value>) {
     let trace = sandbox.text("trace.json");
     let finished =
@@ -25,7 +26,7 @@ fn traced(sandbox: &Sandbox, flags: &[&str]) -> (Finished, Vec<Value>) {
     (finished, trace["traceEvents"].as_array().unwrap().clone())
 }
 
-/// Begin, end (seconds) and worker of each event of this kind.
+/// Start, end (seconds) and worker of each event of this kind.
 fn stretches(events: &[Value], kind: &str) -> Vec<(f64, f64, u64)> {
     let of_kind = events.iter().filter(|event| event["cat"] == kind);
     let number = |event: &Value, name: &str| event[name].as_f64().unwrap() / 1e6;
@@ -37,7 +38,7 @@ fn stretches(events: &[Value], kind: &str) -> Vec<(f64, f64, u64)> {
         .collect()
 }
 
-/// Most stretches of one worker at one moment.
+/// Maximum number of overlapping intervals on one worker.
 fn most_at_once(stretches: &[(f64, f64, u64)]) -> usize {
     let at = |moment: f64, worker: u64| {
         stretches.iter().filter(|other| other.2 == worker && other.0 <= moment && moment < other.1).count()
@@ -119,7 +120,7 @@ fn slots_of_half_the_speed_take_twice_the_time() {
     assert!(0.15 - CLOCKS <= map && 0.3 - CLOCKS <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert_eq!(totals["paced_ns"], 0);
     assert!(words.contains("waiting (asleep") && !words.contains("paced"), "{words}");
-    // A busy machine makes times longer, and what is paced with them; never shorter.
+    // A busy machine makes times, and waits paced by them, longer; never shorter.
     let (map, reduce, totals, words) = times("0.5");
     assert!(0.3 - CLOCKS <= map && 0.6 - CLOCKS <= reduce, "a map took {map} s, the reduce {reduce} s");
     assert!(words.contains("% paced"), "{words}");
@@ -161,7 +162,7 @@ fn pools_keep_reduces_out_of_the_slots_of_maps() {
 
 #[test]
 fn shuffle_of_a_worker_keeps_to_the_rate_of_its_network() {
-    /// Bytes that may pass before pacing begins.
+    /// Bytes that may pass before pacing starts.
     const BURST_BYTES: f64 = 128e3;
     const RATE: f64 = 2e6;
     let sandbox = Sandbox::new();
@@ -177,8 +178,8 @@ fn shuffle_of_a_worker_keeps_to_the_rate_of_its_network() {
         "--reduce-time",
         "0ms",
     ];
-    // Over HTTP a home is sent the segments of all maps, wherever these ran: of which a worker has run few, or many, is
-    // chance. What it reads where it lies is not paced, and may be nearly all.
+    // Over HTTP a keep receives the segments of all maps, on whichever worker they ran. How many ran on the
+    // same worker is chance. Local reads are not paced, and may be nearly all.
     let cluster = ["--workers", "2", "--nic-rate", "2MB/s", "--shuffle", "http"];
     let (_, events) = traced(&sandbox, &[&job[..], &cluster].concat());
     let mut by_worker: BTreeMap<u64, (f64, f64, f64)> = BTreeMap::new();
@@ -188,7 +189,7 @@ fn shuffle_of_a_worker_keeps_to_the_rate_of_its_network() {
         let seen = by_worker.entry(event["pid"].as_u64().unwrap()).or_insert((f64::INFINITY, 0.0, 0.0));
         *seen = (seen.0.min(from), seen.1.max(from + length), seen.2 + bytes);
     }
-    // Both homes may be one worker, but a home has gathered 8 times 250,000 bytes.
+    // Both keeps may be on one worker, but a keep has collected 8 times 250,000 bytes.
     let enough = by_worker.into_iter().filter(|(_, (_, _, bytes))| RATE * 0.9 < *bytes);
     let judged: Vec<_> = enough.collect();
     assert!(!judged.is_empty(), "no worker fetched a partition");
@@ -256,7 +257,7 @@ fn workers_and_jobs_are_listed_with_what_they_were_made_to_be() {
         assert_eq!(worker["nic_bytes_per_second"], 1_000_000);
     }
     let text = status(&[]).stdout_text();
-    // Who names pools wants them looked at.
+    // Flags of pools must show in the output.
     for words in ["policy fair", "estimator tasks", "2 map + 1 reduce", "976.6 KiB/s", "0.5"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
@@ -280,7 +281,7 @@ fn pools_of_the_settings_that_were_named_hold_on_an_embedded_cluster() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a\n");
     let settings = sandbox.write("elsewhere.toml", "[pools]\nreports = 2.0\n");
-    // The master would find this one where it runs; it has to go by what its parent has read.
+    // The master would find this file in its working directory, but must use what its parent has read.
     sandbox.write("gristmill.toml", "a mistake");
     let run = |pool: &str| {
         let job = ["run", "wordcount", &input, "--workers", "1", "--policy", "fair", "--pool", pool];

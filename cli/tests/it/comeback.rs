@@ -1,5 +1,5 @@
-//! A master that is killed and started anew in its state folder: its workers come back to it, its jobs go on, and
-//! nothing that was done is done again.
+//! A master that is killed and started again in its state directory. Its workers reconnect, its jobs
+//! continue, and no finished work is repeated.
 
 use crate::support::data::Random;
 use crate::support::oracle::{self, counts_of_parts, parts, word_counts};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Bytes of input of a map.
 const SPLIT_BYTES: usize = 8 << 10;
 
-/// Several maps and reduces of words, submitted to a standing cluster.
+/// A job that counts words with several maps and reduces, submitted to a running cluster.
 struct Counting<'a> {
     sandbox: &'a Sandbox,
     text: Vec<u8>,
@@ -35,7 +35,8 @@ impl<'a> Counting<'a> {
         Self { sandbox, text, job }
     }
 
-    /// On a cluster of two workers, one of which stands in a map while the other one does the rest.
+    /// Starts the job on a cluster of two workers. One of them is stopped in a map while the other does the
+    /// rest.
     fn held_in_its_last_map(sandbox: &'a Sandbox) -> (Standing<'a>, Self) {
         let standing = Standing::start(sandbox, 2);
         sandbox.arm("map");
@@ -45,7 +46,7 @@ impl<'a> Counting<'a> {
         (standing, counting)
     }
 
-    /// Waits for its end, which must be a good one with exactly the right output; gives what is said of it then.
+    /// Waits for its end: it must succeed with exactly the right output. Returns its status then.
     fn ends_well(&self) -> Value {
         self.sandbox.gristmill(["wait", &self.job, "--quiet"]).finish().expect_code(0);
         let status = self.sandbox.gristmill(["status", &self.job, "--json"]).finish().expect_code(0).json();
@@ -62,11 +63,11 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// How a master ends that another comes in the place of: without notice, and as a service manager, a terminal and a person
-/// end it.
+/// Signals that end a master before its replacement: without notice, and as a service manager, a terminal and
+/// a user end it.
 const DEATHS: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::HUP, Signal::INT];
 
-/// Ends the master like this; its workers live on.
+/// Ends the master with this signal; its workers keep running.
 fn end_master(standing: Standing<'_>, death: Signal) -> Vec<Running> {
     let Standing { master, workers, .. } = standing;
     master.signal(death);
@@ -77,12 +78,12 @@ fn end_master(standing: Standing<'_>, death: Signal) -> Vec<Running> {
     workers
 }
 
-/// Kills the master; its workers live on.
+/// Kills the master; its workers keep running.
 fn kill_master(standing: Standing<'_>) -> Vec<Running> {
     end_master(standing, Signal::KILL)
 }
 
-/// Ends the master and starts another in its place, while its workers live on.
+/// Ends the master and starts another in its place, while its workers keep running.
 fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>, death: Signal) -> Standing<'a> {
     let workers = end_master(standing, death);
     let master = sandbox.gristmill(["master"]).start();
@@ -92,7 +93,7 @@ fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>, death: Signa
     standing
 }
 
-/// No task was tried twice, and no map's output was lost.
+/// Checks that no task ran twice and no map output was lost.
 fn assert_nothing_twice(status: &Value) {
     let attempts = &status["attempts"];
     assert_eq!(attempts["launched"], Counting::MAPS + Counting::REDUCES, "{attempts}");
@@ -119,7 +120,7 @@ fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
         let sandbox = Sandbox::new();
         let (standing, counting) = Counting::held_in_its_last_map(&sandbox);
         let workers = end_master(standing, death);
-        // It ends now, and its worker has nobody to tell.
+        // It ends now, and its worker has no master to report to.
         sandbox.go_on("map");
         let master = sandbox.gristmill(["master"]).start();
         let join = await_join_line(&master);
@@ -129,7 +130,7 @@ fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
     }
 }
 
-/// A worker stops at this place, the master is replaced, and the worker goes on.
+/// Stops a worker at this place, replaces the master, and lets the worker continue.
 fn master_is_replaced_while_a_worker_is_at(place: &str) {
     for death in [Signal::KILL, Signal::TERM] {
         let sandbox = Sandbox::new();
@@ -164,7 +165,7 @@ fn part_that_was_handed_in_and_not_reported_counts_under_the_next_master() {
     master_is_replaced_while_a_worker_is_at("commit.after");
 }
 
-/// The master is killed at this place while it closes the output, and the next one brings that to its end.
+/// Kills the master at this place while it closes the output; the next master must finish that.
 fn master_is_killed_while_it_closes_the_output_at(place: &str) {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 2);
@@ -260,7 +261,7 @@ fn worker_whose_master_does_not_come_back_gives_up_in_the_end() {
     master.signal(Signal::KILL);
     master.finish();
     for worker in workers {
-        // Its process began anew, found nobody, and waits for a master as any new one does.
+        // Its process has started again, found no master, and waits for one like any new worker.
         until("a worker that waits", || worker.stderr().contains("not reachable yet").then_some(()));
         worker.signal(Signal::TERM);
         worker.finish();
@@ -315,7 +316,7 @@ fn worker_that_is_killed_while_its_master_is_away_is_replaced_by_one_that_waits_
     let killed = standing.worker_pids()[0];
     let workers = kill_master(standing);
     sandbox.write("faults/worker.join", USUAL.as_millis().to_string());
-    // One that has lived for two seconds is taken to have worked.
+    // A process that has lived for two seconds counts as working.
     let start = Instant::now();
     until("a worker that has worked", || (Duration::from_secs(2) < start.elapsed()).then_some(()));
     process::kill(killed);
@@ -332,7 +333,7 @@ fn worker_that_is_killed_while_its_master_is_away_is_replaced_by_one_that_waits_
     standing.end();
 }
 
-/// A job whose client stays until it has ended, on a cluster of two workers one of which stands in a map.
+/// A job whose client stays attached, on a cluster of two workers one of which is stopped in a map.
 fn attached_and_held(sandbox: &Sandbox) -> (Standing<'_>, Running, Vec<u8>) {
     let standing = Standing::start(sandbox, 2);
     sandbox.arm("map");
@@ -436,7 +437,7 @@ fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order
         let standing = replace_master(&sandbox, standing, Signal::KILL);
         assert_eq!(standing.job("job-1")["state"], "publishing");
         let workers = end_master(standing, Signal::TERM);
-        // It is over by now: it counts from when the client was found to be away first.
+        // The limit has passed by now: it counts from when the master first noticed the client's absence.
         sandbox.write("faults/master.client", "1");
         let master = sandbox.gristmill(["master"]).start();
         let join = await_join_line(&master);

@@ -1,4 +1,4 @@
-//! `gristmill compare`: real clusters, one after the other, and the page about them.
+//! `gristmill compare`: real clusters in sequence, and the page about them.
 
 use crate::support::standing::Standing;
 use crate::support::{PATIENCE, Sandbox, until};
@@ -46,14 +46,14 @@ fn two_policies_on_real_processes_give_equal_outputs_and_a_whole_report() {
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let out = sandbox.text("out");
     let arguments = ["compare", &workload, "--policy", "fifo,fair", "--repeat", "2", "--out", &out];
-    // It measures what tasks cost first, and takes its time for that on a busy machine.
+    // It measures the cost of tasks first, which takes its time on a busy machine.
     let finished = sandbox.gristmill(arguments).start().finish_within(2 * PATIENCE).expect_code(0);
     let table = finished.stdout_text();
     for words in ["flow, s", "deadlines-met", "fifo", "fair", "between fair and fifo"] {
         assert!(table.contains(words) || table.contains("than fifo by"), "{words} is missing:\n{table}");
     }
     let runs: Vec<Value> = RUNS.iter().map(|run| results(&sandbox, run)).collect();
-    // The second repetition begins with the second policy.
+    // The second repetition starts with the second policy.
     let places: Vec<u64> = runs.iter().map(|run| run["place"].as_u64().unwrap()).collect();
     assert_eq!(places, [0, 1, 2, 3]);
     let digests = |run: &Value| -> Vec<u64> {
@@ -63,7 +63,7 @@ fn two_policies_on_real_processes_give_equal_outputs_and_a_whole_report() {
     for run in &runs {
         assert_eq!(digests(run), digests(&runs[0]), "seed 5");
         assert_eq!(run["workers"].as_array().unwrap().len(), 2);
-        // Sleeping tasks hold slots and no processor.
+        // Sleeping tasks hold slots and use no processor.
         let spans = run["spans"].as_array().unwrap();
         assert_eq!(spans.len(), 2 * (4 + 2) + 4 * (2 + 1));
         assert!(spans.iter().filter(|span| span["busy"].as_f64().unwrap() < 0.25).count() * 2 > spans.len());
@@ -107,7 +107,7 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     let running = sandbox.gristmill(arguments).start();
     let first = sandbox.path("out/runs/fifo-1/results.json");
     until("the first run to end", || first.exists().then_some(()));
-    // Inside the second run, whose folder appears with it.
+    // During the second run, whose directory is created with it.
     until("the second run to begin", || sandbox.path("out/runs/fair-1").exists().then_some(()));
     running.signal(Signal::INT);
     running.finish().expect_code(130).expect_words(&["--resume continues"]);
@@ -117,7 +117,7 @@ fn interrupted_comparison_goes_on_and_repeats_nothing() {
     let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
     let unpredicted = "could not be predicted: what the system takes for tasks was not measured beforehand";
     assert!(page.contains(unpredicted), "the page does not say what --no-calibration costs");
-    // Another cluster is refused, and so is a fresh start.
+    // Another cluster is refused, and so is a new start.
     let other = arguments.iter().copied().chain(["--resume", "--workers", "3"]);
     sandbox.run(other).expect_code(2).expect_words(&["clusters or workloads that differ", "workers was 2"]);
     let planned = arguments.iter().copied().chain(["--resume", "--against", "fair"]);
@@ -232,7 +232,7 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     let sandbox = Sandbox::new();
     let journal = sandbox.text("journal");
     let standing = Standing::start_with(&sandbox, 2, &["--journal", &journal]);
-    // It has learned of jobs like those that come.
+    // It has learned from jobs like those that follow.
     let past = ["--label", "long", "--maps", "2", "--map-time", "1ms", "--output", &sandbox.text("past")];
     sandbox.gristmill(["submit", "synthetic"].into_iter().chain(past)).finish().expect_code(0);
     let known = || standing.ask("GET", "estimator", "").1;
@@ -270,8 +270,8 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     sandbox.gristmill(["replay", &journal]).finish().expect_code(0);
 }
 
-/// Twenty-two jobs of five kinds: reduces that can be suspended, goals, weights, pools of slots and a paced network, so
-/// that every policy has something to decide by.
+/// Twenty-two jobs of five kinds: reduces that can be suspended, goals, weights, pools of slots and a paced
+/// network, so that every policy has data to decide by.
 const MANY: &str = r#"
 name = "many"
 seed = 9
@@ -335,10 +335,11 @@ count = 6
 reduces = 1
 "#;
 
-/// How long one run of [`MANY`] may take; alone it takes about a second.
+/// Maximum time of one run of [`MANY`]; alone it takes about a second.
 const RUN_PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs [`MANY`] under each contender: every run whole, outputs alike, and every journal gives its orders again.
+/// Runs [`MANY`] under each contender. Every run must be complete, the outputs equal, and every journal must
+/// replay to the same orders.
 fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
     let sandbox = Sandbox::new();
     let workload = sandbox.write("many.toml", MANY);

@@ -1,4 +1,5 @@
-//! Processes that are killed wherever it hurts: the output is the same to the byte, and nothing is left behind.
+//! Processes that are killed at critical points: the output is the same to the byte, and nothing is left
+//! behind.
 //!
 //! A worker stops at a fault place, so that it is killed exactly there.
 
@@ -17,7 +18,7 @@ fn arguments<'a>(input: &'a str, out: &'a str) -> Vec<&'a str> {
     arguments
 }
 
-/// A sandbox with an input and the parts that an undisturbed run makes of it.
+/// A sandbox with an input and the parts of an undisturbed run over it.
 fn undisturbed(seed: u64) -> (Sandbox, String, Vec<Vec<u8>>) {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", Random::seeded(seed).text(60_000, &[" ", "\n"]));
@@ -26,7 +27,7 @@ fn undisturbed(seed: u64) -> (Sandbox, String, Vec<Vec<u8>>) {
     (sandbox, input, parts)
 }
 
-/// The job went well in spite of everything, and its output is the undisturbed one.
+/// Checks that the job succeeded and its output is the undisturbed one.
 fn expect_same_output(sandbox: &Sandbox, finished: Finished, expected: &[Vec<u8>]) -> Finished {
     let finished = finished.expect_code(0);
     sandbox.assert_nothing_left();
@@ -60,7 +61,7 @@ fn worker_killed_in_the_shuffle_changes_nothing() {
     let running = sandbox.gristmill(arguments(&input, &out)).start();
     let pid = sandbox.kill_at("fetch");
     let finished = expect_same_output(&sandbox, running.finish(), &expected);
-    // A worker that only fetched ran no attempt; what it held is made again.
+    // A worker that only fetched ran no attempt; the data that it held is made again.
     finished.expect_words(&[&format!("(process {pid} on "), "SIGKILL", "succeeded"]);
 }
 
@@ -158,7 +159,7 @@ fn attempts_that_were_lost_are_visible_in_the_trace() {
     assert_eq!(again.count(), 1, "{task} was run again once");
 }
 
-/// Starts a job and holds it in its first map, so that it cannot end.
+/// Starts a job and stops it in its first map, so that it cannot end.
 fn held_in_a_map(sandbox: &Sandbox, output: Option<&str>) -> Running {
     let input = sandbox.write("text", Random::seeded(59).text(60_000, &[" ", "\n"]));
     sandbox.arm("map");
@@ -169,7 +170,7 @@ fn held_in_a_map(sandbox: &Sandbox, output: Option<&str>) -> Running {
     running
 }
 
-/// Waits until the output directory of a job that was ended is gone.
+/// Waits until the output directory of a job that was ended is removed.
 fn await_gone(path: &Path) {
     until_within(&format!("{} to be removed", path.display()), ORPHAN_PATIENCE, || {
         (!path.exists()).then_some(())
@@ -250,12 +251,12 @@ fn run_ends_with_the_code_of_a_lost_cluster_when_its_master_is_killed() {
     assert!(!sandbox.path("out").exists());
 }
 
-/// Kills everything in the sandbox at one moment, as the end of a container or a loss of power does: nobody gets to
-/// clean up.
+/// Kills all processes in the sandbox at the same moment, like the end of a container or a power failure:
+/// none can clean up.
 fn kill_all_at_once(sandbox: &Sandbox) {
     let all = sandbox.processes();
     all.iter().for_each(|found| process::signal(found.pid, Signal::STOP));
-    // A thread that is busy goes on until the one that takes the signal has had a core.
+    // A busy thread keeps running until the thread that receives the signal has had a core.
     until("all to stand", || all.iter().all(|found| process::is_stopped(found.pid)).then_some(()));
     all.iter().for_each(|found| process::signal(found.pid, Signal::KILL));
     until("all to be dead", || sandbox.processes().is_empty().then_some(()));
@@ -270,7 +271,7 @@ fn spill_folders_of_processes_that_all_died_at_once_are_removed_by_the_next_star
     let left = oracle::names(&sandbox.path("tmp"));
     assert_eq!(left.len(), 1, "nobody was there to clean up: {left:?}");
     let input = sandbox.write("small", "b\na\n");
-    // Nothing may be left after this one, of itself or of the dead.
+    // This job may leave nothing, neither of its own nor of the killed one.
     sandbox.run_well(["run", "sort", &input, "--output", &sandbox.text("sorted")]);
     std::fs::remove_file(sandbox.path("faults/map.hit")).unwrap();
 }
@@ -312,7 +313,7 @@ fn printed_output_of_a_submit_that_was_killed_is_removed_by_the_next_one() {
 fn spill_folders_of_workers_that_all_died_are_removed_by_a_worker_of_another_master() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    // A worker makes its folder when it has been greeted.
+    // A worker creates its directory after the master's welcome.
     until("its folder", || (oracle::names(&sandbox.path("tmp")).len() == 1).then_some(()));
     kill_all_at_once(&sandbox);
     standing.master.finish();
@@ -333,7 +334,7 @@ fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
     standing.await_workers(3);
     workers.signal(Signal::KILL);
     workers.finish();
-    // The one that removes the last folder leaves the others to see it, and to end.
+    // The worker that removes the last directory leaves the others to notice, and to end.
     until_within("the workers to end and their folders to be removed", ORPHAN_PATIENCE, || {
         let gone = oracle::names(&sandbox.path("tmp")).is_empty() && sandbox.pids_of("worker").is_empty();
         gone.then_some(())

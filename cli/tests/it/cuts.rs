@@ -1,7 +1,7 @@
-//! Ways between hosts that are cut while the master reaches them all: whether jobs find a way round, and how soon.
+//! Routes between hosts that are cut while the master reaches all hosts: jobs must find a detour in time.
 //!
-//! Hosts are network namespaces, so this needs root; it says so otherwise. Nothing is refused or reset: what is sent
-//! over a cut way just does not arrive.
+//! Hosts are network namespaces, so this needs root; otherwise the tests report that they are skipped.
+//! Nothing is refused or reset: data sent over a cut route does not arrive.
 
 use crate::support::data::{Random, tool};
 use crate::support::namespace::Network;
@@ -13,23 +13,23 @@ use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Which host plays whom.
+/// Number of the master's host.
 const MASTER: u8 = 1;
 const WORKERS: [u8; 3] = [2, 3, 4];
 const SUBMITTER: u8 = 5;
 
-/// How long a connection to a host may take that is known to be there.
+/// Timeout of a connection to a host that is known to exist.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// A job of a second or two may take so long when a way is cut: it is known to be cut within 5 s, and the job is to end
-/// 10 s later at most.
+/// Maximum time of a job of a second or two when a route is cut. The cut is known within 5 s, and the job
+/// must end at most 10 s later.
 const JOB_TIME_MAX: Duration = Duration::from_secs(15);
 
 fn possible(what: &str) -> bool {
     is_root(what) && tool("ip", what) && tool("unshare", what)
 }
 
-/// A master and three workers, each with a host of its own.
+/// A master and three workers, each on a host of its own.
 struct Hosts<'a> {
     sandbox: &'a Sandbox,
     network: Network,
@@ -49,7 +49,7 @@ impl<'a> Hosts<'a> {
             let flags = ["worker", "--workers", "1", "--slots", "2", "--join", &hosts.join, "--allow-root"];
             let worker = hosts.network.gristmill(sandbox, host, "", &flags).start();
             hosts.processes.push(worker);
-            // One after the other, so that the first is worker-1.
+            // In sequence, so that the first is worker-1.
             until("a worker", || {
                 let status = hosts.command(&["status", "--json"]);
                 (status["workers"].as_array()?.len() + 1 == hosts.processes.len()).then_some(())
@@ -64,7 +64,7 @@ impl<'a> Hosts<'a> {
         command.finish().expect_code(0).json()
     }
 
-    /// Cuts the ways between two hosts, and proves it.
+    /// Cuts the routes between two hosts, and proves it.
     fn cut(&self, one: u8, other: u8) {
         self.network.cut(one, other);
         self.network.cut(other, one);
@@ -74,7 +74,7 @@ impl<'a> Hosts<'a> {
         assert!(!reached, "host {one} still reaches host {other}");
     }
 
-    /// Counts words in so many maps and compares the counts; gives the report, and how long it took.
+    /// Counts words in this many maps and compares the counts. Returns the report and the time that it took.
     fn count_words(&self, name: &str) -> (Value, Duration) {
         let text = Random::seeded(161).text(400_000, &[" ", "\n"]);
         let (input, out) = (self.sandbox.write("text", &text), self.sandbox.text(name));
@@ -88,7 +88,7 @@ impl<'a> Hosts<'a> {
     }
 
     fn end(mut self) {
-        // Workers first: they wait for the next master otherwise.
+        // Workers first: otherwise they wait for the next master.
         self.processes.reverse();
         for process in self.processes {
             process.signal(Signal::TERM);
@@ -98,14 +98,14 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// The names of the workers that the master has.
+/// Returns the names of the workers that the master knows.
 fn workers(hosts: &Hosts<'_>) -> Vec<String> {
     let status = hosts.command(&["status", "--json"]);
     let workers = status["workers"].as_array().unwrap().iter();
     workers.map(|worker| worker["worker"].to_string()).collect()
 }
 
-/// A job that ran into cut ways said so, and ended soon.
+/// Checks that a job reported cut routes and ended in time.
 fn found_a_way_round((report, took): &(Value, Duration)) {
     let said = report.to_string();
     assert!(said.contains("could not fetch"), "no fetch failed: {said}");
@@ -122,7 +122,7 @@ fn job_goes_round_two_workers_that_do_not_reach_each_other() {
     let hosts = Hosts::start(&sandbox);
     hosts.cut(WORKERS[0], WORKERS[1]);
     found_a_way_round(&hosts.count_words("first"));
-    // The next job knows.
+    // The next job knows the cut.
     let (report, took) = hosts.count_words("second");
     assert!(!report.to_string().contains("could not fetch"), "{report}");
     assert!(took < JOB_TIME_MAX, "took {took:?}");
@@ -159,8 +159,8 @@ fn job_does_not_wait_for_a_worker_behind_a_slow_link() {
     assert!(report.to_string().contains("is set aside"), "{report}");
     assert!(took < JOB_TIME_MAX, "took {took:?}");
     assert!(100 < hosts.network.throttled(WORKERS[1]), "the link was not slow");
-    // What was queued there is sent again ever more rarely, and the word of the master's end would be lost behind it. So this
-    // worker leaves while its master is there.
+    // Packets queued there are retransmitted at growing intervals, and the notice of the master's end would
+    // be lost behind them. So this worker leaves while its master is running.
     hosts.network.free(WORKERS[1]);
     let slow = hosts.processes.remove(2);
     slow.signal(Signal::TERM);

@@ -1,13 +1,14 @@
-//! Full disks: a small file system in memory stands in for one, visible to one run only. Disks that lose what was written.
+//! Full disks: a small file system in memory, visible to one run only. Disks that lose written data.
 //!
-//! Deliberately not here: disks that return errors or stand still.
+//! Disks that return errors or hang are not tested here.
 
 use crate::support::data::{Random, tool};
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox, is_root, oracle};
 use std::path::{Path, PathBuf};
 
-/// Runs the program with the folder `disk` on a file system of 2 MiB; what is left on it is listed on stdout.
+/// Runs the program with the directory `disk` on a file system of 2 MiB, and lists on stdout what is left on
+/// it.
 fn with_small_disk(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
     std::fs::create_dir_all(sandbox.path("disk")).unwrap();
     let script = "mount -t tmpfs -o size=2m none disk && \"$@\"; code=$?; find disk -mindepth 1; exit $code";
@@ -120,7 +121,7 @@ fn run_with(sandbox: &Sandbox, job: &[&str], memory: &str) -> (Vec<Vec<u8>>, u64
 fn small_memory_spills_to_disk_and_changes_no_byte() {
     let sandbox = Sandbox::new();
     let mut random = Random::seeded(61);
-    // Words of which nearly all are different, so that combining does not help.
+    // Nearly all words are different, so that combining does not help.
     let mut words = String::new();
     while words.len() < 12 << 20 {
         words.push_str(&format!("w{:09x} ", random.below(1 << 36)));
@@ -133,7 +134,8 @@ fn small_memory_spills_to_disk_and_changes_no_byte() {
     };
     let (left, right) = (table("left", &mut random), table("right", &mut random));
     let records = records(&sandbox, "16MiB");
-    // The reverse order is made of copies; a sort in order leaves its records in the input instead of spilling.
+    // The reverse order is made of copies; a sort in order leaves its records in the input instead of
+    // spilling.
     let jobs: [&[&str]; 3] = [
         &["wordcount", &words],
         &["sort", "-r", &records],
@@ -149,13 +151,14 @@ fn small_memory_spills_to_disk_and_changes_no_byte() {
     }
 }
 
-/// The files below a folder.
+/// Returns the files below a directory.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// A sort on one worker whose first map output is spoilt by `spoil` between the maps and the reduce.
+/// Runs a sort on one worker. `spoil` corrupts its first map output between the maps and the reduce; the job
+/// must succeed.
 fn goes_well_when_spilled_output_is(spoil: fn(&Path)) {
     let sandbox = Sandbox::new();
     let input = records(&sandbox, "40MiB");

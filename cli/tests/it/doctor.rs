@@ -1,6 +1,7 @@
-//! What `gristmill doctor` says of faults that are put into real processes, one at a time: each is named, with what to do.
+//! Findings of `gristmill doctor` about faults in real processes, one at a time: each is named, with a
+//! remedy.
 //!
-//! Ways that are cut between hosts are in `cuts`.
+//! Cut routes between hosts are in `cuts`.
 
 use crate::cluster::other_build;
 use crate::faults::shim;
@@ -13,11 +14,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longest time that the doctor takes with a worker that stands still: it waits 3 s for it, and a busy machine takes its
-/// share. The half minute that other requests wait for an answer would be beyond it.
+/// Maximum time of the doctor with a worker that hangs. It waits 3 s for the worker, and a busy machine adds
+/// to that. The 30 s timeout of other requests would exceed it.
 const STANDS_STILL_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What the doctor says where something is wrong: so many findings, each with what to do, among them these words.
+/// Checks the findings of the doctor: this many, each with a remedy, and these words among them.
 fn finds(finished: Finished, findings: usize, words: &str) {
     let said = finished.expect_code(1).stdout_text();
     assert_eq!(said.matches("wrong: ").count(), findings, "{said}");
@@ -59,7 +60,7 @@ fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_health
 fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_healthy_one() {
     let sandbox = Sandbox::new();
     let missing = sandbox.text("nowhere");
-    // The master does not give the worker up that is stopped below before the doctor has looked.
+    // The master must not give up the worker stopped below before the doctor has run.
     sandbox.write("faults/master.silence", "600000");
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
@@ -75,7 +76,7 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "the probe is removed");
     finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
 
-    // It takes connections still, and answers nobody: neither who asks nor the other worker.
+    // It still accepts connections but sends no responses, neither to clients nor to the other worker.
     let pid = standing.worker_pids()[0];
     process::signal(pid, Signal::STOP);
     until("a worker to stand still", || process::is_stopped(pid).then_some(()));
@@ -103,7 +104,7 @@ fn doctor_names_a_worker_that_was_given_up_until_its_process_has_ended() {
         1,
         &format!(", as it sent nothing; the end of its process {pid} was not reported"),
     );
-    // Whoever started it says that it has ended, and starts another.
+    // Its supervisor reports its end and starts another.
     process::kill(pid);
     standing.await_workers(2);
     is_healthy(&sandbox, "the master and 2 workers");

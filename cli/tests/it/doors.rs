@@ -1,4 +1,5 @@
-//! Those who hold a token and reach beyond it: for secrets of the cluster, for jobs and uploads of others.
+//! Holders of tokens who exceed their rights: they ask for secrets of the cluster, or for jobs and uploads of
+//! other users.
 
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
@@ -8,7 +9,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// The join file of a new token.
+/// Returns the join file of a new token.
 fn token(sandbox: &Sandbox, role: &str, label: &str, more: &[&str]) -> String {
     let file = sandbox.text(&format!("{role}-{label}.join"));
     let words = ["token", "new", role, "--label", label, "--output", &file];
@@ -40,7 +41,7 @@ fn submit_token_reads_no_secret_of_the_cluster_as_input_of_a_worker() {
     let state = sandbox.text("state");
     let link = sandbox.text("link");
     std::os::unix::fs::symlink(&state, &link).unwrap();
-    // The name of a job's claim would let its holder publish in its place.
+    // The name of a job's claim would let its holder publish in the job's place.
     sandbox.write("out/_temporary/probe-0123456789abcdef", "");
     let claims = sandbox.text("out/_temporary");
     for secret in [
@@ -60,7 +61,7 @@ fn submit_token_reads_no_secret_of_the_cluster_as_input_of_a_worker() {
     standing.end();
 }
 
-/// A `POST` with a token, `NAME:KEY`; answers the status and the body.
+/// Sends a `POST` with a token, `NAME:KEY`; returns the status and the body.
 fn post(standing: &Standing<'_>, token: &str, path: &str, body: &str) -> (u16, String) {
     let (host, bearer) = (standing.join.address.to_string(), format!("Bearer {token}"));
     let form = [("Host", host.as_str()), ("Authorization", &bearer), ("Content-Type", "application/json")];
@@ -86,7 +87,7 @@ fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other()
         .expect_code(6)
         .expect_words(&["submit-ada", "submit-bob cancels its own jobs alone"]);
     cancel(&third, &ada).expect_code(6).expect_words(&["with admin"]);
-    // A page is worth what the token that asked for it is worth.
+    // A page has the rights of the token that requested it.
     let page = |join: &str| {
         let key = JoinLine::read(&fs::read_to_string(join).unwrap()).token;
         let (_, code) = post(&standing, &key, "/api/v1/page/submit", "null");
@@ -100,7 +101,7 @@ fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other()
     };
     let path = format!("/api/v1/jobs/{first}/cancel");
     assert_eq!(post(&standing, &page(&bob), &path, "").0, 403);
-    // Nor does it say how the job of another ended.
+    // It does not show either how another user's job ended.
     let bobs = JoinLine::read(&fs::read_to_string(&bob).unwrap()).token;
     let closed = format!("/api/v1/jobs/{first}/closed");
     assert_eq!(post(&standing, &bobs, &closed, r#"{"failed":"bob was here"}"#).0, 403);
@@ -136,7 +137,7 @@ fn tokens_that_were_made_used_or_revoked_are_listed() {
     assert_eq!(words("submit-ada@0"), ["submit-ada@0", "valid", "-", "2", "-", "-"]);
     assert_eq!(words("view-screen@0")[1], "ended");
     assert_eq!(words("admin@0")[..2], ["admin@0", "valid"]);
-    // A route that needs no token notes none.
+    // A route without a token records no use.
     let address = standing.join.address;
     let form = [("Host", address.to_string()), ("Authorization", "Bearer admin-stolen@0:x".to_owned())];
     let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -155,7 +156,7 @@ fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
     let host = standing.join.address.to_string();
     let path = |number: usize| format!("/api/v1/programs/{number:064x}/1");
     let bearer = format!("Bearer {ada}");
-    // A byte that never comes.
+    // A byte that is never sent.
     let start = |number: usize| {
         let mut stream = TcpStream::connect(standing.join.address).unwrap();
         let head = format!(
@@ -171,7 +172,7 @@ fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
         let form = [("Host", host.as_str()), ("Authorization", bearer)];
         request_with(standing.join.address, "PUT", &path(99), &form, b"x").status
     };
-    // The wrong byte is refused as such until all others are on their way.
+    // The wrong byte is refused as such until all others are in flight.
     until("one upload more to be refused", || (put(&bearer) == 429).then_some(()));
     assert_eq!(put(&format!("Bearer {}", standing.join.token)), 400, "of another token");
     sandbox.gristmill(["token", "revoke", "submit-ada@0"]).finish().expect_code(0);
@@ -186,7 +187,7 @@ fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
     });
     let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
     assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &form).status, 401);
-    // One program may not take the room of all others.
+    // One program must not take the space of all others.
     let large = format!("/api/v1/programs/{:064x}/{}", 1, (2_u64 << 30) + 1);
     let form = [("Host", host.as_str()), ("Authorization", &format!("Bearer {}", standing.join.token))];
     assert_eq!(request_with(standing.join.address, "PUT", &large, &form, b"x").status, 429);

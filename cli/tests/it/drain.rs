@@ -1,4 +1,4 @@
-//! Workers that leave in good order, while a job goes on.
+//! Workers that leave in good order while a job is running.
 
 use crate::support::data::Random;
 use crate::support::sandbox::{Running, Sandbox};
@@ -6,12 +6,12 @@ use crate::support::standing::Standing;
 use crate::support::{oracle, process, until};
 use rustix::process::Signal;
 
-/// A job on two workers, one of which is held in the middle of a map.
+/// A job on two workers, one of which is stopped in the middle of a map.
 struct Held<'a> {
     standing: Standing<'a>,
     client: Running,
     text: Vec<u8>,
-    /// The worker process.
+    /// The stopped worker process.
     held: u32,
 }
 
@@ -27,21 +27,21 @@ impl<'a> Held<'a> {
         Self { standing, client, text, held }
     }
 
-    /// Takes what has started the held process out of those that stand.
+    /// Removes the supervisor of the stopped process from the running cluster.
     fn take_parent(&mut self) -> Running {
         let parent = process::parent_of(self.held).unwrap();
         let of_it = self.standing.workers.iter().position(|worker| worker.pid() == parent).unwrap();
         self.standing.workers.remove(of_it)
     }
 
-    /// Comes back when the master has heard that a worker is to leave.
+    /// Returns when the master has received a worker's request to leave.
     fn await_asked(&self) {
         until("a worker that is to leave", || {
             self.standing.master.stderr().contains("is to leave").then_some(())
         });
     }
 
-    /// Lets the job end. Answers how many tasks were launched beyond those that it has, and how many were lost.
+    /// Lets the job end. Returns the number of extra launches, the number of lost attempts, and the cluster.
     fn finish(self, sandbox: &Sandbox) -> (u64, u64, Standing<'a>) {
         let report = self.client.finish().expect_code(0).json();
         assert!(
@@ -69,7 +69,7 @@ fn worker_that_is_drained_ends_what_it_runs_and_nothing_runs_again() {
     let (again, lost, standing) = held.finish(&sandbox);
     assert_eq!((again, lost), (0, 0));
     standing.await_workers(1);
-    // Its supervisor starts no other in its place.
+    // Its supervisor starts no replacement.
     parent.finish().expect_code(0);
     let said = standing.master.stderr();
     assert!(

@@ -1,4 +1,4 @@
-//! What a newcomer meets in the first hour: each stumble of a trial, which must not come back.
+//! Mistakes of a new user in the first hour: each was seen in a trial and must not come back.
 
 use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line, start_worker};
@@ -33,7 +33,7 @@ fn json_of_a_run_without_an_output_directory_has_the_result() {
     assert_eq!(sandbox.run_well(flags).json()["result"], expected, "words that are not UTF-8 stay two");
 }
 
-/// The first command of the README that runs a job, without what builds the program.
+/// Returns the first command of the README that runs a job, without the part that builds the program.
 fn first_command() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
@@ -182,7 +182,7 @@ fn directories_in_those_that_are_input_are_read_if_asked_for() {
 #[test]
 fn a_url_as_input_says_what_to_do_instead() {
     let sandbox = Sandbox::new();
-    // Those of stores and web servers are read, unless this program was built without.
+    // URLs of stores and web servers are read, unless this program was built without them.
     let url = if cfg!(feature = "stores") {
         "ftp://example.org/words.txt"
     } else {
@@ -245,7 +245,7 @@ fn init_writes_settings_that_change_nothing_and_never_over_others() {
     sandbox.run(["init"]).expect_code(2).expect_words(&["gristmill.toml exists already"]);
 }
 
-/// A port with this many free ones behind it.
+/// Returns a port followed by this many free ports.
 fn free_ports(count: u16) -> u16 {
     let free = |first: u16| {
         (first..first + count).all(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok())
@@ -319,7 +319,7 @@ fn closed_streams_are_errors_for_whoever_uses_them() {
     ] {
         shell(script).expect_code(code).expect_words(&[words]);
     }
-    // What is closed and not used does no harm, and gives no file of ours its number.
+    // A descriptor that is closed and unused does no harm, and no file of the program gets its number.
     let out = sandbox.text("out");
     let unused = format!("\"$0\" run sort \"$1\" --quiet --reduces 1 --output {out} <&- >&- 2>&-");
     shell(&unused).expect_code(0);

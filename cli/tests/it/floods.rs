@@ -1,4 +1,4 @@
-//! Strangers who connect and say little: a flood of them costs a running job nothing but time.
+//! Floods of connections that send little: they cost a running job nothing but time.
 
 use crate::support::sandbox::{PROGRAM, Running};
 use crate::support::standing::{Standing, await_join_line};
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections that a stranger holds open at each door.
+/// Connections that the flood holds open at each server.
 const CONNECTIONS: usize = 1000;
 
-/// What a process may take beyond its budget under a flood, KiB.
+/// KiB that a process may use beyond its budget under a flood.
 const BEYOND_BUDGET_KIB: u64 = 64 << 10;
 
-/// A stranger who keeps many connections to each of some doors open, from 127.0.0.2 to 127.0.0.6, and opens new ones
-/// for those that are closed.
+/// Keeps many connections open to each server, from 127.0.0.2 to 127.0.0.6, and replaces those that are
+/// closed.
 struct Flood {
     stop: Arc<AtomicBool>,
     opened: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ impl Flood {
         Self { stop, opened, threads }
     }
 
-    /// Waits until the stranger has opened so many more.
+    /// Waits until the flood has opened this many more.
     fn await_more(&self, connections: usize) {
         let before = self.opened.load(Ordering::Relaxed);
         until("a flood", || (before + connections <= self.opened.load(Ordering::Relaxed)).then_some(()));
@@ -70,7 +70,7 @@ fn besiege(door: SocketAddr, stop: &AtomicBool, opened: &AtomicUsize) {
     }
 }
 
-/// Connects from 127.0.0.`from` and begins to ask for something.
+/// Connects from 127.0.0.`from` and sends the start of a request.
 fn knock(door: SocketAddr, from: u8) -> std::io::Result<TcpStream> {
     let socket =
         socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP))?;
@@ -82,7 +82,7 @@ fn knock(door: SocketAddr, from: u8) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Most memory that a process has had so far, KiB.
+/// Peak memory of a process so far, KiB.
 fn memory_peak_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -95,7 +95,7 @@ fn limited(sandbox: &Sandbox, limits: &str, words: &str) -> Running {
     sandbox.program(Path::new("/bin/sh"), ["-c", &script, PROGRAM]).start()
 }
 
-/// A master and two workers that were started so.
+/// Starts a master and two workers under these limits.
 fn start<'a>(sandbox: &'a Sandbox, limits: &str) -> Standing<'a> {
     let master = limited(sandbox, limits, "master");
     let join = await_join_line(&master);

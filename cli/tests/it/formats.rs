@@ -1,11 +1,11 @@
-//! What files can look like: compressed, with other line ends, without a last line end, empty, binary.
+//! Forms of input files: compressed, with other line ends, without a last line end, empty, binary.
 
 use crate::support::data::{Random, tool};
 use crate::support::oracle::{self, counts_of_parts, word_counts};
 use crate::support::{Sandbox, is_root};
 use std::fs;
 
-/// Sorts the input; the output, parts one after another.
+/// Sorts the input; returns the parts of the output, concatenated.
 fn sorted(sandbox: &Sandbox, input: &str, flags: &[&str]) -> Vec<u8> {
     let arguments = ["run", "sort", input, "--quiet", "--split-size", "1KiB", "--reduces", "2"];
     sandbox.run_well(arguments.iter().chain(flags)).stdout
@@ -26,7 +26,7 @@ fn compressed_files_are_read_whole() {
         let sandbox = Sandbox::new();
         let text = Random::seeded(71).text(50_000, &[" ", "\n"]);
         let (head, tail) = text.split_at(20_000);
-        // Two members one after the other, as `cat` makes them: the second must not be lost.
+        // Two concatenated members, as `cat` makes them: the second must not be lost.
         let (one, two) = (sandbox.write("one", head), sandbox.write("two", tail));
         let packed = oracle::shell(r#"$1 -c "$2"; $1 -c "$3""#, &[tool_name, &one, &two]);
         let input = sandbox.write(&format!("in/{name}"), packed);
@@ -163,7 +163,7 @@ fn disk_that_is_full_is_told_apart_from_a_job_that_fails() {
     let input = sandbox.write("text", Random::seeded(73).text(3_000_000, &[" ", "\n"]));
     let disk = sandbox.path("disk");
     fs::create_dir(&disk).unwrap();
-    // The small disk is seen by this one invocation alone, and is gone with it.
+    // The small disk is visible to this invocation alone, and ends with it.
     let script = r#"mount -t tmpfs -o size=1m none "$1" && exec "$2" run sort "$3" --output "$1/out""#;
     let program = crate::support::sandbox::PROGRAM;
     let arguments = ["-m", "sh", "-c", script, "sh", disk.to_str().unwrap(), program, &input];

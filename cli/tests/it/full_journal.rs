@@ -1,4 +1,5 @@
-//! A master whose state folder is on a small file system that fills up: it promises nothing that it could not keep.
+//! A master whose state directory is on a small file system that fills up: it accepts nothing that it cannot
+//! record.
 
 use crate::support::data::{Random, tool};
 use crate::support::sandbox::Running;
@@ -8,19 +9,19 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Whether this machine can give a master a small disk.
+/// True if this machine can give a master a small disk.
 fn possible() -> bool {
     let what = "a full disk of a master";
     is_root(what) && tool("unshare", what)
 }
 
-/// The state folder as a master sees it for which a small disk was mounted there.
+/// Returns the state directory as seen by a master that has a small disk mounted there.
 fn state_of(sandbox: &Sandbox, master: &Running) -> PathBuf {
     PathBuf::from(format!("/proc/{}/root{}", master.pid(), sandbox.text("state")))
 }
 
-/// Starts a master whose state folder is a file system of 8 MiB, and a worker. Its join line is put where clients look for
-/// it, who see what lies below that file system.
+/// Starts a worker, and a master whose state directory is a file system of 8 MiB. Clients see the directory
+/// below that file system, so the join line is copied there.
 fn start(sandbox: &Sandbox) -> Standing<'_> {
     let state = sandbox.text("state");
     fs::create_dir(&state).unwrap();
@@ -37,7 +38,7 @@ fn start(sandbox: &Sandbox) -> Standing<'_> {
 
 fn submit(sandbox: &Sandbox, input: &str, output: &str) -> Running {
     let output = sandbox.text(output);
-    // What is written down of so many splits does not fit where the file has room to the end of its last page.
+    // The record of this many splits does not fit into the rest of the file's last page.
     let flags = ["--detach", "--split-size", "1KiB", "--reduces", "1", "--output", &output];
     let arguments = [&["submit", "wordcount", input], &flags[..]].concat();
     sandbox.gristmill(arguments).start()
@@ -63,7 +64,7 @@ fn master_whose_disk_is_full_acknowledges_and_orders_nothing_says_so_and_goes_on
     let filler = state_of(&sandbox, &standing.master).join("filler");
     fill(&filler);
     sandbox.arm("map");
-    // Whoever comes first finds out that there is no room.
+    // The first request detects that there is no space.
     let first = submit(&sandbox, &input, "first");
     let says_so = || {
         let said = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();

@@ -1,7 +1,8 @@
-//! Readers of what others have written, with seeds of our own and changes of them: none panics, and each agrees with itself.
+//! Parsers of external data, with generated seeds and mutations of them: none panics, and each is consistent
+//! with itself.
 //!
-//! The functions are those that `fuzz/` calls under libFuzzer. `GRISTMILL_FUZZ_SEEDS=FOLDER` writes the seeds there;
-//! `GRISTMILL_SLOW_TESTS=1` goes on a hundred times as long.
+//! The functions are those that `fuzz/` calls under libFuzzer. `GRISTMILL_FUZZ_SEEDS=FOLDER` writes the seeds
+//! there; `GRISTMILL_SLOW_TESTS=1` runs a hundred times as long.
 
 #[path = "../../../worker/tests/it/dice.rs"]
 mod dice;
@@ -28,16 +29,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Seeds that are drawn for a type.
+/// Number of seeds drawn for a type.
 const DRAWN: usize = 24;
 
-/// Changes of all seeds of one reader.
+/// Number of mutations of all seeds of one parser.
 const CHANGES: usize = 2000;
 
-/// Bytes of the longest input without a seed.
+/// Maximum number of bytes of an input without a seed.
 const ARBITRARY_BYTES_MAX: usize = 2000;
 
-/// A spill file with some segments in it, as a worker writes it.
+/// Returns a spill file with some segments, as a worker writes it.
 fn segments(sandbox: &Sandbox, compression: SpillCompression) -> Vec<u8> {
     let folder = sandbox.path("spills");
     fs::create_dir_all(&folder).unwrap();
@@ -61,7 +62,7 @@ fn segments(sandbox: &Sandbox, compression: SpillCompression) -> Vec<u8> {
     bytes
 }
 
-/// Values of a type, so that no kind of frame is forgotten.
+/// Draws values of a type, so that no kind of frame is forgotten.
 fn drawn<T: DeserializeOwned>() -> Vec<T> {
     let mut dice = Dice::new(ChaCha8Rng::seed_from_u64(1618));
     (0..DRAWN).map(|_| dice.draw()).collect()
@@ -89,7 +90,7 @@ fn values<T: Value + DeserializeOwned>() -> Vec<Vec<u8>> {
     drawn().into_iter().map(encoded).collect()
 }
 
-/// Seeds of one reader, by our own code.
+/// Returns seeds of one parser, made by the product's own code.
 fn seeds(name: &str, sandbox: &Sandbox) -> Vec<Vec<u8>> {
     match name {
         "worker_frame" => messages::<WorkerFrame>(),
@@ -125,7 +126,7 @@ fn seeds(name: &str, sandbox: &Sandbox) -> Vec<Vec<u8>> {
     }
 }
 
-/// Changes some of the bytes, at one to four places.
+/// Mutates some of the bytes, at one to four positions.
 fn change(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         let at = random.below(bytes.len() + 1);

@@ -1,4 +1,4 @@
-//! `history`, `trace` and `report` of jobs that a master has ended, asked of the next one in its state folder.
+//! `history`, `trace` and `report` of ended jobs, requested from the next master in the same state directory.
 
 use crate::support::Sandbox;
 use crate::support::sandbox::PROGRAM;
@@ -34,7 +34,7 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
     let again = trace(&sandbox, &job);
     for (what, words) in told {
         let now = sandbox.gristmill(["explain", &what]).finish().expect_code(0).stdout_text();
-        // Whose worker's number it was the next master does not know.
+        // The next master does not know which worker a number belonged to.
         assert_eq!(now, without_hosts(&words), "{what}");
     }
     let beyond = sandbox.gristmill(["explain", &format!("{job}/map-7")]).finish().expect_code(2);
@@ -129,14 +129,14 @@ fn trace_and_report_replace_a_file_only_when_told() {
         write(&[]).expect_code(0);
         assert!(std::fs::read_to_string(&file).unwrap().starts_with(first), "{command}");
     }
-    // In a pipe nothing is there that could be replaced.
+    // A pipe has no file that could be replaced.
     let script = "\"$0\" trace job-1 --output /dev/stdout | cat";
     let piped = sandbox.program(Path::new("sh"), ["-c", script, PROGRAM]).finish();
     assert!(piped.expect_code(0).stdout_text().starts_with('{'));
     standing.end();
 }
 
-/// Sentences without what stands in brackets behind the names of workers.
+/// Removes the brackets after the names of workers from sentences.
 fn without_hosts(words: &str) -> String {
     regex::Regex::new(r"(worker-\d+) \([^)]*\)").unwrap().replace_all(words, "$1").into_owned()
 }
@@ -168,7 +168,7 @@ fn what_stands_in_the_place_of_a_history_is_named_and_the_master_goes_on_and_end
     standing.end();
 }
 
-/// What `trace` writes of a job.
+/// Returns the output of `trace` for a job.
 fn trace(sandbox: &Sandbox, job: &str) -> Value {
     serde_json::from_str(&sandbox.gristmill(["trace", job]).finish().expect_code(0).stdout_text()).unwrap()
 }

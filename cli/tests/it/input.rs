@@ -1,4 +1,4 @@
-//! Input that cannot be used: refused with its name, before a task starts where that can be known.
+//! Input that cannot be used: refused by name, before a task starts if that can be known by then.
 
 use crate::support::data::{Random, tool};
 use crate::support::oracle::{self, counts_of_parts, word_counts};
@@ -8,12 +8,12 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// Files of the test with many tiny ones: a fifth of what a release build has to stand, because listing and packing
-/// them takes a debug build several times as long.
+/// Number of files in the test with many tiny ones. It is a fifth of what a release build must handle, since
+/// a debug build takes several times as long to list and pack them.
 const TINY_FILES: usize = 20_000;
 
-/// Runs a job over the input; it must end with exit code 4, name all of `words`, start no task if it is `early`, and
-/// leave no output.
+/// Runs a job over the input. It must end with exit code 4, name all of `words`, start no task if it is
+/// `early`, and leave no output.
 fn refused(sandbox: &Sandbox, arguments: &[&str], early: bool, words: &[&str]) {
     let out = sandbox.text("out");
     let finished = sandbox.run(["run"].iter().chain(arguments).chain(&["--output", &out])).expect_code(4);
@@ -80,21 +80,21 @@ fn pipes_are_refused_and_never_waited_for() {
     refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/pipe is a pipe"]);
 }
 
-/// Of the same size, so that nobody who has mapped it misses anything.
+/// Keeps the size, so that no process that has mapped it gets a fault.
 fn overwrite(file: &fs::File) {
     let mut file = file;
     file.write_all(b"changed").unwrap();
 }
 
-/// Whoever has mapped it finds nothing there.
+/// A process that has mapped it finds no data there.
 fn cut_short(file: &fs::File) {
     file.set_len(10).unwrap();
 }
 
-/// A sort of one map whose input changes while a worker stands at `place`, behind that map.
+/// A sort of one map whose input changes while a worker is stopped at `place`, after that map.
 fn refused_when_changed_at(place: &str, flags: &[&str], change: fn(&fs::File)) {
     let sandbox = Sandbox::new();
-    // Of long lines, which a sort leaves in their file.
+    // Long lines, which a sort leaves in their file.
     let words = Random::seeded(84).text(200_000, &[" "]);
     let lines: Vec<&[u8]> = words.chunks(1000).collect();
     let input = sandbox.write("text", lines.join(&b'\n'));

@@ -1,6 +1,6 @@
-//! The network as a station: what a policy decides about the shuffle is what the bytes do, on a network that is paced.
+//! Shares of the network: on a paced network the bytes follow the policy's decisions about the shuffle.
 //!
-//! All is read from the traces of two jobs, which have the master's clock.
+//! All values are read from the traces of two jobs, in the master's clock.
 
 use crate::support::http::request;
 use crate::support::sandbox::Running;
@@ -8,18 +8,18 @@ use crate::support::standing::Standing;
 use crate::support::{Sandbox, until};
 use serde_json::Value;
 
-/// Seconds after the first and before the last bytes of a job that are not looked at.
+/// Seconds after the first and before the last bytes of a job that are ignored.
 const EDGE: f64 = 0.2;
 
-/// Fewer bytes of a job say nothing about its share: requests have 64 KiB each.
+/// Minimum bytes of a job for a judgement of its share: requests have 64 KiB each.
 const BYTES_MIN: f64 = 4e5;
 
-/// Seconds of a moment in a trace.
+/// Returns a time of a trace in seconds.
 fn seconds(record: &Value, name: &str) -> f64 {
     record[name].as_f64().unwrap() / 1e9
 }
 
-/// What one worker fetched over HTTP: begin, end and bytes.
+/// HTTP fetches of one worker: start, end and bytes.
 struct Fetches(Vec<(f64, f64, f64)>);
 
 impl Fetches {
@@ -31,7 +31,7 @@ impl Fetches {
         self.0.iter().map(|fetch| fetch.1).fold(0.0, f64::max)
     }
 
-    /// Bytes between two moments, if those of each request came evenly.
+    /// Bytes between two moments, if those of each request arrived at a constant rate.
     fn bytes(&self, from: f64, to: f64) -> f64 {
         let part = |&(begin, end, bytes): &(f64, f64, f64)| {
             bytes * ((end.min(to) - begin.max(from)).max(0.0) / (end - begin).max(1e-9)).min(1.0)
@@ -39,7 +39,7 @@ impl Fetches {
         self.0.iter().map(part).sum()
     }
 
-    /// Bytes of the requests that began and ended between two moments.
+    /// Bytes of the requests that started and ended between two moments.
     fn bytes_within(&self, from: f64, to: f64) -> f64 {
         self.0.iter().filter(|fetch| from < fetch.0 && fetch.1 < to).map(|fetch| fetch.2).sum()
     }
@@ -62,7 +62,7 @@ impl Trace {
         self.0[name].as_array().unwrap()
     }
 
-    /// The workers that fetched anything.
+    /// Returns the workers that fetched anything.
     fn homes(&self) -> Vec<u64> {
         let mut homes: Vec<u64> =
             self.list("fetches").iter().map(|fetch| fetch["to"].as_u64().unwrap()).collect();
@@ -80,7 +80,7 @@ impl Trace {
         Fetches(self.list("fetches").iter().filter(over_http).map(fetch).collect())
     }
 
-    /// When the attempts of this kind began, and when they ended.
+    /// Start and end times of the attempts of this kind.
     fn attempts(&self, kind: &str) -> Vec<(f64, f64)> {
         let of_kind =
             self.list("attempts").iter().filter(|attempt| attempt["attempt"]["task"]["kind"] == kind);
@@ -107,7 +107,7 @@ fn paced<'a>(sandbox: &'a Sandbox, policy: &str, rate: &str) -> Standing<'a> {
     standing
 }
 
-/// A job of this many maps that put out this much each; one home on each worker.
+/// A job of this many maps with this much output each, and one keep on each worker.
 fn shuffling(sandbox: &Sandbox, name: &str, maps: &str, bytes: &str, flags: &[&str]) -> Running {
     let out = sandbox.text(name);
     let shape =
@@ -116,7 +116,7 @@ fn shuffling(sandbox: &Sandbox, name: &str, maps: &str, bytes: &str, flags: &[&s
     sandbox.gristmill([&["submit", "synthetic"], &shape[..], &names, flags].concat()).start()
 }
 
-/// Waits until the first job has this many maps done, which is all of them.
+/// Waits until all maps of the first job, this many, are done.
 fn await_maps(sandbox: &Sandbox, maps: u64) {
     until("a job whose maps are done", || {
         let asked = sandbox.gristmill(["status", "job-1", "--json"]).finish();
@@ -142,14 +142,14 @@ fn bytes_of_the_smaller_job_come_first_under_max_srpt_and_fetches_hold_no_slot()
         if behind.last() <= to {
             continue;
         }
-        // What was under way already may end in between; else only gaps between two requests are left to it.
+        // Requests in flight may still end in between; otherwise it only gets the gaps between two requests.
         let (behind, ahead) = (behind.bytes_within(from, to), ahead.bytes(from, to));
         eprintln!("home {home}: {behind} bytes of the large job, {ahead} of the small one");
         assert!(behind * 3.0 <= ahead, "{behind} bytes of the large job beside {ahead} of the small one");
         judged += ahead;
     }
     assert!(4e5 < judged, "the two jobs did not meet: {judged} bytes");
-    // On one slot each, the small job's maps ran while the large one fetched.
+    // With one slot each, the small job's maps ran while the large one fetched.
     let fetching = large.homes().into_iter().map(|home| large.fetches(home).last()).fold(0.0, f64::max);
     let maps = small.attempts("Map");
     assert_eq!(maps.len(), 8);
@@ -171,11 +171,12 @@ fn bytes_flow_by_weight_under_fair_while_both_jobs_have_something_to_fetch() {
     let (mut of_heavy, mut of_light) = (0.0, 0.0);
     for home in heavy.homes() {
         let (one, other) = (heavy.fetches(home), light.fetches(home));
-        // Without the first and the last requests of the heavy job, when it may have had less than two under way.
+        // Without the first and the last requests of the heavy job, when it may have had less than two in
+        // flight.
         let (from, to) = (one.first() + EDGE, one.last().min(other.last()) - EDGE);
         let bytes = (one.bytes(from, to), other.bytes(from, to));
         eprintln!("home {home}: {bytes:?} in {:.3} s", to - from);
-        // A home that lies beside nearly all maps of the heavy job has too little to fetch for a share.
+        // A keep on the worker of nearly all maps of the heavy job has too little to fetch for a share.
         if BYTES_MIN < bytes.0 {
             of_heavy += bytes.0;
             of_light += bytes.1;
@@ -183,7 +184,8 @@ fn bytes_flow_by_weight_under_fair_while_both_jobs_have_something_to_fetch() {
     }
     assert!(2.0 * BYTES_MIN < of_heavy + of_light, "too few bytes to judge by: {of_heavy} and {of_light}");
     let share = of_heavy / of_light;
-    // A pause of the machine costs one of the two some bytes; equal shares and going first (4 and more) are far off.
+    // A pause of the machine costs one of the two some bytes. Equal shares and strict priority (4 and more)
+    // are far off.
     assert!((1.6..2.5).contains(&share), "{of_heavy} to {of_light} bytes: {share:.3} to 1, not 2 to 1");
     standing.end();
 }

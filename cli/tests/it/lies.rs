@@ -1,7 +1,8 @@
-//! Workers that lie, to a whole process: each lie is given up, and takes no more memory than the budget and 64 MiB.
+//! False data sent to a whole process: each lie is rejected, and takes no more memory than the budget and 64
+//! MiB.
 //!
-//! The test plays the liar, with the product's own frames and auth: to a worker also the master, which is honest, to a
-//! master a worker that has joined.
+//! The test plays the liar, with the product's own frames and auth. To a worker it is an honest master and a
+//! lying worker; to a master it is a worker that has joined.
 
 use crate::support::standing::Standing;
 use crate::support::{PATIENCE, Sandbox};
@@ -31,19 +32,20 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Memory that the worker is given, KiB.
+/// Memory budget of the worker, KiB.
 const BUDGET_KIB: u64 = 64 << 10;
 
-/// What a process may take beyond its budget, KiB.
+/// KiB that a process may use beyond its budget.
 const BEYOND_BUDGET_KIB: u64 = 64 << 10;
 
 /// Bytes that a liar sends at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Bytes of a segment of which next to nothing comes.
+/// Bytes of a segment of which next to nothing arrives.
 const SLOW_SEGMENT_BYTES: u64 = 20 << 20;
 
-/// What a body that goes on and on may get rid of before nobody takes it any more: what fits into sockets and buffers.
+/// Bytes of an endless body that may be accepted before the receiver stops reading: what fits into sockets
+/// and buffers.
 const TAKEN_BYTES_MAX: u64 = 16 << 20;
 
 fn memory_kib(pid: u32, line: &str) -> u64 {
@@ -52,19 +54,19 @@ fn memory_kib(pid: u32, line: &str) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// What a process may take, beside what it had when nobody had lied to it.
+/// Memory that a process may use beyond what it had before the lies.
 struct Allowance {
     pid: u32,
     most_kib: u64,
 }
 
 impl Allowance {
-    /// As it is now, and with so much of a budget, KiB.
+    /// From its present memory and a budget in KiB.
     fn of(pid: u32, budget_kib: u64) -> Self {
         Self { pid, most_kib: memory_kib(pid, "VmRSS:") + budget_kib + BEYOND_BUDGET_KIB }
     }
 
-    /// Has the kernel forget the peak of before.
+    /// Resets the peak that the kernel has recorded.
     fn begin(&self) {
         fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
     }
@@ -101,7 +103,7 @@ impl Line {
         self.say_often(frame, 1).await;
     }
 
-    /// Says a frame so many times.
+    /// Sends a frame this many times.
     async fn say_often<T: serde::Serialize>(&mut self, frame: &T, times: usize) {
         let mut bytes = Vec::new();
         push_frame(frame, &mut bytes).unwrap();
@@ -111,7 +113,7 @@ impl Line {
         self.writer.flush().await.unwrap();
     }
 
-    /// Hears frames until one of them is it.
+    /// Receives frames until `find` accepts one.
     async fn hear<T: serde::de::DeserializeOwned, U>(
         &mut self,
         what: &str,
@@ -137,14 +139,14 @@ impl Line {
 
 // To a worker.
 
-/// What is answered to whoever fetches.
+/// Response to a fetch.
 type Lie = Arc<dyn Fn() -> Body + Send + Sync>;
 
-/// What a lie must come to.
+/// Expected result of a lie.
 enum End {
-    /// The output is reported as not to be had, for this reason and with these words.
+    /// The output is reported as unavailable, for this reason and with these words.
     Failed(FailureClass, &'static str),
-    /// What was right of it is taken.
+    /// The correct part of it is accepted.
     Taken,
 }
 
@@ -170,12 +172,13 @@ fn encoded<T: serde::Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// A head as it stands in front of an answer.
+/// Encodes a head as it precedes a response.
 fn framed(head: &[u8]) -> Vec<u8> {
     [&(head.len() as u32).to_le_bytes(), head].concat()
 }
 
-/// A body of these bytes, and then of this piece again and again with a pause between; counts what is taken of it.
+/// A body of these bytes, followed by endless repetitions of this piece with a pause between. Counts the
+/// bytes that are accepted.
 fn endless(first: Vec<u8>, piece: usize, pause: Duration, taken: Arc<AtomicU64>) -> Body {
     let (sender, body) = http::stream(1);
     tokio::spawn(async move {
@@ -193,7 +196,7 @@ fn endless(first: Vec<u8>, piece: usize, pause: Duration, taken: Arc<AtomicU64>)
 /// A segment of one block, of a few MB, that claims to unpack to more than a GB, and would: see FORMAT.md.
 fn bomb(map: AttemptId, partition: u32) -> Vec<u8> {
     const LENGTH_BYTES: u32 = 4_700_000;
-    // One literal, then a match of that byte as long as the bytes behind say, then five literals.
+    // One literal, then a match of that byte with the length in the following bytes, then five literals.
     let mut packed = vec![0x1f, 0, 1, 0];
     packed.resize(packed.len() + LENGTH_BYTES as usize, 255);
     packed.extend([0, 0x50, 0, 0, 0, 0, 0]);
@@ -212,7 +215,7 @@ fn bomb(map: AttemptId, partition: u32) -> Vec<u8> {
     [segment, block, checksum.to_le_bytes().to_vec(), packed].concat()
 }
 
-/// The lies, each to a job of its own: job 1 hears the first.
+/// The lies, each for a job of its own: job 1 gets the first.
 fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
     let stamp = FileStamp::of(&fs::metadata("/proc/self/exe").unwrap());
     let place = encoded(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp));
@@ -225,10 +228,10 @@ fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
     let bomb = bomb(TaskId::map(JobId(2), 0).attempt(0), 0);
     let bomb = [framed(&encoded(&head(vec![bomb.len() as u64]))), bomb].concat();
 
-    // A byte each, and the place of an output in memory.
+    // A byte each, and the size of an output in memory.
     let places = FetchHead { outputs: vec![None; 60_000_000], damaged: Vec::new() };
     let places = Bytes::from(framed(&encoded(&places)));
-    // As many of them as a right head may have bytes.
+    // As many of them as a valid head may have bytes.
     let allowed =
         Bytes::from(framed(&encoded(&FetchHead { outputs: vec![None; 16 << 10], damaged: Vec::new() })));
 
@@ -278,7 +281,7 @@ fn order(job: JobId, key: &Secret) -> JobOrder {
     }
 }
 
-/// A master that is honest and a worker that lies, at one door; gives the connections of workers that join.
+/// An honest master and a lying worker behind one endpoint; returns the connections of workers that join.
 async fn liars(auth: LyingAuth, lies: Vec<Lie>) -> (Endpoint, UnboundedReceiver<Duplex>) {
     let listener = Bind::loopback().listen().await.unwrap();
     let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
@@ -356,7 +359,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         let taken = taken.load(Ordering::Relaxed);
         assert!(0 < taken && taken <= TAKEN_BYTES_MAX, "{taken} bytes of a body without an end were taken");
         victim.say(&MasterFrame::Shutdown).await;
-        // The parent ends with its process.
+        // The supervisor ends with its process.
         let ended = tokio::task::spawn_blocking(move || worker.finish());
         let _ = ended.await.unwrap();
     });
@@ -365,19 +368,19 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
 
 // To a master.
 
-/// Bytes of a long text in a frame: one that is taken, as its length goes.
+/// Bytes of a long text in a frame: accepted, since its length is allowed.
 const TEXT_BYTES: usize = 11 << 20;
 
-/// Frames of a lie that comes in bulk: of [`TEXT_BYTES`] each, 230 MB.
+/// Number of frames of a lie in bulk: of [`TEXT_BYTES`] each, 230 MB.
 const FRAMES: usize = 20;
 
-/// Frames with long lists, which take long to read: more than may be on their way at once.
+/// Number of frames with long lists, which take long to read: more than may be in flight at once.
 const LIST_FRAMES: usize = 4;
 
-/// Memory that lists take which a frame may just have.
+/// Maximum memory of the lists in a frame.
 const LIST_BYTES: usize = 11 << 20;
 
-/// A connection to a master with the token of a worker, before anything has been said.
+/// Connects to a master with the token of a worker, before any frame is sent.
 async fn connect(line: &JoinLine) -> Line {
     let connection = Connection::open(&line.endpoint, Timeouts::default(), line.plaintext).await.unwrap();
     Line::of(connection.upgrade(Some(&line.token), CONNECT_PATH, CONTROL_PROTOCOL).await.unwrap())
@@ -400,7 +403,7 @@ fn hello(build: &str, host: String) -> WorkerFrame {
     })
 }
 
-/// Joins, and hears what the worker is called.
+/// Joins, and returns the name that the worker gets.
 async fn join(line: &JoinLine, build: &str) -> (Line, WorkerId) {
     let mut joined = connect(line).await;
     joined.say(&hello(build, "liar".to_owned())).await;
@@ -429,7 +432,7 @@ fn failed(attempt: AttemptId, words: &str) -> WorkerFrame {
     }
 }
 
-/// A sign of life with a list of attempts that takes this much memory.
+/// A heartbeat with a list of attempts that takes this much memory.
 fn signs_of_life(bytes: usize) -> WorkerFrame {
     let attempt = TaskId::map(JobId(1), 7).attempt(0);
     let progress = AttemptProgress { attempt, bytes_in: 1, records_in: 1 };
@@ -437,7 +440,7 @@ fn signs_of_life(bytes: usize) -> WorkerFrame {
     WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() })
 }
 
-/// Frames about attempts that the liar does not hold, as long as a frame and its lists may be.
+/// Frames about attempts that the liar does not hold, with the maximum length of a frame and its lists.
 fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     let attempt = TaskId::map(JobId(1), 7).attempt(0);
     let report =
@@ -464,7 +467,7 @@ fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     ]
 }
 
-/// The next attempt, or that the job is over.
+/// Returns the next attempt, or `Some(None)` if the job is over.
 fn next(frame: &MasterFrame) -> Option<Option<AttemptId>> {
     match frame {
         MasterFrame::Forget { .. } => Some(None),
@@ -490,7 +493,7 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
         let mut stranger = connect(&line).await;
         let mut bytes = Vec::new();
         push_frame(&hello(&build, "h".repeat(FRAME_BYTES_MAX - 1024)), &mut bytes).unwrap();
-        // It may hang up before it has all, which is the point.
+        // The receiver may close the connection before it has all bytes, as intended.
         let _ = stranger.writer.write_all(&bytes).await;
         stranger.closed("the end of a worker with an endless name").await;
         allowance.check("an endless name of a host");
@@ -504,7 +507,7 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
 
         allowance.begin();
         let (mut liar, _) = join(&line, &build).await;
-        // Much shorter than a frame may be.
+        // Much shorter than the limit of a frame.
         liar.say(&signs_of_life(4 * LIST_BYTES)).await;
         liar.closed("the end of a worker with an endless list").await;
         allowance.check("an endless list");
@@ -515,7 +518,7 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
         for (lie, frame) in forgeries(worker) {
             allowance.begin();
             liar.say_often(&frame, LIST_FRAMES).await;
-            // Frames are heard in order: what follows this one comes after all of the lie.
+            // Frames are received in order: what follows this one comes after the whole lie.
             liar.say(&failed(attempt, lie)).await;
             attempt = liar.hear("another attempt", |frame| launched(&frame)).await;
             allowance.check(lie);

@@ -8,7 +8,7 @@ use crate::user_code::faulty_program;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Runs the program under a limit of the shell's `ulimit`, such as `-v 1000000`.
+/// Runs the program under a limit of the shell's `ulimit`, for example `-v 1000000`.
 fn run_under(sandbox: &Sandbox, limit: &str, arguments: &[&str]) -> Finished {
     let script = format!("ulimit {limit} && exec \"$@\"");
     let program = env!("CARGO_BIN_EXE_gristmill");
@@ -44,7 +44,7 @@ fn limit_of_processes_ends_a_job_in_order_or_lets_it_succeed() {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("gristmill");
     let open = |path: &Path| std::fs::set_permissions(path, PermissionsExt::from_mode(0o1777)).unwrap();
-    // Linked and not written, so that it can be run at once.
+    // Linked and not written, so that it can be executed at once.
     std::fs::hard_link(PROGRAM, &program).or_else(|_| std::fs::copy(PROGRAM, &program).map(drop)).unwrap();
     let input = place.path().join("text");
     std::fs::write(&input, "a b a\n").unwrap();
@@ -60,11 +60,11 @@ fn limit_of_processes_ends_a_job_in_order_or_lets_it_succeed() {
         let finished = sandbox.program(Path::new("setpriv"), user).env("TMPDIR", place.path()).finish();
         assert!(!finished.stderr.contains("panicked"), "at {limit}: {}", finished.stderr);
         let code = finished.status.code();
-        // Once one limit was enough, so are all above it.
+        // If one limit is enough, so are all higher ones.
         let expected = if succeeded || code == Some(0) { 0 } else { 7 };
         assert_eq!(code, Some(expected), "at {limit}: {}", finished.stderr);
         succeeded |= code == Some(0);
-        // The kernel counts those that have ended until they are reaped.
+        // The kernel counts ended processes until they are reaped.
         until("the end of all processes", || sandbox.processes().is_empty().then_some(()));
     }
     assert!(succeeded, "no limit was enough");
@@ -77,7 +77,7 @@ fn more_spilled_outputs_than_a_process_may_open_files_are_no_trouble() {
     let mut lines: Vec<String> = (0..90_000).map(line).collect();
     let input = sandbox.write("lines", lines.concat());
     let out = sandbox.text("out");
-    // The reverse order is made of copies, of which memory holds a third.
+    // The reverse order is made of copies, a third of which fits in memory.
     let job = ["run", "sort", "-r", &input, "--split-size", "20kB", "--memory", "16MiB"];
     let rest = ["--workers", "1", "--reduces", "2", "--output", &out, "--json"];
     let finished = run_under(&sandbox, "-n 128", &[&job[..], &rest].concat()).expect_code(0);
@@ -105,7 +105,7 @@ fn more_detached_jobs_wait_than_the_master_may_open_files_and_all_succeed() {
         let job = ["submit", "wordcount", &input, "--detach", "--reduces", "1", "--output", &output];
         sandbox.gristmill(job).finish().expect_code(0);
     }
-    // Connections of the last clients may still be there.
+    // Connections of the last clients may still be open.
     until("no file open for a job that waits", || (opened() <= before + 2).then_some(()));
     let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
     for number in 0..JOBS {

@@ -1,5 +1,5 @@
-//! The scheduler on a running master: other policies take over, everything is journalled, history is kept, and the
-//! master says why.
+//! The scheduler on a running master: policies are switched, all facts are journalled, history is kept, and
+//! the master gives its reasons.
 
 use crate::support::data::Random;
 use crate::support::standing::Standing;
@@ -14,13 +14,13 @@ fn records(journal: &Path) -> Vec<Value> {
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Whether this fact is in the journal, by the name of its kind.
+/// True if the journal has a fact of this kind.
 fn has_fact(records: &[Value], kind: &str) -> bool {
     let facts = records.iter().filter_map(|record| record["instant"]["facts"].as_array());
     facts.flatten().any(|fact| fact.as_str() == Some(kind) || fact.get(kind).is_some())
 }
 
-/// The journal, fed back through the scheduler, gives the orders that the master gave.
+/// Checks that a replay of the journal through the scheduler gives the orders that the master gave.
 fn assert_replays(sandbox: &Sandbox, journal: &str) {
     sandbox.gristmill(["replay", journal]).finish().expect_code(0);
 }
@@ -107,7 +107,7 @@ fn what_the_estimator_has_learned_can_be_put_back_and_nothing_else() {
         assert!(refused.contains(words), "{refused}");
     }
     assert_eq!(standing.ask("GET", "estimator", "").1, answer, "what was refused has changed nothing");
-    // Nobody runs it, so it stays live.
+    // No worker runs it, so it stays live.
     let waiting = ["submit", "synthetic", "--detach", "--maps", "1", "--output", &sandbox.text("out")];
     sandbox.gristmill(waiting).finish().expect_code(0);
     let (status, refused) = put(&memory(past));
@@ -125,7 +125,7 @@ fn journal_of_a_run_in_which_a_worker_is_killed_replays() {
     let (input, out) = (sandbox.write("text", &text), sandbox.text("out"));
     let standing = Standing::start_with(&sandbox, 2, &["--journal", &journal]);
     sandbox.arm("map");
-    // Holds the job until the killed one is replaced, however long that takes.
+    // Holds the job until the killed process is replaced, however long that takes.
     sandbox.arm("reduce");
     let submit = ["submit", "wordcount", &input, "--split-size", "4KiB", "--reduces", "3", "--output", &out];
     let job = sandbox.gristmill(submit).start();
@@ -144,7 +144,7 @@ fn journal_of_a_run_in_which_a_worker_is_killed_replays() {
     assert!(has_fact(&records, "worker_lost"), "nobody was killed");
     assert_eq!(records.iter().filter(|record| record.get("worker").is_some()).count(), 3, "one was replaced");
     assert_replays(&sandbox, &journal);
-    // A journal is never written over.
+    // A journal is never overwritten.
     let again = ["run", "grep", "x", &input, "--journal", &journal];
     sandbox.run(again).expect_code(2).expect_words(&["exists already"]);
 }
@@ -181,9 +181,9 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
     let left = |at: usize| trace["estimates"][at]["left"][0].as_f64().unwrap();
     assert!(0.0 < left(0) && left(done.len() - 1) == 0.0, "{}", trace["estimates"]);
     second.end();
-    // What the estimator knew from before stands at the head of the journal.
+    // The estimator's previous knowledge is at the head of the journal.
     assert_replays(&sandbox, &journal);
-    // A file that is damaged costs what was learned, and nothing else.
+    // A damaged file costs what was learned, and nothing else.
     let history = sandbox.path("state/history.json");
     fs::write(&history, "{").unwrap();
     let third = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);

@@ -1,26 +1,29 @@
 //! End-to-end tests of the `gristmill` program: real processes, real sockets, real kills.
 //!
-//! - The jobs: `jobs` compares the standard ones with plain programs; `formats` reads what files can look like, `tables` those
-//!   that hold tables by columns, `input`
-//!   and `output` refuse what cannot be used, `bad_records` leaves it out, `claims` is about output directories whose job or disk fails.
-//! - The engine: `shuffle` measures how far it overlaps with the maps, `lanes` whose bytes come first on a paced network,
-//!   `suspend` which reduces make way, `live_policy` what a policy changes.
-//! - Faults: `crash` kills processes, `restart` masters, `comeback` those whose jobs go on; `cuts` takes ways between hosts
-//!   away, `drain` lets workers leave, `backups` is about slow ones; `limits` takes means of the operating system away,
-//!   `disk` fills disks, `user_code` misbehaves, `words` looks at what users read then. `faults` is a table of
-//!   faults and the phases at which they strike, each judged by the same ten invariants.
-//! - The command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (what a newcomer stumbles over), `cluster` (a master and workers that a person starts), `cluster_flags` (what those are made
-//!   to be), `tokens`; `narrate` tells a job pair by pair, `history` those that have ended; without a cluster `sim` and `verify`; `compare`, `paper` and `replay`.
-//! - `places`: clusters that `up` and `down` bring up and down on hosts of ssh.
+//! - Jobs: `jobs` compares the standard ones with plain programs. `formats` and `tables` read files of many
+//!   forms. `input` and `output` refuse unusable ones, and `bad_records` skips bad records. `claims` covers
+//!   output directories whose job or disk fails.
+//! - Engine: `shuffle` measures its overlap with the maps, `lanes` covers priorities on a paced network,
+//!   `suspend` preempted reduces, and `live_policy` changes of the policy.
+//! - Faults: `crash` kills processes, `restart` masters, and `comeback` masters whose jobs continue. `cuts`
+//!   cuts routes between hosts, `drain` lets workers leave, and `backups` is about slow workers. `limits`
+//!   lowers limits of the operating system, `disk` fills disks, `user_code` misbehaves, and `words` checks
+//!   the messages. `faults` is a table of faults and the phases at which they strike, each judged by the same
+//!   ten invariants.
+//! - Command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (mistakes of new users), `cluster` (a
+//!   master and workers that a user starts), `cluster_flags` (their settings), `tokens`. `narrate` shows a
+//!   job pair by pair, and `history` shows ended jobs. `sim` and `verify` need no cluster. Also `compare`,
+//!   `paper` and `replay`.
+//! - `places`: clusters that `up` and `down` start and stop on hosts of ssh.
 //! - `stores`: inputs and outputs on object stores, against a server within the test.
 //! - `streaming`: commands of Hadoop Streaming, and the program under Hadoop's names.
-//! - A master that lacks room for what it must write down: `full_journal`.
-//! - Security: `security` tries every door, `floods` do so thousands of times, `lies` sends workers and masters false
-//!   frames, `paths` submits what reaches beyond its own files, `trust` is about files whose content is believed, `network`
-//!   puts hosts into network namespaces.
-//! - `walls` reads the sources: who may import whom. What the others share is in `support`.
+//! - `full_journal`: a master that lacks space for what it must record.
+//! - Security: `security` tries every endpoint, and `floods` thousands of times. `lies` sends false frames to
+//!   workers and masters. `paths` submits paths outside the submitter's files, `trust` is about files whose
+//!   content is trusted, and `network` puts hosts into network namespaces.
+//! - `walls` checks the imports in the sources. Code shared by the tests is in `support`.
 //!
-//! Single functions are tested beside their code.
+//! Single functions are tested next to their code.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like the tests themselves")]
 
 mod backups;

@@ -1,4 +1,5 @@
-//! `run --narrate` of twelve lines: every pair, partition, fetch and group is the job's own, counted here by hand.
+//! `run --narrate` of twelve lines: every pair, partition, fetch and group is the job's own, and is counted
+//! here independently.
 
 use crate::support::Sandbox;
 use crate::support::oracle;
@@ -16,7 +17,7 @@ const REDUCES: u32 = 3;
 /// A pair: key and value.
 type Pair = (String, String);
 
-/// A step of a story: its title, and what stands below it.
+/// A step of a story: its title, and the text below it.
 struct Step {
     title: String,
     lines: Vec<String>,
@@ -36,7 +37,7 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 impl Step {
-    /// The rows of the table with this first word in its head.
+    /// Returns the rows of the table with this first word in its head.
     fn table(&self, first: &str) -> Vec<Vec<&str>> {
         let at = self.lines.iter().position(|line| line.split("   ").next() == Some(first)).unwrap();
         let columns = |line: &'_ String| line.matches("   ").count();
@@ -45,7 +46,7 @@ impl Step {
         rows.map(|line| line.split("   ").map(str::trim).filter(|cell| !cell.is_empty()).collect()).collect()
     }
 
-    /// The pairs of the list behind the line that ends with these words.
+    /// Returns the pairs of the list after the line that ends with these words.
     fn pairs(&self, behind: &str) -> Vec<String> {
         let at = self.lines.iter().position(|line| line.ends_with(behind)).unwrap();
         let lines = self.lines[at + 1..].iter().take_while(|line| line.contains('→'));
@@ -53,7 +54,7 @@ impl Step {
     }
 }
 
-/// The steps whose titles begin so and end so, with the number in between.
+/// Returns the steps whose titles have this start and this end, by the number in between.
 fn of<'a>(steps: &'a [Step], from: &str, until: &str) -> BTreeMap<u32, &'a Step> {
     let between = |step: &'a Step| {
         let rest = step.title.strip_prefix(from)?;
@@ -63,7 +64,7 @@ fn of<'a>(steps: &'a [Step], from: &str, until: &str) -> BTreeMap<u32, &'a Step>
     steps.iter().filter_map(between).collect()
 }
 
-/// The words of each split, by hand: a line belongs to the split in which its first byte lies.
+/// The words of each split: a line belongs to the split that contains its first byte.
 fn words_by_split() -> Vec<Vec<&'static str>> {
     let mut splits = vec![Vec::new(); TEXT.len().div_ceil(SPLIT_BYTES)];
     let mut at = 0;
@@ -74,7 +75,7 @@ fn words_by_split() -> Vec<Vec<&'static str>> {
     splits
 }
 
-/// The hash of a key of at most 15 bytes, written anew from `worker/FORMAT.md`.
+/// The hash of a key of at most 15 bytes, implemented again from `worker/FORMAT.md`.
 fn hash(key: &str) -> u64 {
     let mut bytes = [0; 16];
     bytes[..key.len()].copy_from_slice(key.as_bytes());
@@ -135,7 +136,7 @@ fn story_of_twelve_lines_has_the_pairs_partitions_fetches_and_groups_of_the_job(
     check_fetches(&steps, &std::fs::read_to_string(trace).unwrap());
 }
 
-/// What a map emitted, what its combiner made of it, and where each pair went.
+/// Checks what a map emitted, what its combiner made of it, and the destination of each pair.
 fn check_map(step: &Step, words: &[&str]) {
     let emitted = step.pairs("in this order:");
     assert_eq!(emitted, words.iter().map(|word| format!("{word} → 1")).collect::<Vec<_>>());
@@ -152,7 +153,7 @@ fn check_map(step: &Step, words: &[&str]) {
     }
 }
 
-/// In which order a reduce read its pairs, and which groups it made of them.
+/// Checks the order in which a reduce read its pairs, and the groups that it made of them.
 fn check_reduce(
     step: &Step,
     partition: u32,
@@ -184,7 +185,7 @@ fn check_reduce(
     assert_eq!(written, part.lines().collect::<Vec<_>>());
 }
 
-/// Who fetched what from whom, against the trace.
+/// Checks the source and destination of each fetch against the trace.
 fn check_fetches(steps: &[Step], trace: &str) {
     let told = Regex::new(
         r"^(worker-\d+) (?:fetches|reads) what (map-\d+) made for it (?:from (worker-\d+): (\d+) B|where it lies)$",

@@ -1,6 +1,6 @@
-//! Several machines, played by network namespaces that share no folder with the data.
+//! Several machines, simulated by network namespaces that share no directory with the data.
 //!
-//! Needs root; says so otherwise. Deliberately not here: networks that lose or delay.
+//! Needs root; reports a skip otherwise. Networks that lose or delay packets are not tested here.
 
 use crate::support::data::{Random, tool};
 use crate::support::namespace::Network;
@@ -11,20 +11,20 @@ use rustix::process::Signal;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Which host plays whom.
+/// Number of the master's host.
 const MASTER: u8 = 1;
 const FIRST_WORKER: u8 = 2;
 const SECOND_WORKER: u8 = 3;
 const SUBMITTER: u8 = 4;
 
-/// How long a scanned port may take to answer at all.
+/// Timeout of a scanned port.
 const SCAN_PATIENCE: Duration = Duration::from_secs(5);
 
 fn possible(what: &str) -> bool {
     is_root(what) && tool("ip", what) && tool("unshare", what)
 }
 
-/// A master and two workers on hosts of their own; none of them sees the sandbox's folder `data`.
+/// A master and two workers on hosts of their own; none of them sees the sandbox's directory `data`.
 struct Lan<'a> {
     sandbox: &'a Sandbox,
     network: Network,
@@ -34,7 +34,7 @@ struct Lan<'a> {
 }
 
 impl<'a> Lan<'a> {
-    /// `flags` go to everyone; `prepare` runs on each worker's host first.
+    /// Starts all processes. `flags` apply to all of them; `prepare` runs on each worker's host first.
     fn start(sandbox: &'a Sandbox, flags: &[&'a str], prepare: &dyn Fn(u8) -> String) -> Self {
         let network = Network::of(4);
         let hide = hide(sandbox);
@@ -67,7 +67,7 @@ impl<'a> Lan<'a> {
     }
 
     fn end(self) {
-        // Workers first: they wait for the next master otherwise.
+        // Workers first: otherwise they wait for the next master.
         for process in self.workers.into_iter().chain([self.master]) {
             process.signal(Signal::TERM);
             process.finish().expect_code(0);
@@ -106,13 +106,13 @@ fn join_line_of_a_master_that_listens_everywhere_is_one_that_another_host_can_us
     sandbox.assert_nothing_left();
 }
 
-/// Hides the folder `data` of the sandbox behind an empty one.
+/// Hides the directory `data` of the sandbox behind an empty one.
 fn hide(sandbox: &Sandbox) -> String {
     std::fs::create_dir_all(sandbox.path("data")).unwrap();
     format!("mount -t tmpfs none '{}'", sandbox.text("data"))
 }
 
-/// Input for the four jobs and their arguments, with as many parts everywhere.
+/// Writes input for the four jobs. Returns their arguments, with the same number of parts everywhere.
 fn four_jobs(sandbox: &Sandbox) -> Vec<(&'static str, Vec<String>)> {
     let text = sandbox.write("data/text", Random::seeded(141).text(60_000, &[" ", "\n"]));
     let mut random = Random::seeded(142);
@@ -142,7 +142,7 @@ fn four_jobs(sandbox: &Sandbox) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// The four jobs give on the LAN what they give on one machine.
+/// Checks that the four jobs give the same output on the LAN as on one machine.
 fn four_jobs_equal_a_local_run(flags: &[&str]) {
     let sandbox = Sandbox::new();
     let lan = Lan::start(&sandbox, flags, &|_| String::new());
@@ -240,13 +240,13 @@ fn between_hosts_everything_is_encrypted_by_default() {
             stream.set_read_timeout(Some(SCAN_PATIENCE)).unwrap();
             stream.write_all(b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
             let mut answer = Vec::new();
-            // Whether it closes or resets the connection is its own business.
+            // It may close or reset the connection.
             let _ = stream.read_to_end(&mut answer);
             answer
         });
         assert!(!process::holds(&answer, "HTTP"), "{door} speaks plain HTTP: {answer:?}");
     }
-    // A server with another key is not who the join line means, and is told nothing.
+    // A server with another key is not the one of the join line, and gets no data.
     let (rest, pin) = line.text.rsplit_once('.').unwrap();
     let first = if pin.starts_with('A') { 'B' } else { 'A' };
     let impostor = sandbox.write_private("impostor", format!("{rest}.{first}{}", &pin[1..]));
@@ -324,7 +324,7 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
     let finished = client.finish().expect_code(0).expect_words(&["lost with a worker", "succeeded"]);
     assert!(finished.stderr.contains("remote"), "{}", finished.stderr);
     assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("data/out"))) == oracle::word_counts(&text));
-    // Nobody is left on that host to remove its folders; a person has to.
+    // No process is left on that host to remove its directories; a user has to.
     for name in oracle::names(&sandbox.path("tmp")) {
         if !lan.workers.is_empty() && folder_is_of_nobody(&sandbox, &name) {
             std::fs::remove_dir_all(sandbox.path("tmp").join(name)).unwrap();
@@ -333,7 +333,7 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
     lan.end();
 }
 
-/// Whether no live process has a file of this temporary folder open.
+/// True if no live process has a file of this temporary directory open.
 fn folder_is_of_nobody(sandbox: &Sandbox, name: &str) -> bool {
     let folder = sandbox.path("tmp").join(name);
     sandbox.processes().iter().all(|found| {
@@ -390,7 +390,7 @@ fn port_scan_of_a_run_from_another_host_finds_nothing() {
     let running =
         network.gristmill(&sandbox, victim, "", &["run", "wordcount", &input, "--workers", "2"]).start();
     sandbox.stopped_at("map");
-    // A port that is open on purpose shows that the scan would find one.
+    // A port opened on purpose shows that the scan would find one.
     let bait = network.on(victim, || TcpListener::bind("0.0.0.0:0").unwrap());
     let target = network.address(victim);
     let open: Vec<u16> = network.on(stranger, || {

@@ -1,4 +1,5 @@
-//! The output directory: what is refused before a task starts, what is published, what comes back after a failure.
+//! The output directory: what is refused before a task starts, what is published, what is restored after a
+//! failure.
 
 use crate::support::data::{Random, tool};
 use crate::support::sandbox::PROGRAM;
@@ -14,7 +15,7 @@ fn refused(sandbox: &Sandbox, output: &str, words: &[&str]) {
     assert!(!finished.stderr.contains("job-1"), "a job was submitted:\n{}", finished.stderr);
 }
 
-/// Makes what a job of Hadoop has left of its output: one part.
+/// Writes a directory like the output of a Hadoop job: one part.
 fn old_output(sandbox: &Sandbox, out: &str) {
     sandbox.write(&format!("{out}/part-00009"), "old");
     sandbox.write(&format!("{out}/_SUCCESS"), "");
@@ -93,7 +94,7 @@ fn compressed_output_of_a_job_that_fails_is_not_there_and_what_was_overwritten_i
     assert_eq!(fs::read(sandbox.path("out/part-00000.gz")).unwrap(), b"old");
 }
 
-/// Runs the job that writes odd lines beside the others, into `out`.
+/// Runs the job that also writes odd lines to a named output, into `out`.
 fn run_aside(sandbox: &Sandbox, input: &str, flags: &[&str]) -> Finished {
     let out = sandbox.text("out");
     let shape =
@@ -104,7 +105,7 @@ fn run_aside(sandbox: &Sandbox, input: &str, flags: &[&str]) -> Finished {
     finished
 }
 
-/// Files of an output, those of its named output too, with what is in them.
+/// Files of an output and of its named output, with their contents.
 fn whole_tree(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut names = oracle::names(out);
     if out.join("odd").is_dir() {
@@ -146,14 +147,14 @@ fn named_output_lies_beside_the_main_one_and_comes_with_it_or_not_at_all() {
         );
     }
     assert_eq!(said["records"], 2000);
-    // Two thousand tenths, whose sum by plain addition is another one for each order.
+    // Two thousand tenths: plain addition gives another sum for each order.
     assert_eq!((&said["sums"]["tenths"], &said["maxima"]["longest"]), (&200.0.into(), &9.0.into()));
     let read =
         |input: &Path| sandbox.run_well(["run", "grep", "", input.to_str().unwrap(), "--quiet"]).stdout;
     assert_eq!(sorted(&read(&out)), lines(false), "a later job reads the main output");
     assert_eq!(sorted(&read(&odd)), lines(true));
 
-    // One task fails when others have built all of theirs.
+    // One task fails after others have built all their parts.
     let before = whole_tree(&out);
     let bad = sandbox.write("bad", text + "\nbad\n");
     run_aside(&sandbox, &bad, &["--aside", "--overwrite"]).expect_code(1);
@@ -185,7 +186,7 @@ fn root_of_all_files_is_refused_as_an_output() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a b\n");
     for root in ["/", "/tmp/.."] {
-        // Without `--overwrite`: a test that fails must not take the machine along.
+        // Without `--overwrite`: a test that fails must not damage the machine.
         let refused = sandbox.run(["run", "wordcount", &input, "--output", root]).expect_code(3);
         refused.expect_words(&["is the root of the file system"]);
     }
@@ -213,7 +214,7 @@ fn output_that_holds_an_input_of_the_job_is_refused_and_left_alone() {
         assert_eq!(fs::read(&text).unwrap(), b"a b\n");
         assert_eq!(fs::read(&side).unwrap(), b"1,x\n");
     }
-    // Beside it is well, also if the name begins alike.
+    // A sibling directory is accepted, also if its name has the same prefix.
     old_output(&sandbox, "data-out");
     let out = sandbox.text("data-out");
     sandbox.run_well(["run", "wordcount", &text, "--reduces", "1", "--overwrite", "--output", &out]);
@@ -322,7 +323,7 @@ fn overwrite_replaces_nothing_but_the_output_of_a_job() {
         .expect_code(3)
         .expect_words(&["split is not empty and has no _SUCCESS", "--overwrite"]);
     assert_eq!(oracle::names(&sandbox.path("split")), ["part-00000"]);
-    // That of another program of MapReduce.
+    // The output of another MapReduce program.
     for name in ["part-r-00000", ".part-r-00000.crc", "._SUCCESS.crc"] {
         sandbox.write(&format!("hadoops/{name}"), "old");
     }
@@ -381,7 +382,7 @@ fn part_that_was_changed_before_the_end_of_the_job_is_not_published() {
 
 #[test]
 fn output_that_is_removed_under_a_running_job_is_told_as_removed() {
-    // Before a part of it is there, and when all of them are.
+    // Before a part of it exists, and when all of them do.
     for (place, words) in [
         ("reduce", "the output directory is gone: it was removed while the job ran"),
         ("commit.after", " was removed before the output was complete"),

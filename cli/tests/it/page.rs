@@ -1,4 +1,4 @@
-//! The live page: who is let in, and that its files tell nothing of a cluster.
+//! The live page: its access control, and that its files show nothing of a cluster.
 
 use crate::input::fifo;
 use crate::support::http::{request, request_with};
@@ -67,7 +67,7 @@ fn link_of_the_page_opens_it_once_for_looking_and_for_nothing_else() {
     standing.end();
 }
 
-/// A request that is tried: method, further headers, and the status of its answer.
+/// A request to try: method, additional headers, and the status of the response.
 type Try<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
 
 #[test]
@@ -130,7 +130,7 @@ fn page_of_a_run_is_shown_by_a_link_and_stays_until_enter() {
     let input = sandbox.write("text", "to be or not to be\n");
     let pipe = sandbox.path("enter");
     fifo(&pipe);
-    // Held open for both, so that neither side waits for the other.
+    // Opened for both, so that neither side waits for the other.
     let mut person = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
     let script =
         format!("exec \"$0\" run wordcount {input} --show --reduces 1 --workers 1 < {}", pipe.display());
@@ -158,7 +158,7 @@ fn page_of_a_run_is_shown_by_a_link_and_stays_until_enter() {
 fn page_of_a_run_opens_where_a_screen_is_and_of_no_run_that_cannot_begin() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "to be\n");
-    // It leaves what it was asked to open, as a browser would open it.
+    // It records what it was asked to open, as a browser would open it.
     let seen = sandbox.text("seen");
     let opener =
         sandbox.write("bin/xdg-open", format!("#!/bin/sh\ncat \"$1\" > {seen}.new\nmv {seen}.new {seen}\n"));

@@ -1,4 +1,4 @@
-//! `gristmill paper` as a person calls it: mistakes, folders that are in the way, and the same bytes twice.
+//! `gristmill paper` as a user calls it: mistakes, directories that already exist, and the same bytes twice.
 
 use crate::support::{Sandbox, until};
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ const QUICKEST: &str = "pairs";
 /// Experiments take a while in a build without optimisation.
 const EXPERIMENT_PATIENCE: Duration = Duration::from_secs(120);
 
-/// All files below a folder, by their paths in it.
+/// All files below a directory, by their relative paths.
 fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
@@ -58,7 +58,7 @@ fn folder_in_the_way_is_refused_before_anything_runs() {
     assert_eq!(fs::read_to_string(thesis).unwrap(), "years of work");
 }
 
-/// Sections that a reader of each paper looks for, by its own numbers.
+/// Sections that a reader of each paper looks for, by the paper's own numbers.
 const FIGURES: [(&str, &[&str]); 5] = [
     ("asrpt", &["figure-5", "figure-6", "figure-7", "figure-8", "figure-9", "figure-10", "figure-13"]),
     (
@@ -85,7 +85,7 @@ const FIGURES: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Sections whose numbers are exact, so that all of them agree whatever the seed.
+/// Sections whose numbers are exact, so that all of them agree for any seed.
 const EXACT: [(&str, &str); 4] =
     [("overlap", "figure-2"), ("overlap", "figure-3"), ("overlap", "figure-4"), ("pairs", "figure-1")];
 

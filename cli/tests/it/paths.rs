@@ -1,7 +1,8 @@
-//! Submitters that reach beyond their files: what a submission names must never make a master or a worker write, move
-//! or remove anything outside the output directory of its job, nor through a link, nor in what is somebody else's.
+//! Submitters that name paths outside their files. A submission must never make a master or a worker write,
+//! move or remove anything outside the output directory of its job, nor through a link, nor in another user's
+//! directories.
 //!
-//! The submissions are written by hand, as no client of ours would write them.
+//! The submissions are written by hand, as no client of the product would write them.
 
 use crate::support::http::{Answer, request_with};
 use crate::support::standing::Standing;
@@ -11,17 +12,17 @@ use std::fs;
 use std::os::unix::fs::{chown, lchown, symlink};
 use std::path::Path;
 
-/// A user who is nobody in particular.
+/// An unprivileged user.
 const OTHER_USER: u32 = 65534;
 
-/// What nobody may touch.
+/// Content of files that must not change.
 const PRIVATE: &str = "precious";
 
 /// A submission of a job of one map without input and one reduce, to be closed by the master.
 fn submission(sandbox: &Sandbox, standing: &Standing<'_>, output: &str, probe: &str) -> Value {
     let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
     let key = &standing.join.key;
-    // Another one for each output: a submission with a key that the master has is that job again.
+    // A different key for each output: a submission with a key that the master knows is the same job again.
     let turn = output.bytes().map(usize::from).sum::<usize>() % 42;
     let permit_key = [&key[turn..42], &key[..turn], &key[42..]].concat();
     json!({
@@ -35,17 +36,17 @@ fn submission(sandbox: &Sandbox, standing: &Standing<'_>, output: &str, probe: &
     })
 }
 
-/// Those of a job as a client would submit it.
+/// Parameters of a job as a client would submit it.
 fn parameters(sandbox: &Sandbox, standing: &Standing<'_>) -> Value {
     let input = sandbox.write("honest-text", "a\n");
     let out = sandbox.text("honest");
     let arguments = ["submit", "wordcount", &input, "--output", &out, "--overwrite"];
     sandbox.gristmill(arguments).finish().expect_code(0);
-    // A submission has them as text.
+    // A submission contains them as text.
     Value::from(standing.job("job-1")["parameters"].to_string())
 }
 
-/// Hands a submission over and waits until its job has ended, if there is one.
+/// Sends a submission and waits until its job, if any, has ended.
 fn submit(standing: &Standing<'_>, submission: &Value) -> Answer {
     let (host, bearer) = (standing.join.address.to_string(), format!("Bearer {}", standing.join.token));
     let headers = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
@@ -66,7 +67,8 @@ fn check_refused(answer: &Answer, words: &str) {
 fn submission_whose_claim_leads_elsewhere_removes_nothing_there() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    // From `a/b/out/_temporary/probe-x` this leads to `a/b/private`, from `a/b/out/_replaced-x` to `a/private`.
+    // From `a/b/out/_temporary/probe-x` this leads to `a/b/private`, from `a/b/out/_replaced-x` to
+    // `a/private`.
     let leads_out = "probe-x/../../../private";
     for folder in
         ["_temporary/probe-x", "_temporary/abandoning-x", "_temporary/closing-x", "_replaced-x", "_claim-x"]
@@ -93,7 +95,7 @@ fn submission_whose_claim_is_no_plain_name_writes_nowhere() {
         [absolute.as_str(), "../../home/x", "..", "", "probe-$(x)", "probe-x\n", "probe-x.y", "probe-\u{e9}"]
     {
         let submission = submission(&sandbox, &standing, "out", probe);
-        // Attached, nobody but the workers looks at the claim.
+        // If attached, only the workers look at the claim.
         for attached in [true, false] {
             let mut submission = submission.clone();
             submission["attached"] = attached.into();
@@ -124,7 +126,7 @@ fn links_in_an_output_directory_are_followed_by_neither_master_nor_worker() {
     let job = jobs.as_array().unwrap().iter().find(|job| job["output"] == sandbox.text("built")).unwrap();
     assert_eq!(job["attempts"]["failed_other"], 1, "an attempt met the link: {job}");
     assert_eq!(oracle::names(&sandbox.path("built")), ["_SUCCESS", "part-00000"]);
-    // The folder with both, which would be emptied at the end.
+    // The directory with both, which would be emptied at the end.
     let private = sandbox.write("private/file", PRIVATE);
     sandbox.write("private/probe-x", "");
     fs::create_dir(sandbox.path("whole")).unwrap();
@@ -142,7 +144,7 @@ fn output_directory_of_another_user_is_refused_by_master_and_client() {
     }
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    // Only the folder with the claim is the other user's, or only the claim, or all.
+    // Only the directory with the claim is the other user's, or only the claim, or all.
     let claims = ["_temporary/probe-x", "_temporary", ""];
     for (number, foreign) in claims.iter().enumerate() {
         let name = format!("out-{number}");
@@ -158,7 +160,7 @@ fn output_directory_of_another_user_is_refused_by_master_and_client() {
     let input = sandbox.write("text", "a\n");
     fs::create_dir(sandbox.path("theirs")).unwrap();
     chown(sandbox.path("theirs"), Some(OTHER_USER), None).unwrap();
-    // A link of theirs leads to what is ours, which would be replaced.
+    // A link of the other user leads to this user's file, which would be replaced.
     let ours = sandbox.write("ours/file", PRIVATE);
     symlink(sandbox.path("ours"), sandbox.path("their-link")).unwrap();
     lchown(sandbox.path("their-link"), Some(OTHER_USER), None).unwrap();

@@ -1,5 +1,5 @@
-//! `up` and `down` on hosts of ssh, with a stand-in for `ssh` that runs commands on this machine, in a home directory for each
-//! host. `scripts/places` tests real servers.
+//! `up` and `down` on hosts of ssh. A stand-in for `ssh` runs commands on this machine, in a home directory
+//! for each host. `scripts/places` tests real servers.
 
 use crate::support::sandbox::{Finished, PROGRAM};
 use crate::support::{PATIENCE, Sandbox, process};
@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A host called `silent` never answers, one called `refuses` lets nobody in, and one with a file `gone` beside its home
-/// folder is away.
+/// A host called `silent` never responds, and `refuses` rejects all logins. A host with a file `gone` next to
+/// its home directory is unreachable.
 const SSH: &str = "#!/bin/sh
 while [ \"$1\" != -- ]; do shift; done
 case $2 in

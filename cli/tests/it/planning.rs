@@ -1,4 +1,4 @@
-//! Jobs that are interrupted while they are planned: a disk, or a job's own code, may take as long as it likes then.
+//! Jobs that are interrupted during planning: a disk, or a job's own code, may take any time then.
 
 use crate::support::Sandbox;
 use crate::support::sandbox::{PROGRAM, Running};
@@ -7,7 +7,7 @@ use crate::support::until;
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Starts a job that stands still while its input is listed.
+/// Starts a job that hangs while its input is listed.
 fn planning(sandbox: &Sandbox, arguments: &[&str]) -> Running {
     sandbox.arm("split");
     let running = sandbox.gristmill(arguments).start();
@@ -15,7 +15,7 @@ fn planning(sandbox: &Sandbox, arguments: &[&str]) -> Running {
     running
 }
 
-/// Interrupts it once, and it has ended although planning has not; of its output there is nothing.
+/// Interrupts it once. It must end although planning has not, and leave no output.
 fn interrupt(sandbox: &Sandbox, running: Running, signal: Signal) {
     running.signal(signal);
     running.finish().expect_code(130).expect_words(&["interrupted while the job was planned"]);
@@ -39,7 +39,7 @@ fn run_that_is_interrupted_while_its_input_is_listed_ends_at_once_and_leaves_not
 #[test]
 fn run_that_is_interrupted_while_it_reads_standard_input_ends_at_once() {
     let sandbox = Sandbox::new();
-    // The pipe stays open: whoever would write there waits for a file that never comes.
+    // The pipe stays open: a reader waits for data that never come.
     let pipe = sandbox.path("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     let script = "exec \"$0\" run wordcount - --workers 1 <> \"$1\"";

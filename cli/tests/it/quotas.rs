@@ -1,10 +1,10 @@
-//! Quotas of tokens: of jobs, of slots at once, of bytes of disk; each says no, and only to whom it is for.
+//! Quotas of tokens: of jobs, of slots at once, of bytes of disk. Each limits only its own token.
 
 use crate::support::Sandbox;
 use crate::support::standing::Standing;
 use serde_json::Value;
 
-/// The join line of a token that submits, with these limits.
+/// Returns the join line of a token of the role `submit`, with these limits.
 fn token(sandbox: &Sandbox, label: &str, limits: &[&str]) -> String {
     let file = sandbox.text(&format!("{label}-{}.join", limits.join("")));
     let words = ["token", "new", "submit", "--label", label, "--output", &file];
@@ -42,7 +42,7 @@ fn token_with_a_quota_of_jobs_submits_so_many_at_once_and_others_as_they_like() 
     standing.end();
 }
 
-/// How many attempts of these jobs held slots at once, at most.
+/// Maximum number of attempts of these jobs that held slots at once.
 fn at_once(standing: &Standing<'_>, jobs: &[&str]) -> usize {
     let mut moments = Vec::new();
     for job in jobs {

@@ -1,18 +1,19 @@
-//! Journals of real runs: they replay to identical orders whatever happened, and the simulator replays their jobs.
+//! Journals of real runs: they replay to identical orders after any event, and the simulator replays their
+//! jobs.
 
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Sandbox, data::Random};
 use serde_json::Value;
 use std::fs;
 
-/// Replays a journal, which must agree; answers what was counted.
+/// Replays a journal, which must agree; returns the counts.
 fn replayed(sandbox: &Sandbox, journal: &str) -> Value {
     let found = sandbox.gristmill(["replay", journal, "--json"]).finish().expect_code(0).json();
     assert_eq!((&found["agrees"], &found["difference"]), (&true.into(), &Value::Null));
     found
 }
 
-/// How many lines of a journal hold this word before any job ends.
+/// Number of lines of a journal that contain this word before any job ends.
 fn lines_with(sandbox: &Sandbox, journal: &str, word: &str) -> usize {
     let text = fs::read_to_string(sandbox.path(journal)).unwrap();
     text.lines().take_while(|line| !line.contains("\"job_ended\"")).filter(|line| line.contains(word)).count()
@@ -39,7 +40,7 @@ fn journal_of_a_run_replays_to_its_orders_and_its_job_in_the_simulator() {
         .map(|row| (row["policy"].as_str().unwrap(), row["replayed"].as_bool().unwrap()))
         .collect();
     assert_eq!(names, [("gristmill", false), ("gristmill", true), ("fifo", true), ("k-lps:k=2", true)]);
-    // Five waves of maps and one of reduces; what one task more or less in a row makes is left room for.
+    // Five waves of maps and one of reduces; one task more or less in a row is allowed for.
     let error = asked["replayed_flow_error"].as_f64().unwrap();
     assert!(error.abs() < 0.25, "{asked:#}");
     let table = sandbox.gristmill(["whatif", &journal, "--policy", "fifo"]).finish().expect_code(0);
@@ -60,7 +61,7 @@ fn journal_of_a_run_that_lost_a_worker_replays_to_its_orders() {
     sandbox.assert_nothing_left();
     assert_eq!(lines_with(&sandbox, "journal", "\"worker_lost\""), 1, "the fault has not fired");
     replayed(&sandbox, &journal);
-    // What ran twice counts once, so that the job can still be replayed.
+    // Work that ran twice counts once, so that the job can still be replayed.
     let asked = sandbox.gristmill(["whatif", &journal, "--policy", "fifo", "--json"]).finish().expect_code(0);
     assert_eq!((&asked.json()["jobs"], &asked.json()["workers"]), (&1.into(), &3.into()));
 }
@@ -135,7 +136,7 @@ fn decisions_are_told_with_what_other_policies_would_have_done() {
         let job = sandbox.gristmill([&fixed[..], &["--split-size", split]].concat()).finish();
         job.expect_code(0).stdout_text().trim().to_owned()
     };
-    // A map holds the slot until a large and a small job stand in line, of which nothing is known but their tasks.
+    // A map holds the slot until a large and a small job are queued, of which only the tasks are known.
     let holder = submit("1KiB", "holder");
     sandbox.stopped_at("map");
     let (large, small) = (submit("2B", "large"), submit("1KiB", "small"));
@@ -156,7 +157,7 @@ fn decisions_are_told_with_what_other_policies_would_have_done() {
             .unwrap()
     };
     assert_eq!(of("max-srpt"), 0, "it decided: {told}");
-    // It goes by age, and the younger one has the least to do.
+    // FIFO goes by age, and the younger job has the least to do.
     assert!(0 < of("fifo"), "{told}");
     let differs = told.lines().filter(|line| line.ends_with("<- others")).count() as u64;
     assert_eq!(differs, of("fifo"), "{told}");

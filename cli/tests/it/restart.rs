@@ -1,4 +1,5 @@
-//! A master that ends and is started anew in the same state folder: what is known of jobs, and who comes back.
+//! A master that ends and is started again in the same state directory: which jobs it knows, and which
+//! processes reconnect.
 
 use crate::support::standing::{Standing, await_join_line};
 use crate::support::{Finished, Sandbox, until};
@@ -6,7 +7,7 @@ use rustix::process::Signal;
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime};
 
-/// Submits a job that comes back at once; gives its name.
+/// Submits a job that returns at once; returns its name.
 fn submit_detached(sandbox: &Sandbox, input: &str, output: &str) -> String {
     let output = sandbox.text(output);
     let arguments = ["submit", "wordcount", input, "--detach", "--reduces", "1", "--output", &output];
@@ -44,7 +45,7 @@ fn job_is_told_as_lost_and_its_number_not_given_again_when_what_its_killed_maste
     wait(&sandbox, &stuck).expect_code(5).expect_words(&[&stuck, "the master that ran it ended before"]);
     let jobs = sandbox.gristmill(["jobs"]).finish().expect_code(0).stdout_text();
     assert!([&done, &stuck, &next].iter().all(|job| jobs.contains(job.as_str())), "{jobs}");
-    // It printed nothing, and that is known.
+    // It printed nothing, and that is recorded.
     assert_eq!(sandbox.gristmill(["logs", &done]).finish().expect_code(0).stdout_text(), "");
     sandbox.gristmill(["logs", &stuck]).finish().expect_code(3).expect_words(&["an earlier master"]);
     sandbox
@@ -72,7 +73,7 @@ fn workers_come_back_with_their_numbers_when_a_killed_master_is_started_anew() {
     let sandbox = Sandbox::new();
     let Standing { master, workers, join, .. } = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "b a\na\n");
-    // A worker that has joined a moment ago may still end when it loses its master, and another comes.
+    // A worker that has just joined may still end when it loses its master, and is replaced.
     sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     master.signal(Signal::KILL);
     master.finish();
@@ -109,7 +110,7 @@ fn time_without_a_master_counts_and_what_ended_jobs_printed_is_told_by_the_next(
     sandbox.stopped_at("map");
     master.signal(Signal::KILL);
     master.finish();
-    // As if that had been a while ago.
+    // As if that had been some time ago.
     let journal = std::fs::File::options().append(true).open(sandbox.path("state/recovery")).unwrap();
     journal.set_modified(SystemTime::now() - AWAY).unwrap();
     let master = sandbox.program(&faulty, ["master"]).start();
@@ -166,7 +167,7 @@ fn master_whose_port_is_taken_says_so_and_what_to_do() {
 fn job_that_is_too_old_to_be_remembered_has_the_code_of_a_cluster_and_a_sentence() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);
-    // Its end leaves numbers out that were reserved, and might have been given out.
+    // Its end skips numbers that were reserved, and may have been given out.
     standing.master.signal(Signal::KILL);
     let Standing { master, .. } = standing;
     master.finish();

@@ -1,4 +1,5 @@
-//! Strangers at the doors: without the secret nothing is told and nothing done, and the secret is nowhere to be seen.
+//! Unauthenticated clients: without the secret they read nothing and change nothing, and the secret is never
+//! exposed.
 
 use crate::support::http::request;
 use crate::support::sandbox::PROGRAM;
@@ -43,7 +44,7 @@ const ROUTES: [&str; 26] = [
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"];
 
-/// Where a master and its worker processes listen, with a job behind them that has data to tell.
+/// Returns the addresses of a master and its worker processes, after a job whose data could leak.
 fn doors(sandbox: &Sandbox, standing: &Standing<'_>) -> Vec<SocketAddr> {
     let input = sandbox.write("text", "a secret word\n");
     sandbox.gristmill(["submit", "grep", "secret", &input]).finish().expect_code(0);
@@ -73,7 +74,7 @@ fn every_route_is_closed_without_the_secret() {
             for method in METHODS {
                 for (number, form) in forms.iter().enumerate() {
                     let answer = request(door, method, route, form);
-                    // After many wrong secrets the door stops listening to more; it does not open.
+                    // After many wrong secrets the server stops checking more; it does not open.
                     let closed = answer.status == 401 || (number != 0 && answer.status == 429);
                     assert!(closed, "{method} {door}{route} {form:?}: {}", answer.status);
                     assert!(answer.body.is_empty(), "{method} {door}{route} answers {:?}", answer.body);
@@ -81,7 +82,7 @@ fn every_route_is_closed_without_the_secret() {
             }
         }
     }
-    // The right secret still opens: strangers cannot lock the owner out.
+    // The right secret still works: unauthenticated clients cannot lock the owner out.
     let bearer = format!("Bearer {}", standing.join.token);
     let host = standing.join.address.to_string();
     let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
@@ -135,7 +136,7 @@ fn secret_is_in_no_command_line_environment_or_log() {
     }
 }
 
-/// Listens where another process did, answers whatever comes with a success, and keeps what it was sent.
+/// Listens where another process did, responds to every request with success, and records what it receives.
 struct Impostor {
     taken: Arc<Mutex<Vec<u8>>>,
 }
@@ -161,7 +162,7 @@ impl Impostor {
         Self { taken }
     }
 
-    /// What came since the last look.
+    /// Returns what was received since the last call.
     fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.taken.lock().unwrap())).unwrap()
     }
@@ -198,7 +199,7 @@ fn whoever_takes_the_port_of_a_killed_master_learns_nothing() {
         sandbox.gristmill(command).finish().expect_code(6).expect_words(&["does not know the secret"]);
         check(command[0], impostor.take());
     }
-    // And where somebody was made to call another address.
+    // The same for a client that was tricked into calling another address.
     let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let impostor = Impostor::at(other);
     sandbox.gristmill(["status", "--master", &other.to_string()]).finish().expect_code(6);
@@ -212,7 +213,7 @@ fn secret_of_an_embedded_cluster_is_in_no_command_line_or_environment() {
     sandbox.arm("map");
     let running = sandbox.gristmill(["run", "wordcount", &input, "--workers", "2"]).start();
     sandbox.stopped_at("map");
-    // The secret itself is known to nobody: whatever is long enough and looks random is suspicious.
+    // No test knows the secret itself: any text that is long enough and looks random is suspicious.
     let suspicious = |text: &str| {
         let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
         words.any(|word| word.len() == 43)
@@ -272,7 +273,7 @@ fn folders_of_a_run_are_closed_to_others() {
             let metadata = std::fs::metadata(&path).unwrap();
             let outermost = folder == sandbox.path("tmp");
             if metadata.is_dir() {
-                // What lies inside a folder that is closed is closed.
+                // The content of a private directory is private.
                 assert!(!outermost || metadata.mode() & 0o7777 == 0o700, "{}", path.display());
                 open.push(path);
             } else {
@@ -321,7 +322,7 @@ fn names_that_drive_a_terminal_or_are_too_long_are_refused_and_not_repeated() {
             assert!(refused.stderr.len() < 1000);
         }
     }
-    // What it names cannot be a job or a task.
+    // The argument cannot be a job or a task.
     let refused = sandbox.gristmill(["status", "job-\u{1b}[2J"]).finish().expect_code(2);
     assert!(!refused.stderr.contains('\u{1b}'), "{:?}", refused.stderr);
     standing.end();

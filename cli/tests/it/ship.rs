@@ -1,6 +1,7 @@
-//! Jobs that bring their own programs: refused, shipped, right; many at once; damaged, killed, too many of them.
+//! Jobs that bring their own programs: refused, shipped, correct; many at once; damaged, killed, too many of
+//! them.
 //!
-//! The programs are copies of the example `exercise`, each with a number at its end that is in its answer.
+//! The programs are copies of the example `exercise`, each with a number at its end that shows in its result.
 
 use crate::support::sandbox::Running;
 use crate::support::standing::{Standing, await_join_line, start_worker};
@@ -14,7 +15,7 @@ use std::process::Command;
 
 const TEXT: &str = "one two three two\nthree three one\nfour four four four\n";
 
-/// The example without what debuggers want, of which there are to be many.
+/// The example without debug information, since there are many copies of it.
 fn small_program(sandbox: &Sandbox, program: &Path) -> PathBuf {
     let small = sandbox.path("small");
     let stripped = Command::new("strip").arg("-o").arg(&small).arg(program).status();
@@ -24,12 +25,13 @@ fn small_program(sandbox: &Sandbox, program: &Path) -> PathBuf {
     small
 }
 
-/// Another process writes it, so that no third one holds it open for writing when it is to be run.
+/// Another process writes it, so that no process of another test holds it open for writing when it is
+/// executed.
 fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
 }
 
-/// A program of its own with this answer.
+/// Returns a program with this number.
 fn program_with_answer(sandbox: &Sandbox, answer: u32) -> PathBuf {
     let small = sandbox.path("small");
     if !small.exists() {
@@ -43,7 +45,7 @@ fn program_with_answer(sandbox: &Sandbox, answer: u32) -> PathBuf {
     path
 }
 
-/// What the job is to put out, sorted.
+/// Returns the expected output of the job, sorted.
 fn expected(answer: u32) -> Vec<String> {
     let counts = oracle::word_counts(TEXT.as_bytes()).into_iter();
     counts
@@ -60,7 +62,7 @@ fn sorted(text: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Submits the job of a program in this way, with several maps and reduces.
+/// Submits the job of a program with several maps and reduces.
 fn submit(sandbox: &Sandbox, program: &Path, more: &[&str]) -> Running {
     let input = sandbox.text("text");
     // Others may be reading it.
@@ -103,7 +105,7 @@ fn changed_program_is_refused_then_shipped_then_right() {
     assert_eq!(sorted(&lines.stdout), sorted(wanted.join("\n").as_bytes()));
     assert_eq!(programs(&standing).len(), 1, "it is sent once");
     until("the end of all runners", || (runners(&sandbox) == 0).then_some(()));
-    // And the cluster's own jobs are as ever.
+    // The cluster's own jobs still work.
     let input = sandbox.text("text");
     let own = sandbox.gristmill(["submit", "wordcount", &input, "--quiet"]).finish().expect_code(0);
     assert_eq!(sorted(&own.stdout), ["four\t4", "one\t2", "three\t3", "two\t2"]);
@@ -145,7 +147,7 @@ fn dozen_programs_at_once_each_get_their_own_answer() {
     run_programs_at_once(12);
 }
 
-/// Each takes 0.4 GB of disk in a debug build, as the sandbox, the master and both workers keep their own.
+/// Each takes 0.4 GB of disk in a debug build, since the sandbox, the master and both workers keep their own.
 #[test]
 #[ignore = "12 GB of disk"]
 fn thirty_programs_at_once_each_get_their_own_answer() {
@@ -171,7 +173,7 @@ fn run_programs_at_once(count: u32) {
         let finished = running.finish().expect_code(0);
         assert_eq!(sorted(&finished.stdout), expected(answer), "of program {answer}");
     }
-    // Two slots of each worker, and as many idle.
+    // Two slots of each worker, and the same number of idle processes.
     assert!((1..=8).contains(&most), "{most} processes of shipped programs at once");
     until("the end of all runners", || (runners(&sandbox) == 0).then_some(()));
     standing.end();
@@ -191,7 +193,7 @@ fn program_used_longest_ago_goes_when_there_are_too_many() {
     let one = run(&first, 1);
     let two = run(&second, 2);
     assert_eq!((one.len(), two.len()), (1, 2));
-    // Used again, it is not the oldest any more.
+    // After another use it is no longer the oldest.
     assert_eq!(run(&first, 1), two);
     let three = run(&third, 3);
     assert!(three.len() == 2 && three.is_superset(&one), "{three:?}");
@@ -274,7 +276,7 @@ fn user_code_that_aborts_or_hangs_in_a_shipped_program_costs_its_process_alone()
         assert!(!sandbox.path("token").exists(), "it did not {how}");
         assert!(done.stderr.contains("1 failed in user code"), "{how}:\n{}", done.stderr);
     }
-    // What it says is caught like that of the cluster's own code.
+    // Its output is captured like that of the cluster's own code.
     let words = ["submit", "--ship", "faulty", "--how", "print", &input];
     sandbox.program(&program, words).finish().expect_code(0);
     let logs = sandbox.gristmill(["logs", "job-5"]).finish().expect_code(0).stdout_text();
@@ -307,7 +309,7 @@ fn exit_of_a_process_of_a_shipped_program_is_charged_to_the_engine_only_when_the
     let program = small_program(&sandbox, &faulty_program());
     let input = sandbox.write("text", "good\nbad\n");
     let token = sandbox.write("token", "");
-    // The code with which the engine ends where it is broken.
+    // The code with which the engine ends on an internal error.
     let words = ["submit", "--ship", "faulty", "--how", "exit", "--code", "81", "--token", &token, &input];
     sandbox.program(&program, words).finish().expect_code(0).expect_words(&["1 failed in user code"]);
     let attempts = &standing.job("job-1")["attempts"];

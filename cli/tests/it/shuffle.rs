@@ -1,12 +1,12 @@
-//! The shuffle overlaps with the maps: what a trace shows of when bytes arrived.
+//! The shuffle overlaps with the maps, as the arrival times in a trace show.
 
 use crate::support::{Sandbox, data::Random};
 use serde_json::Value;
 
-/// Share of the bytes sent over HTTP that must have arrived when the last map ends.
+/// Minimum share of the bytes sent over HTTP that must have arrived when the last map ends.
 const OVERLAP_MIN: f64 = 0.8;
 
-/// The trace of a sort of this file on two workers.
+/// Returns the trace of a sort of this file on two workers.
 fn trace_of_sort(sandbox: &Sandbox, input: &str, slots: &str, split_size: &str) -> Value {
     let (out, trace) = (sandbox.text("out"), sandbox.text("trace.json"));
     let cluster = ["run", "sort", input, "--workers", "2", "--slots", slots, "--shuffle", "http"];
@@ -19,7 +19,7 @@ fn trace_of_sort(sandbox: &Sandbox, input: &str, slots: &str, split_size: &str) 
 #[test]
 fn most_bytes_have_arrived_when_the_last_map_ends() {
     let sandbox = Sandbox::new();
-    // Lines of one length, so that 32 splits of one size hold the same number of them.
+    // Lines of one length, so that 32 splits of one size contain the same number of lines.
     let mut random = Random::seeded(91);
     let line = |random: &mut Random| format!("{:063}\n", random.below(1 << 40));
     let text: String = (0..32 * 8 * 1024).map(|_| line(&mut random)).collect();

@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Columns that every help text fits into.
+/// Maximum number of columns of every help text.
 const COLUMNS_MAX: usize = 80;
 
-/// Five jobs that arrive one after another.
+/// Five jobs that arrive in sequence.
 const JOBS: &str = "\
 name,arrival,maps,reduces,shuffle_bytes,deadline
 a,0,4x3,2x2,4000000,30
@@ -87,7 +87,7 @@ fn json_has_every_run_with_declared_metrics() {
     }
 }
 
-/// The first is a job of 2 s that is slowed down 200-fold if alone means its work over all slots.
+/// The first is a job of 2 s. Its slowdown would be 200 if the time alone were its work over all slots.
 #[test]
 fn a_job_that_is_alone_is_not_slowed_down_in_any_model() {
     let sandbox = Sandbox::new();
@@ -259,7 +259,7 @@ fn a_workload_with_a_mistake_is_refused_with_line_and_field() {
         .expect_words(&["line 3: `speed` is `0`"]);
 }
 
-/// So many jobs a second apart, each with this much map and shuffle, in seconds.
+/// This many jobs a second apart, each with this much map and shuffle, in seconds.
 fn a_second_apart(jobs: u32, map: f64, shuffle: f64) -> String {
     let row = |second: u32| format!("{second},{map},{shuffle}\n");
     std::iter::once("arrival,map,shuffle\n".to_owned()).chain((0..jobs).map(row)).collect()
@@ -325,7 +325,7 @@ fn tasks_that_cannot_be_meant_are_refused() {
     run("map\n1\n", &["--task-length", "0"]).expect_code(2).expect_words(&["--task-length 0"]);
 }
 
-/// The runs are refused for want of a steady state, so that nothing is simulated.
+/// The runs are refused since there is no steady state, so that nothing is simulated.
 #[test]
 fn traces_are_read_compressed_or_not_and_bad_lines_are_counted() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Reduces that a policy suspends: short jobs go first, nothing of the output changes, and a worker that dies with a
-//! suspended reduce costs no more than its work.
+//! Reduces that a policy suspends. Short jobs go first, the output does not change, and a worker that dies
+//! with a suspended reduce costs only that reduce's work.
 
 use crate::support::data::Random;
 use crate::support::sandbox::{Running, Sandbox};
@@ -8,7 +8,7 @@ use crate::support::{http, oracle, process, until};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// With its slots of a second: what the virtual schedule gives to maps must last longer than it takes to suspend.
+/// With slots of a second: the virtual schedule's share for maps must last longer than a suspension takes.
 const PREEMPTIVE: &str = "asrpt:preemptive=yes";
 
 /// A master with one worker of one slot.
@@ -16,7 +16,7 @@ fn standing<'a>(sandbox: &'a Sandbox, policy: &str) -> Standing<'a> {
     Standing::start_with(sandbox, 1, &["--policy", policy, "--estimator", "oracle"])
 }
 
-/// Submits a synthetic job whose reduce takes so long, and waits until it runs.
+/// Submits a synthetic job whose reduce takes this long, and waits until it runs.
 fn submit_long(sandbox: &Sandbox, seconds: f64) -> Running {
     sandbox.arm("reduce");
     let work = format!(r#"{{"map_seconds":[0.02],"shuffle_bytes":1000,"reduce_seconds":[{seconds}]}}"#);
@@ -29,7 +29,7 @@ fn submit_long(sandbox: &Sandbox, seconds: f64) -> Running {
     running
 }
 
-/// Submits a count of words of a text that is said to take this long.
+/// Submits a word count of a text with this stated duration.
 fn submit_short(sandbox: &Sandbox, text: &str, name: &str, seconds: f64) -> Running {
     let work = format!(r#"{{"map_seconds":[0.01],"shuffle_bytes":1000,"reduce_seconds":[{seconds}]}}"#);
     let work = sandbox.write(&format!("{name}.json"), work);
@@ -39,7 +39,7 @@ fn submit_short(sandbox: &Sandbox, text: &str, name: &str, seconds: f64) -> Runn
     sandbox.gristmill(arguments).start()
 }
 
-/// Everything that happened to the first job; null before it is there.
+/// Returns all events of the first job; null before it exists.
 fn trace(standing: &Standing<'_>) -> Value {
     let (bearer, host) = (format!("Bearer {}", standing.join.token), standing.join.address.to_string());
     let headers = [("Host", &*host), ("Authorization", &*bearer)];
@@ -47,7 +47,7 @@ fn trace(standing: &Standing<'_>) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_default()
 }
 
-/// The report of a job that went well.
+/// Returns the report of a job that succeeded.
 fn report(job: Running) -> Value {
     job.finish().expect_code(0).json()
 }
@@ -120,7 +120,7 @@ fn suspended_reduce_goes_on_at_another_worker_where_it_stood() {
     let input = sandbox.write("text", &text);
     let mut standing = standing(&sandbox, PREEMPTIVE);
     let long = submit_long(&sandbox, WHOLE_SECONDS);
-    // Far enough that going on can be told from starting again.
+    // Far enough to distinguish a continuation from a restart.
     let running = Instant::now();
     until("a third of the long reduce", || {
         (Duration::from_secs_f64(WHOLE_SECONDS / 3.0) < running.elapsed()).then_some(())
@@ -128,7 +128,7 @@ fn suspended_reduce_goes_on_at_another_worker_where_it_stood() {
     sandbox.arm("reduce");
     let short = submit_short(&sandbox, &input, "short", 0.02);
     sandbox.stopped_at("reduce");
-    // The only slot is taken for as long as the short job stands still; a second one joins.
+    // The only slot is taken while the short job is stopped; a second worker joins.
     standing.workers.push(start_worker(&sandbox));
     standing.await_workers(2);
     let long = report(long);

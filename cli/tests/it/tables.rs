@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const ROWS: i64 = 3000;
 
-/// Numbers in no order, with a text of each.
+/// Numbers in no order, with a text for each.
 fn table() -> RecordBatch {
     let number = |row: i64| row * 1237 % ROWS;
     let columns: [(&str, ArrayRef); 2] = [
@@ -43,7 +43,7 @@ fn arrow(table: &RecordBatch) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// Runs a job on both kinds of files in small splits; answers what each said.
+/// Runs a job on both kinds of files in small splits; returns both outputs.
 fn on_both(
     sandbox: &Sandbox,
     job: &[&str],
@@ -127,7 +127,7 @@ fn tables_in_a_store_are_read_by_ranges() {
     let counting = server.variables().into_iter().fold(counting, |run, (name, value)| run.env(name, value));
     assert_eq!(counting.finish().expect_code(0).stdout_text().trim(), ROWS.to_string());
     let ranges = server.asked().into_iter().filter(|asked| asked.range.is_some()).count();
-    // What was fetched with the header of a page is not asked for again.
+    // Data fetched with the header of a page is not requested again.
     assert!(5 < ranges && ranges < 60, "{ranges}");
 }
 

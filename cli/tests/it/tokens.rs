@@ -1,4 +1,4 @@
-//! Tokens with roles: what each opens, and that what was revoked or renewed opens nothing any more.
+//! Tokens with roles: the rights of each, and that a revoked or rotated token has none.
 
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const FORBIDDEN: u16 = 403;
 const UNKNOWN: u16 = 401;
 
-/// Has the master make a token; answers the file with its join line.
+/// Makes the master create a token; returns the file with its join line.
 fn made(sandbox: &Sandbox, name: &str, arguments: &[&str]) -> String {
     let file = sandbox.text(name);
     let fixed = ["token", "new", "--output", &file];
@@ -58,13 +58,13 @@ fn token_opens_what_its_role_says_and_nothing_else() {
     for arguments in [job, &["status"], &["cancel", "job-1"], &["policy", "--policy", "fair"]] {
         refused(&work, arguments);
     }
-    // Only the role of workers joins, besides the one that may do all.
+    // Only the worker role can join, besides the admin role.
     for join in [&view, &submit] {
         with(&sandbox, join, &["worker", "--workers", "1"]).expect_code(6);
     }
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1", "--join", &work]).start();
     standing.await_workers(2);
-    // A request of a person's own, with the token in it.
+    // A user's own request, with the token in it.
     let line = JoinLine::read(&std::fs::read_to_string(&view).unwrap());
     let (host, bearer) = (line.address.to_string(), format!("Bearer {}", line.token));
     let headers = [("Host", &*host), ("Authorization", &*bearer)];
@@ -100,7 +100,7 @@ fn worker_whose_token_is_revoked_is_lost_and_the_others_stay() {
     let name = JoinLine::read(&std::fs::read_to_string(&one).unwrap());
     let name = name.token.split_once(':').unwrap().0.to_owned();
     sandbox.gristmill(["token", "revoke", &name]).finish().expect_code(0);
-    // Its process is replaced, and the new one finds the door closed.
+    // Its process is replaced, and the new one is rejected.
     first.finish().expect_code(6).expect_words(&["refused the token"]);
     standing.await_workers(2);
     sandbox
@@ -186,7 +186,7 @@ fn attached_job_and_whoever_watches_it_end_with_their_token() {
     for name in ["view-gone@0", "submit-gone@0"] {
         sandbox.gristmill(["token", "revoke", name]).finish().expect_code(0);
     }
-    // Both look for the way back, and are told that their tokens open nothing any more.
+    // Both try to reconnect, and receive that their tokens are invalid now.
     watcher.finish().expect_code(6).expect_words(&["broke", "revoked"]);
     client.finish().expect_code(6).expect_words(&["broke", "revoked"]);
     sandbox.go_on("map");
@@ -299,7 +299,7 @@ fn request_whose_body_arrives_after_the_revocation_of_its_token_changes_nothing(
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();
-        // The master asks for the body once the head has passed.
+        // The master requests the body once the head has passed.
         let asked = "HTTP/1.1 100 Continue\r\n\r\n";
         let mut answer = vec![0; asked.len()];
         stream.read_exact(&mut answer).unwrap();
@@ -368,7 +368,7 @@ fn state_folder_that_lost_its_tokens_file_is_refused() {
         "state/secret",
     ]);
     assert!(!sandbox.path("state/tokens").exists(), "the second start would be let in");
-    // Without its secret it is a new one, which no token of before opens.
+    // Without its secret it is a new master, which accepts no earlier token.
     std::fs::remove_file(sandbox.path("state/secret")).unwrap();
     let standing = Standing::start(&sandbox, 0);
     let (old, new) = (JoinLine::read(&text), &standing.join);

@@ -1,6 +1,7 @@
-//! `top` in a pseudo-terminal: what it shows of a live cluster, and how it leaves the terminal, whatever ends it.
+//! `top` in a pseudo-terminal: what it shows of a live cluster, and the state in which it leaves the
+//! terminal, however it ends.
 //!
-//! What stands where at which size is tested beside the code, on a terminal in memory.
+//! The layout at each size is tested next to the code, on a terminal in memory.
 
 use crate::support::sandbox::{PROGRAM, Running};
 use crate::support::standing::{Standing, await_join_line};
@@ -10,14 +11,14 @@ use std::path::Path;
 
 const PTY: &str = include_str!("support/pty.py");
 
-/// Starts `top` in a terminal of this size, in which these steps are taken.
+/// Starts `top` in a terminal of this size, in which these steps are executed.
 fn start(sandbox: &Sandbox, (rows, columns): (u32, u32), flags: &[&str], steps: &Value) -> Running {
     let (rows, columns, steps) = (rows.to_string(), columns.to_string(), steps.to_string());
     let bridge = ["-c", PTY, &rows, &columns, &steps, PROGRAM, "top"];
     sandbox.program(Path::new("python3"), bridge.iter().chain(flags)).start()
 }
 
-/// What came of it; the terminal must be as it was.
+/// Returns its result; the terminal must be restored.
 fn finish(running: Running, code: i32) -> Value {
     let finished = running.finish().expect_code(0);
     let text = finished.stdout_text();
@@ -29,7 +30,7 @@ fn finish(running: Running, code: i32) -> Value {
     end
 }
 
-/// Whether the steps have come so far that these words were said.
+/// Returns a value once the steps have printed these words.
 fn says(running: &Running, words: &str) -> Option<()> {
     String::from_utf8(running.stdout()).unwrap().contains(words).then_some(())
 }
@@ -63,7 +64,7 @@ fn top_leaves_the_terminal_as_it_was_at_q_ctrl_c_a_signal_and_a_panic() {
 #[test]
 fn top_leaves_the_terminal_as_it_was_when_its_master_is_lost() {
     let sandbox = Sandbox::new();
-    // It looks for its master until that has been seen, however slow this machine is, and then no longer.
+    // It retries its master until the loss has been observed, on slow machines too, and then no longer.
     sandbox.write("faults/top.patience", "600000");
     let mut standing = Standing::start(&sandbox, 1);
     let steps =

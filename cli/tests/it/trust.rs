@@ -1,4 +1,4 @@
-//! Files: whose word is taken, and who may read what is left behind.
+//! Files: which owners are trusted, and who may read what is left behind.
 
 use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line};
@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-/// A user who is nobody in particular.
+/// An unprivileged user.
 const OTHER_USER: u32 = 65534;
 
 fn set_mode(path: &str, mode: u32) {
@@ -46,7 +46,7 @@ fn settings_of_another_user_are_refused_wherever_they_lie() {
     let settings = sandbox.write("gristmill.toml", "workers = 1\n");
     chown(&settings, Some(OTHER_USER), None).unwrap();
     refused();
-    // A link of theirs to a file of ours, and a pipe, on which reading would wait for ever.
+    // Another user's link to this user's file, and a pipe, on which a read would block for ever.
     fs::remove_file(&settings).unwrap();
     symlink(sandbox.write("ours.toml", "workers = 1\n"), &settings).unwrap();
     std::os::unix::fs::lchown(&settings, Some(OTHER_USER), None).unwrap();
@@ -57,7 +57,7 @@ fn settings_of_another_user_are_refused_wherever_they_lie() {
     chown(&settings, Some(OTHER_USER), None).unwrap();
     refused();
     fs::remove_file(&settings).unwrap();
-    // The same from their folder of settings.
+    // The same from their settings directory.
     let config = sandbox.write("config/gristmill/gristmill.toml", "workers = 1\n");
     chown(&config, Some(OTHER_USER), None).unwrap();
     refused();
@@ -125,7 +125,7 @@ fn join_line_is_shown_on_a_terminal() {
 fn journal_and_trace_can_be_read_by_their_user_alone() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "a\n");
-    // One that was there before is closed too.
+    // A file that existed before is made private too.
     let trace = sandbox.write("trace.json", "old");
     set_mode(&trace, 0o644);
     let journal = sandbox.text("journal.jsonl");
@@ -147,8 +147,8 @@ fn journal_and_trace_can_be_read_by_their_user_alone() {
     }
 }
 
-/// Starts a standing cluster as a user who is nobody in particular, and looks at whom its processes belong to: to root,
-/// if not even their own user may look into them.
+/// Starts a cluster as an unprivileged user, and checks the owner of its processes' files in `/proc`. It must
+/// be root if not even the user may read their memory.
 #[test]
 fn memory_of_processes_with_the_secret_is_private() {
     let setpriv = Path::new("/usr/bin/setpriv");
@@ -163,7 +163,7 @@ fn memory_of_processes_with_the_secret_is_private() {
     let input = sandbox.write("text", "a\n");
     let all = ["", "tmp", "faults", "faults/map"];
     all.iter().for_each(|name| chown(sandbox.path(name), Some(OTHER_USER), Some(OTHER_USER)).unwrap());
-    // What it runs must be his to run, wherever this was built.
+    // The user must be able to execute it, wherever it was built.
     let program = sandbox.copy_of_program("tmp/../gristmill").to_str().unwrap().to_owned();
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", &program];
     let command = ["run", "wordcount", &input, "--workers", "1"];

@@ -1,4 +1,5 @@
-//! User code that panics, aborts, hangs, exits or talks too much: what its user is told, and what the others notice.
+//! User code that panics, aborts, hangs, exits or prints too much: the messages for its user, and the effects
+//! on others.
 //!
 //! The jobs are those of the example program `faulty`.
 
@@ -9,14 +10,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The example program of jobs that misbehave.
+/// Returns the example program of jobs that misbehave.
 pub fn faulty_program() -> PathBuf {
     example_program("faulty")
 }
 
-/// An example program. Cargo builds them only with all targets of the package, so that a single test run on its own would
-/// find none, or one of yesterday: they are built here, which costs nothing if they are new. For the whole workspace, as
-/// one package alone would have its dependencies built anew with other features.
+/// Returns an example program. Cargo builds them only with all targets of the package, so that a single test
+/// would find none, or an old one. They are therefore built here, which costs nothing if they are current.
+/// The whole workspace is built, since a single package would have its dependencies built again with other
+/// features.
 pub fn example_program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
@@ -47,7 +49,7 @@ fn run_faulty(sandbox: &Sandbox, flags: &[&str]) -> Finished {
 
 const SORTED: &str = "bad five\nfour\none\nthree\ntwo\n";
 
-/// It failed after four tries of the bad task; nothing of the output is there.
+/// Checks that it failed after four attempts of the bad task and left no output.
 fn expect_four_tries(sandbox: &Sandbox, finished: Finished) -> Finished {
     let finished = finished.expect_code(1).expect_words(&["4 failed in user code", "failed too often"]);
     assert!(!sandbox.path("out").exists(), "the failed job left its output directory");
@@ -76,7 +78,7 @@ fn panic_in_a_reducer_fails_the_job_after_four_tries() {
 #[test]
 fn panic_on_the_submitter_is_told_like_one_on_a_worker() {
     let sandbox = Sandbox::new();
-    // The mapper runs on the submitter first, which samples keys with it.
+    // The submitter runs the mapper first, to sample keys.
     let flags = ["--total-order", "--reduces", "2"];
     for (how, words) in [("panic", "this line is bad: bad five"), ("error", "no good: bad five")] {
         let flags = [&["--how", how], &flags[..]].concat();
@@ -106,7 +108,7 @@ fn panic_that_happens_once_is_survived_and_told() {
 fn process_that_user_code_brings_down_is_replaced_and_charged() {
     for (how, words) in [
         ("abort", "SIGABRT"),
-        // The standard library turns the fault into an abort, with words of its own.
+        // The standard library turns the fault into an abort with its own message.
         ("overflow", "has overflowed its stack"),
         ("exit", "exit code 0"),
     ] {
@@ -118,7 +120,7 @@ fn process_that_user_code_brings_down_is_replaced_and_charged() {
 
 #[test]
 fn exit_with_a_code_of_the_engines_is_charged_to_the_user_code_that_called_it() {
-    // A refused worker, and a broken one.
+    // The codes of a rejected worker and of an internal error.
     for code in ["78", "81"] {
         let sandbox = Sandbox::new();
         let token = sandbox.write("token", "");
@@ -173,7 +175,7 @@ fn user_code_that_prints_without_end_harms_nobody() {
 
 #[test]
 fn engine_that_panics_in_a_slot_is_noticed_at_once_and_user_code_is_not_charged() {
-    // In the middle of an attempt, and outside of it, where nothing but the thread itself sees it.
+    // In the middle of an attempt, and outside of it, where only the thread itself notices.
     for (place, words) in
         [("map", "src/fault.rs"), ("reduce", "src/fault.rs"), ("slot", "the thread of a slot has died")]
     {
@@ -181,7 +183,7 @@ fn engine_that_panics_in_a_slot_is_noticed_at_once_and_user_code_is_not_charged(
         let input = sandbox.write("text", "b\na\n");
         let out = sandbox.text("out");
         sandbox.arm_panic(place);
-        // One charged failure would be the end of the job, and a hang would be noticed after ten minutes.
+        // A single charged failure would end the job, and a hang would be noticed after ten minutes.
         let arguments = ["run", "wordcount", &input, "--workers", "1", "--attempts", "1"];
         let finished = sandbox.run_well([&arguments[..], &["--reduces", "1", "--output", &out]].concat());
         assert!(sandbox.has_fired(place), "nobody came to {place}");
@@ -201,8 +203,8 @@ fn mapper_that_is_not_deterministic_fails_the_job_when_reduces_would_take_from_t
     let arguments = ["run", "faulty", &input, "--how", "random", "--output", &out];
     let flags = ["--workers", "2", "--reduces", "2", "--split-size", "40"];
     let running = sandbox.program(&faulty_program(), [&arguments[..], &flags].concat()).start();
-    // One reduce has read all that its home has taken, from the maps of the worker that is killed now, too. That one's begins
-    // anew.
+    // One reduce has read all that its keep has collected, including maps of the worker that is killed now.
+    // The killed one's reduce starts again.
     let first = sandbox.stopped_at("reduce");
     sandbox.stopped_at("commit.before");
     process::kill(first);
@@ -248,7 +250,7 @@ fn worker_that_was_suspended_does_not_charge_user_code_with_the_time() {
     let running = sandbox.gristmill([&arguments[..], &["--reduces", "1", "--output", &out]].concat()).start();
     let held = sandbox.stopped_at("map");
     process::signal(held, Signal::STOP);
-    // Longer than user code may take, and not long enough for the master to give the worker up.
+    // Longer than the limit of user code, and not long enough for the master to give the worker up.
     let stopped = Instant::now();
     until("the time to pass", || (hang_after + Duration::from_millis(500) < stopped.elapsed()).then_some(()));
     let before = process::pauses(held);
@@ -264,7 +266,7 @@ fn worker_that_was_suspended_does_not_charge_user_code_with_the_time() {
 #[test]
 fn sorting_and_merging_do_not_count_as_user_code_that_hangs() {
     let sandbox = Sandbox::new();
-    // The map writes ten runs and merges them, which takes far longer than user code may stand still.
+    // The map writes ten runs and merges them, which takes far longer than user code may hang.
     let lines: String = (0..900_000u64).map(|number| format!("{:010}\n", number * 7_919 % 900_000)).collect();
     let input = sandbox.write("lines", &lines);
     let out = sandbox.text("out");

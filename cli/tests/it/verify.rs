@@ -1,4 +1,4 @@
-//! `verify`: worked cases on the command line, and that all cases that lie beside the project pass.
+//! `verify`: worked cases on the command line. All cases next to the project must pass.
 
 use crate::support::Sandbox;
 use std::path::Path;

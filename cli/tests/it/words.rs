@@ -1,4 +1,4 @@
-//! What a user is told when the machine's own limits end something: the right words, and the documented exit code.
+//! Messages when the machine's own limits end a process: the right words, and the documented exit code.
 
 use crate::support::data::{Random, tool};
 use crate::support::memory_group::MemoryGroup;
@@ -11,7 +11,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Runs the program in a shell that has prepared for it with this script.
+/// Runs the program in a shell that has run this script first.
 fn prepared(sandbox: &Sandbox, script: &str, program: &Path, arguments: &[&str]) -> Finished {
     let script = format!("{script} && exec \"$@\"");
     let all = ["-c", &script, "sh", program.to_str().unwrap()].into_iter().chain(arguments.iter().copied());
@@ -30,7 +30,7 @@ fn limit_on_the_size_of_files_is_named_when_an_output_passes_it() {
     let input = sandbox.write("text", Random::seeded(71).text(400_000, &[" ", "\n"]));
     let out = sandbox.text("out");
     let arguments = ["run", "sort", &input, "--workers", "1", "--reduces", "1", "--output", &out];
-    // In blocks of 512 bytes or of 1 KiB, as the shell has it.
+    // In blocks of 512 bytes or of 1 KiB, depending on the shell.
     let finished = prepared(&sandbox, "ulimit -f 200", gristmill(), &arguments).expect_code(7);
     let finished = finished.expect_words(&["File too large", "ulimit -f"]);
     assert!(!finished.stderr.contains("signal 25"), "a worker was ended:\n{}", finished.stderr);
@@ -45,7 +45,8 @@ fn full_inodes_are_told_from_full_space() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", Random::seeded(72).text(60_000, &[" ", "\n"]));
     fs::create_dir(sandbox.path("disk")).unwrap();
-    // One inode is left for the output's folder, one for `_temporary`, one for the probe in it: none for a part.
+    // One inode is left for the output's directory, one for `_temporary`, one for the probe in it: none for a
+    // part.
     let mount = "mount -t tmpfs -o size=8m,nr_inodes=5 none disk && mkdir disk/here";
     let arguments = ["run", "sort", &input, "--workers", "1", "--reduces", "2", "--output", "disk/here/out"];
     let script = format!("{mount} && exec \"$@\"");
@@ -133,7 +134,7 @@ fn job_that_uses_up_the_memory_fails_with_code_7_after_three_workers_and_says_wh
     let input = sandbox.write("text", "bad\n");
     let out = sandbox.text("out");
     let enter = group.enter();
-    // More than the group has, so that the kernel ends a worker before it is over its own budget.
+    // More than the limit of the group, so that the kernel ends a worker before it exceeds its own budget.
     let arguments = ["run", "faulty", &input, "--how", "devour", "--memory", "2GiB"];
     let flags = ["--workers", "2", "--reduces", "1", "--output", &out];
     let arguments = [&arguments[..], &flags].concat();

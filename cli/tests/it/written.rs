@@ -1,4 +1,4 @@
-//! What a command writes for its user when a job has ended, which is never put over what that job reads.
+//! Files that a command writes for its user after a job; it never overwrites what that job reads.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, oracle};
@@ -31,7 +31,7 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
         check("folder/part", flag, &[&folder]);
         check("text", flag, &[&format!("worker-1:{input}")]);
     }
-    // A place within an input folder where nothing is yet is nobody's input.
+    // A path within an input directory where no file exists yet is not an input.
     sandbox.run_well(["run", "wordcount", &folder, "--workers", "1", "--trace", &sandbox.text("folder/new")]);
 }
 
@@ -71,7 +71,7 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
             assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
         }
     }
-    // One that is not there yet neither, also by a link that leads nowhere before the job has run.
+    // Neither is a new file, even through a link that leads nowhere before the job has run.
     let new = sandbox.text("new");
     symlink("new/part-00000", sandbox.path("to-new")).unwrap();
     symlink("to-new", sandbox.path("to-it")).unwrap();
@@ -85,7 +85,7 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
         refused.expect_words(&[&format!("{written} would be written into the output directory")]);
         assert!(!sandbox.path("new").exists() && !sandbox.path("out/none").exists(), "{name}");
     }
-    // Beside it is well, also if the name begins alike.
+    // A sibling is accepted, also if its name has the same prefix.
     let beside = sandbox.text("out-trace");
     sandbox.run_well(["run", "wordcount", &input, "--overwrite", "--output", &out, "--trace", &beside]);
 }
@@ -139,7 +139,7 @@ fn trace_goes_to_a_pipe_if_somebody_reads_from_it_and_waits_for_nobody() {
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
     let run = || sandbox.run(["run", "wordcount", &input, "--workers", "1", "--trace", &pipe]);
     run().expect_code(3).expect_words(&["could not write the trace", "this pipe has no reader"]);
-    // Open before anybody writes, without waiting for that.
+    // Opened before any writer, without waiting for one.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let mut reader = File::from(rustix::fs::open(&pipe, flags, Mode::empty()).unwrap());
     run().expect_code(0);
@@ -178,7 +178,7 @@ fn report_takes_the_place_of_a_file_with_overwrite_only() {
     }
     sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--overwrite", "--trace", &there]);
     assert!(fs::read_to_string(&there).unwrap().contains("traceEvents"));
-    // What is no file takes it as ever.
+    // A device accepts it as before.
     sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--trace", "/dev/null"]);
 }
 
@@ -200,7 +200,7 @@ fn link_that_leads_nowhere_is_told_before_anything_runs_and_replaced_when_asked(
 fn old_trace_stays_when_the_disk_has_no_room_for_the_new_one() {
     let sandbox = Sandbox::new();
     let (input, trace) = (sandbox.write("text", "a\n"), sandbox.write("trace", "old"));
-    // Files may have a KiB: fewer than the trace has, and more than the job writes.
+    // Files may have 1 KiB: less than the trace has, and more than the job writes.
     let program = env!("CARGO_BIN_EXE_gristmill");
     let line =
         format!("ulimit -f 2; exec {program} run wordcount {input} --workers 1 --overwrite --trace {trace}");

@@ -1,11 +1,11 @@
-//! `grep` prints the lines that ripgrep prints, and counts what a plain search counts.
+//! `grep` prints the lines that ripgrep prints, and its counts equal those of a plain search.
 
 use crate::support::Sandbox;
 use crate::support::data::{Random, files_of, shared, tool};
 use crate::support::oracle::{self, counts};
 use regex::bytes::Regex;
 
-/// Patterns with flags that both programs understand.
+/// Patterns with flags that both programs support.
 const SAME: [&[&str]; 9] = [
     &["Holmes"],
     &["-i", "holmes"],
@@ -35,7 +35,7 @@ fn grep_of_books_prints_the_lines_of_ripgrep() {
             let names: &[&str] = if count.is_empty() { &["--no-filename"] } else { &["--with-filename"] };
             let theirs: Vec<&str> =
                 [&["-N", "--no-heading", "-a", "-j1"], names, count, flags, &files[..]].concat();
-            // An exit code of 1 says that nothing matched.
+            // Exit code 1 means that nothing matched.
             let expected = oracle::shell(r#"rg "$@" || [ $? = 1 ]"#, &theirs);
             let ours: Vec<&str> =
                 [&["run", "grep", "--split-size", "150KiB"], count, flags, &files[..]].concat();

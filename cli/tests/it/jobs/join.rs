@@ -1,4 +1,5 @@
-//! `join` equals what sqlite answers for all six types, and nested loops on small tables with quotes in them.
+//! `join` equals the result of sqlite for all six types, and nested loops on small tables with quotes in
+//! them.
 
 use crate::support::Sandbox;
 use crate::support::data::{Random, rounds, shared, tool};
@@ -6,7 +7,7 @@ use crate::support::oracle::{self, csv_rows};
 
 type Row = Vec<Vec<u8>>;
 
-/// The six types, and which strategies can carry them out.
+/// The six types, and the strategies that support them.
 const TYPES: [(&str, &[&str]); 6] = [
     ("inner", &["repartition", "broadcast", "auto"]),
     ("left", &["repartition", "broadcast", "auto"]),
@@ -146,9 +147,9 @@ fn join_of_quoted_rows_equals_nested_loops() {
     }
 }
 
-/// The rows as several files with the same header, cut anywhere. Each file has line breaks of its own kind, and its
-/// last row may lack the break or end in a carriage return that stands alone. Answers the paths, and the rows with
-/// those that were added.
+/// Writes the rows as several files with the same header, cut anywhere. Each file has its own kind of line
+/// break. Its last row may lack the break or end in a lone carriage return. Returns the paths, and all rows
+/// including those added.
 fn to_files(sandbox: &Sandbox, random: &mut Random, rows: &[Row], name: &str) -> (Vec<String>, Vec<Row>) {
     let (mut paths, mut read) = (Vec::new(), Vec::new());
     let mut rest = rows;

@@ -1,4 +1,4 @@
-//! The standard jobs against plain programs: on real data where it is there, on generated data always.
+//! The standard jobs against plain programs: always on generated data, and on real data if it exists.
 
 mod grep;
 mod join;

@@ -1,11 +1,11 @@
-//! `sort` equals `LC_ALL=C sort`, and `verify-sort` tells a sorted output from one that was tampered with.
+//! `sort` equals `LC_ALL=C sort`, and `verify-sort` distinguishes a sorted output from one that was changed.
 
 use crate::support::Sandbox;
 use crate::support::data::{Random, files_of, shared, tool};
 use crate::support::oracle;
 use std::fs;
 
-/// Flags of the job and those of the system's sort that mean the same.
+/// Flags of the job and the equivalent flags of the system's sort.
 const SAME: [(&[&str], &[&str]); 9] = [
     (&[], &[]),
     (&["-r"], &["-r"]),
@@ -18,7 +18,7 @@ const SAME: [(&[&str], &[&str]); 9] = [
     (&["--field", "3", "--delimiter", " ", "--numeric", "-r", "--stable"], &["-s", "-t", " ", "-k3,3nr"]),
 ];
 
-/// Sorts the files both ways and compares.
+/// Sorts the files with both programs and compares.
 fn equals_system_sort(sandbox: &Sandbox, inputs: &[String], split_size: &str) {
     for (number, (flags, system_flags)) in SAME.iter().enumerate() {
         let out = sandbox.path(&format!("out-{number}"));

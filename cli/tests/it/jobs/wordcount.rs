@@ -4,7 +4,7 @@ use crate::support::Sandbox;
 use crate::support::data::{Random, shared};
 use crate::support::oracle::{self, Counts, counts, counts_of_parts, word_counts};
 
-/// Counts as `uniq -c` prints them: blanks, the number, a blank, the word.
+/// Parses counts as `uniq -c` prints them: blanks, the number, a blank, the word.
 fn uniq_counts(text: &[u8]) -> Counts {
     let line = |line: &[u8]| {
         let line = line.trim_ascii_start();
@@ -60,7 +60,7 @@ fn wordcount_lowercase_counts_words_of_either_case_together() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "Tea tea TEA\ncup Cup\n\u{c4} \u{e4}\n");
     let finished = sandbox.run_well(["run", "wordcount", &input, "--lowercase", "--reduces", "1"]);
-    // Without Unicode words only letters of ASCII have a lower case.
+    // Without Unicode words only letters of ASCII are converted to lower case.
     assert_eq!(finished.stdout_text(), "cup\t2\ntea\t3\n\u{c4}\t1\n\u{e4}\t1\n");
 }
 

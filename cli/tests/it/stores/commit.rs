@@ -1,4 +1,5 @@
-//! When an output in a store is there: processes are killed at each step towards `_SUCCESS`, and two writers meet.
+//! When an output in a store becomes complete: processes are killed at each step towards `_SUCCESS`, and two
+//! writers collide.
 
 use super::server::{Deed, Rule, StoreServer, kill_all};
 use super::{assert_whole_and_alone, command, part_names, run, success, whole};
@@ -8,7 +9,7 @@ use hyper::Method;
 
 const OUT: &str = "s3://data/out";
 
-/// What the jobs here write.
+/// Expected output of the jobs in this file.
 const EXPECTED: &[u8] = b"a\t2\nb\t2\nc\t1\n";
 
 /// A job with two parts, and its sorted output.
@@ -24,7 +25,7 @@ fn sorted(bytes: &[u8]) -> Vec<u8> {
     lines.concat()
 }
 
-/// Runs the job again; it takes over what the dead have left.
+/// Runs the job again; it takes over what the killed job has left.
 fn runs_well_again(sandbox: &Sandbox, server: &StoreServer, flags: &[&str]) {
     let mut words = job(server);
     words.extend(flags.iter().map(|flag| (*flag).to_owned()));
@@ -36,7 +37,7 @@ fn runs_well_again(sandbox: &Sandbox, server: &StoreServer, flags: &[&str]) {
 
 #[test]
 fn output_is_whole_or_absent_whichever_step_of_the_commit_its_processes_are_killed_at() {
-    // The place, and whether the output is there when all die at it.
+    // The place, and true if the output is complete when all processes die at it.
     for (place, complete) in [
         ("store.claimed", false),
         ("commit.before", false),
@@ -78,7 +79,7 @@ fn output_is_whole_or_absent_whichever_step_of_the_commit_only_its_submitter_is_
         assert_eq!(sandbox.stopped_at(place), running.pid(), "{place}");
         running.kill();
         sandbox.go_on(place);
-        // Its master notices, and abandons or leaves what there is.
+        // Its master notices, and abandons or leaves the output.
         sandbox.await_nothing_left(ORPHAN_PATIENCE);
         assert_eq!(success(&server, "out").is_some(), complete, "killed at {place}");
         if complete {
@@ -148,7 +149,7 @@ fn writer_that_is_too_late_is_told_and_takes_nothing_away_from_the_other() {
     sandbox.arm("store.checked");
     let late = command(&sandbox, &server, job(&server)).start();
     sandbox.stopped_at("store.checked");
-    // Whoever does not keep to claims, or has deleted this one.
+    // A writer that ignores claims, or has deleted this one.
     std::fs::remove_file(server.path("out/_temporary")).unwrap();
     let other = Sandbox::new();
     let input = server.put("other", "z\n");
@@ -210,7 +211,7 @@ fn output_stays_when_the_request_for_success_went_well_without_an_answer_and_the
 fn nothing_is_deleted_while_nobody_can_tell_whether_success_was_written() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let lost = server.rule(Rule::once(Method::PUT, "/out/_SUCCESS", Deed::LoseAnswer));
-    // It is looked for once before it is written.
+    // It is read once before it is written.
     let expired = [Method::PUT, Method::GET].map(|method| {
         let deed = Deed::refuse(400, "ExpiredToken");
         server.rule(Rule { skip: 1, ..Rule::always(method, "/out/_SUCCESS", deed) })
@@ -294,7 +295,7 @@ fn output_that_came_to_be_below_one_that_is_overwritten_stays() {
 fn store_that_writes_whatever_the_condition_is_refused_before_the_job_runs() {
     let (sandbox, server) = (Sandbox::new(), StoreServer::start());
     let claim = server.path("out/_temporary");
-    // What a store that knows no condition does: the second create goes well.
+    // A store without conditional writes behaves like this: the second create succeeds.
     let deed = Deed::After(std::sync::Arc::new(move || std::fs::remove_file(&claim).unwrap()));
     let ignored = server.rule(Rule { skip: 1, ..Rule::once(Method::PUT, "/out/_temporary", deed) });
     let refused = run(&sandbox, &server, job(&server)).expect_code(3);

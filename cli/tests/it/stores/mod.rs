@@ -1,8 +1,9 @@
 //! Inputs and outputs on object stores, against an S3 server within the test (`server`).
 //!
-//! `reading` and `writing` are about what is read and what is there afterwards, `commit` about when it is: processes are killed
-//! at each step, and two writers meet. `refusals` looks at what a person reads when a store says no, and at what must stand
-//! nowhere. Not here: other stores than S3, for which there is no server to ask.
+//! `reading` covers inputs, `writing` covers outputs, and `commit` covers when outputs become complete:
+//! processes are killed at each step, and two writers collide. `refusals` checks the messages when a store
+//! refuses a request, and that secrets are never exposed. Stores other than S3 are not tested, for lack of a
+//! server.
 
 mod commit;
 mod reading;
@@ -15,7 +16,7 @@ use crate::support::sandbox::{Finished, Invocation};
 use serde_json::Value;
 use server::StoreServer;
 
-/// The program with these arguments, which finds the server.
+/// The program with these arguments and the variables of the server.
 fn command<A: AsRef<std::ffi::OsStr>>(
     sandbox: &Sandbox,
     server: &StoreServer,
@@ -28,7 +29,7 @@ fn with(invocation: Invocation, variables: Vec<(&'static str, String)>) -> Invoc
     variables.into_iter().fold(invocation, |invocation, (name, value)| invocation.env(name, value))
 }
 
-/// Runs it to its end; nothing of it may be left.
+/// Runs it to its end; nothing may be left.
 fn run<A: AsRef<std::ffi::OsStr>>(
     sandbox: &Sandbox,
     server: &StoreServer,
@@ -39,21 +40,21 @@ fn run<A: AsRef<std::ffi::OsStr>>(
     finished
 }
 
-/// What the `_SUCCESS` of an output says; `None` if there is none.
+/// Returns the `_SUCCESS` of an output, or `None` if it does not exist.
 fn success(server: &StoreServer, prefix: &str) -> Option<Value> {
     let path = server.path(&format!("{prefix}/_SUCCESS"));
     let text = std::fs::read(path).ok()?;
     Some(serde_json::from_slice(&text).unwrap())
 }
 
-/// The names of the parts of an output, as its `_SUCCESS` has them.
+/// The names of the parts of an output, from its `_SUCCESS`.
 fn part_names(server: &StoreServer, prefix: &str) -> Vec<String> {
     let success = success(server, prefix).unwrap_or_else(|| panic!("{prefix} has no _SUCCESS"));
     let parts = success["parts"].as_array().unwrap().iter();
     parts.map(|part| part["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The parts of an output one after another; each is as long, and has the checksum, that `_SUCCESS` says.
+/// The parts of an output, concatenated; each must have the length and the checksum of `_SUCCESS`.
 fn whole(server: &StoreServer, prefix: &str) -> Vec<u8> {
     let success = success(server, prefix).unwrap_or_else(|| panic!("{prefix} has no _SUCCESS"));
     let mut whole = Vec::new();
@@ -66,7 +67,7 @@ fn whole(server: &StoreServer, prefix: &str) -> Vec<u8> {
     whole
 }
 
-/// Fails unless an output is whole and there is nothing else below its prefix.
+/// Fails unless an output is complete and nothing else exists below its prefix.
 fn assert_whole_and_alone(server: &StoreServer, prefix: &str, expected: &[u8]) {
     assert!(whole(server, prefix) == expected, "{prefix} holds something else");
     let mut keys = part_names(server, prefix);

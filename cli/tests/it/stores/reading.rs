@@ -1,4 +1,4 @@
-//! What of a store is read: objects in splits, compressed ones, prefixes, wildcards, files of web servers.
+//! Reads from a store: objects in splits, compressed ones, prefixes, wildcards, files of web servers.
 
 use super::server::{Deed, Rule, StoreServer, url};
 use super::{command, run};
@@ -40,7 +40,7 @@ fn large_object_is_read_ahead_with_the_condition_that_it_is_still_the_same() {
         found.stdout_text()
     );
     let asked = server.asked();
-    // The first byte shows what the object looks like.
+    // The first byte shows the format of the object.
     let is_read = |range: &Option<String>| range.as_ref().is_some_and(|range| range != "bytes=0-0");
     let reads: Vec<_> = asked.iter().filter(|asked| is_read(&asked.range)).collect();
     assert!(reads.iter().any(|read| read.if_match.is_some()), "{reads:?}");
@@ -48,7 +48,7 @@ fn large_object_is_read_ahead_with_the_condition_that_it_is_still_the_same() {
     assert_eq!(bytes, text.len() as u64, "nothing is read twice: {reads:?}");
 }
 
-/// Bytes of `bytes=FIRST-LAST`.
+/// Number of bytes of `bytes=FIRST-LAST`.
 fn range_bytes(range: &str) -> u64 {
     let (first, last) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
     last.parse::<u64>().unwrap() + 1 - first.parse::<u64>().unwrap()
@@ -155,7 +155,7 @@ fn object_that_changes_under_the_job_is_refused() {
     let input = server.put("text", &text);
     let path = server.path("text");
     let change = move || std::fs::write(&path, "other words in a line\n".repeat(20_000)).unwrap();
-    // Behind the first split, which is of the object that was listed.
+    // After the first split, which is of the listed object.
     let deed = Deed::After(std::sync::Arc::new(change));
     let changed = server.rule(Rule { skip: 2, ..Rule::once(Method::GET, "/data/text", deed) });
     let flags = ["run", "wordcount", &input, "--split-size", "64KiB", "--workers", "1", "--output"];

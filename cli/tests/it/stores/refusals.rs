@@ -1,4 +1,4 @@
-//! What a person reads when a store says no, with which exit code, and what stands nowhere.
+//! Messages and exit codes when a store refuses a request, and secrets that must appear nowhere.
 
 use super::server::{Deed, KEY_ID, Rule, SECRET, StoreServer, url};
 use super::{command, part_names, run, with};
@@ -118,7 +118,7 @@ fn answer_404_to_many_deletes_is_no_success() {
     assert!(told.stderr.contains("could not be removed") && told.stderr.contains("404"), "{}", told.stderr);
 }
 
-/// The answer of a store that lists one object.
+/// The response of a store that lists one object.
 fn listing_of(key: &str) -> Deed {
     let page = format!(
         "<?xml version=\"1.0\"?><ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>{key}</Key>\

@@ -1,9 +1,10 @@
-//! An S3 server in the test's own process: s3s over a folder, behind a gate that keeps a log of requests and does to some of them
-//! what a test wants.
+//! An S3 server in the test's own process: s3s over a directory, behind a gate that logs requests and applies
+//! the test's rules to some of them.
 //!
-//! Signatures are checked. Requests with a condition are answered one after another, since the folder behind looks and writes in
-//! two steps. Each [`Rule`] counts how often it was met, so that a test can prove that its fault has fired. Below `/web/` the gate is
-//! a web server instead, with ranges, and below `/whole/` one without; below `/web/as-gzip/` it names that `Content-Encoding`.
+//! Signatures are checked. Conditional requests are handled one at a time, since the directory reads and
+//! writes in two steps. Each [`Rule`] counts its matches, so that a test can prove that its fault has fired.
+//! Below `/web/` the gate is a web server with ranges, and below `/whole/` one without. Below `/web/as-gzip/`
+//! it sends that `Content-Encoding`.
 
 use crate::support::{Sandbox, process};
 use bytes::Bytes;
@@ -28,62 +29,62 @@ use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// The keys that the server knows.
+/// The access key that the server knows.
 pub const KEY_ID: &str = "AKIDOFTHETESTS";
 pub const SECRET: &str = "secretofthetests/+=";
 
-/// The bucket that is there.
+/// The bucket that exists.
 pub const BUCKET: &str = "data";
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Answer = Response<UnsyncBoxBody<Bytes, Error>>;
 
-/// What becomes of a request.
+/// Treatment of a request.
 #[derive(Clone)]
 pub enum Deed {
-    /// It is answered like this, and not carried out.
+    /// It gets this response and is not executed.
     Answer(u16, String),
-    /// It is carried out, and its answer never comes: the connection breaks.
+    /// It is executed, and the connection breaks before the response.
     LoseAnswer,
-    /// It is neither carried out nor answered.
+    /// It is neither executed nor answered.
     Hold,
-    /// Something happens, then it is carried out.
+    /// The function is called, then the request is executed.
     After(Arc<dyn Fn() + Send + Sync>),
 }
 
 impl Deed {
-    /// A refusal as S3 words it.
+    /// An error in the form of S3.
     pub fn refuse(status: u16, code: &str) -> Self {
         let text = format!("<Error><Code>{code}</Code><Message>of the test, for {KEY_ID}</Message></Error>");
         Self::Answer(status, text)
     }
 }
 
-/// Which requests it is done to.
+/// The requests that a deed applies to.
 pub struct Rule {
     pub method: Method,
-    /// Stands in its path or query.
+    /// Text in its path or query.
     pub part: &'static str,
-    /// So many of them pass first.
+    /// Number of matching requests that pass first.
     pub skip: u32,
-    /// To so many of the next ones.
+    /// Number of the following requests that it applies to.
     pub times: u32,
     pub deed: Deed,
 }
 
 impl Rule {
-    /// The first of them.
+    /// Applies to the first of them.
     pub fn once(method: Method, part: &'static str, deed: Deed) -> Self {
         Self { method, part, skip: 0, times: 1, deed }
     }
 
-    /// All of them.
+    /// Applies to all of them.
     pub fn always(method: Method, part: &'static str, deed: Deed) -> Self {
         Self { method, part, skip: 0, times: u32::MAX, deed }
     }
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub method: Method,
@@ -92,12 +93,12 @@ pub struct Asked {
     pub range: Option<String>,
     pub if_match: Option<String>,
     pub if_none_match: Option<String>,
-    /// Who signed it, as the header says.
+    /// The `Authorization` header.
     pub authorization: String,
 }
 
 struct Gate {
-    /// The folder of the bucket.
+    /// The directory of the bucket.
     bucket: PathBuf,
     rules: Mutex<Vec<(Rule, u32)>>,
     log: Mutex<Vec<Asked>>,
@@ -141,14 +142,14 @@ impl StoreServer {
         Self { address, root, gate, stop, thread: Some(thread) }
     }
 
-    /// Adds a rule; answers its number.
+    /// Adds a rule; returns its index.
     pub fn rule(&self, rule: Rule) -> usize {
         let mut rules = self.gate.rules.lock().unwrap();
         rules.push((rule, 0));
         rules.len() - 1
     }
 
-    /// How often the deed of a rule was done.
+    /// Number of times that a rule was applied.
     pub fn done(&self, rule: usize) -> u32 {
         let rules = self.gate.rules.lock().unwrap();
         let (rule, met) = &rules[rule];
@@ -160,7 +161,7 @@ impl StoreServer {
         self.gate.log.lock().unwrap().clone()
     }
 
-    /// Puts an object there, past the protocol.
+    /// Writes an object directly, without the protocol.
     pub fn put(&self, key: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(key);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -168,18 +169,18 @@ impl StoreServer {
         url(key)
     }
 
-    /// Puts a file on the web server; answers its URL.
+    /// Adds a file to the web server; returns its URL.
     pub fn put_web(&self, path: &str, content: impl Into<Vec<u8>>) -> String {
         self.gate.files.lock().unwrap().insert(format!("/{path}"), Bytes::from(content.into()));
         format!("http://{}/{path}", self.address)
     }
 
-    /// The object as it is.
+    /// Returns the content of an object.
     pub fn get(&self, key: &str) -> Vec<u8> {
         fs::read(self.path(key)).unwrap_or_else(|error| panic!("{key}: {error}"))
     }
 
-    /// The folder of the bucket, or a file in it.
+    /// The directory of the bucket, or a file in it.
     pub fn path(&self, key: &str) -> PathBuf {
         self.root.path().join(BUCKET).join(key)
     }
@@ -202,14 +203,14 @@ impl StoreServer {
         found
     }
 
-    /// Uploads that were begun and neither completed nor given up.
+    /// Uploads that were started and neither completed nor aborted.
     pub fn open_uploads(&self) -> Vec<String> {
         let names = fs::read_dir(self.root.path()).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.contains("upload_id") || name.contains("upload-")).collect()
     }
 
-    /// The variables with which a process finds it.
+    /// The environment variables by which a process finds it.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = self.place();
         variables.push(("AWS_ACCESS_KEY_ID", KEY_ID.to_owned()));
@@ -262,7 +263,7 @@ async fn serve(
         let (service, gate) = (service.clone(), gate.clone());
         tokio::spawn(async move {
             let respond = service_fn(move |request| respond(service.clone(), gate.clone(), request));
-            // A client that goes away is no fault of the server.
+            // A client that disconnects is no fault of the server.
             let _ = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), respond)
                 .await;
@@ -287,7 +288,8 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
     let deed = deed(&gate, request.method(), &path);
     match &deed {
         Some(Deed::Answer(status, text)) => {
-            // Read to its end: an answer that comes before may be lost with the connection, and the request be sent again.
+            // Read to its end: a response before that may be lost with the connection, and the request sent
+            // again.
             request.into_body().collect().await?;
             return answer(*status, text.clone().into());
         }
@@ -298,7 +300,7 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
     if path.starts_with("/web/") || path.starts_with("/whole/") {
         return web(&gate, &asked);
     }
-    // The folder behind would stumble over a prefix that is asked for as an object.
+    // The directory cannot handle a prefix that is requested as an object.
     let key = request.uri().path().strip_prefix(&format!("/{BUCKET}/")).unwrap_or_default();
     if !key.is_empty() && gate.bucket.join(key).is_dir() {
         return answer(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"));
@@ -311,7 +313,7 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
     Ok(answered.map(BodyExt::boxed_unsync))
 }
 
-/// What the first rule that is met says.
+/// Returns the treatment of the first rule that matches.
 fn deed(gate: &Gate, method: &Method, path: &str) -> Option<Deed> {
     let mut rules = gate.rules.lock().unwrap();
     let mut found = None;
@@ -359,7 +361,7 @@ fn web(gate: &Gate, asked: &Asked) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// Kills a process and all that are of the sandbox.
+/// Kills a process and all processes of the sandbox.
 pub fn kill_all(sandbox: &Sandbox) {
     sandbox.processes().iter().for_each(|found| process::kill(found.pid));
 }

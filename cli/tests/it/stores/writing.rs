@@ -1,4 +1,4 @@
-//! What is in a store after a job: whole outputs, whatever broke on the way, and nothing of those that failed.
+//! Contents of a store after a job: complete outputs despite failures, and nothing of failed jobs.
 
 use super::server::{Deed, Rule, StoreServer, url};
 use super::{assert_whole_and_alone, command, part_names, run, whole, with};
@@ -8,7 +8,7 @@ use crate::support::standing::Standing;
 use crate::support::{Sandbox, oracle, until};
 use hyper::Method;
 
-/// The four jobs with their inputs, and flags that make several maps and parts of them.
+/// The four jobs with their inputs, and flags that give several maps and parts.
 fn jobs(text: &str, left: &str, right: &str) -> Vec<Vec<String>> {
     let shape = ["--split-size", "40KiB", "--reduces", "3"];
     let job = |words: &[&str]| [words, &shape[..]].concat().into_iter().map(str::to_owned).collect();
@@ -55,7 +55,7 @@ fn four_jobs_from_and_to_a_store_give_what_they_give_from_files_whatever_breaks(
         let lost = server.rule(Rule { skip: 2, ..Rule::once(Method::GET, "/in/", Deed::LoseAnswer) });
         let part = server.rule(Rule::once(Method::PUT, "/part-00001-", slow_down()));
         let named = server.rule(Rule::once(Method::PUT, "/_SUCCESS", Deed::LoseAnswer));
-        // In the middle of what is read.
+        // In the middle of the data that is read.
         link.strike(Strike { damage: Damage::Reset, way: Way::ToClient, at: 3000, times: 1 });
         let struck = link.struck();
         let mut variables = server.variables();
@@ -79,7 +79,7 @@ fn output_in_a_store_is_the_input_of_the_next_job_by_what_its_success_names() {
     run(&sandbox, &server, ["run", "sort", &input, "--reduces", "3", "--output", &url("sorted")])
         .expect_code(0);
     let sorted = whole(&server, "sorted");
-    // What an attempt that was given up may leave, and what a person may.
+    // Files that an abandoned attempt, or a user, may leave.
     server.put("sorted/part-00001-0123456789abcdef-7", "never mind\n");
     server.put("sorted/notes", "never mind\n");
     let again = run(&sandbox, &server, ["run", "grep", "", &url("sorted"), "--quiet"]).expect_code(0);
@@ -220,7 +220,7 @@ fn named_outputs_and_bad_records_lie_beside_the_parts() {
     let read = run(&sandbox, &server, ["run", "grep", "", "s3://data/out/odd", "--quiet"]).expect_code(0);
     let expected = lines.lines().filter(|line| line.starts_with("odd")).count();
     assert_eq!(read.stdout_text().lines().count(), expected);
-    // What an attempt that was given up may leave.
+    // A file that an abandoned attempt may leave.
     server.put("out/odd/part-00001-0123456789abcdef-7", "odd, and never to be read\n");
     let flags = ["run", "grep", "odd", "s3://data/out", "--recursive", "--quiet"];
     let read = run(&sandbox, &server, flags).expect_code(0);
@@ -255,7 +255,8 @@ fn detached_job_is_closed_by_its_master_which_needs_credentials_of_its_own() {
     let job = command(&sandbox, &server, submit).finish().expect_code(0).stdout_text().trim().to_owned();
     until("the end of the job", || (standing.job(&job)["state"] == "succeeded").then_some(()));
     assert_whole_and_alone(&server, "out", b"a\t1\nb\t1\n");
-    // The claim is the submitter's at first, who tries the store's conditions on it, then its master makes it its own.
+    // The submitter makes the claim first and tests the store's conditions on it. Then its master takes it
+    // over.
     let deed = Deed::refuse(403, "AccessDenied");
     let refused = server.rule(Rule { skip: 2, ..Rule::once(Method::PUT, "/elsewhere/_temporary", deed) });
     let submit = ["submit", "wordcount", &input, "--detach", "--output", "s3://data/elsewhere"];

@@ -1,4 +1,4 @@
-//! What people get wrong, and bytes that are no text: said with its reason, or of no consequence.
+//! Mistakes of users, and bytes that are not text: reported with a reason, or harmless.
 
 use super::stream;
 use crate::support::{Sandbox, oracle};
@@ -40,7 +40,7 @@ fn separators_within_keys_stay_where_they_are() {
     stream(&sandbox, &words).expect_code(0);
     assert_eq!(oracle::whole(&sandbox.path("out")), b"\t\t\na\t1\tz\na\t2\ty\nb\t1\tx\n");
     fs::remove_dir_all(sandbox.path("out")).unwrap();
-    // The reducer's line falls apart at its own separator, whatever the mapper's key was.
+    // The reducer's line is split at its own separator, whatever the mapper's key was.
     let other = ["-D", "stream.reduce.output.field.separator=x", "-D", "mapred.textoutputformat.separator=|"];
     stream(&sandbox, &[&words[..], &other].concat()).expect_code(0);
     assert_eq!(oracle::whole(&sandbox.path("out")), b"\t\t|\na\t1\tz|\na\t2\ty|\nb\t1\t|\n");
@@ -51,7 +51,7 @@ fn bytes_that_are_no_text_pass_through_names_lines_keys_and_talk() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("in")).unwrap();
     fs::write(sandbox.path("in").join(OsStr::from_bytes(b"f\xff")), b"\xffk\tv\xfe\n\xc3\t\x80\n").unwrap();
-    // A command that says what no text is, and counts under such a name.
+    // A command that prints invalid text, and counts under such a name.
     let script = b"cat; printf 'talk \\377\\n' >&2; printf 'reporter:counter:G\\377,n,2\\n' >&2; exit 0\n";
     let script = sandbox.write("job.sh", script);
     let mapper = format!("sh {script}");
@@ -79,7 +79,8 @@ fn records_of_xml_may_lie_across_lines_and_fields_may_be_left_out() {
         "0",
     ];
     stream(&sandbox, &reader).expect_code(0);
-    // One map reads the file, however many were asked for. The second line of a record is one of the mapper's.
+    // One map reads the file, whatever number was requested. The second line of a record is one of the
+    // mapper's.
     assert_eq!(oracle::parts(&sandbox.path("out")), [&b"<p>b\t\n2</p>\t\n<p>a</p>\t\n"[..]]);
     fs::remove_dir_all(sandbox.path("out")).unwrap();
     sandbox.write("in", "a,b,c\nd\n");

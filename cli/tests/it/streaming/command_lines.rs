@@ -1,5 +1,6 @@
-//! Command lines as courses, blogs and scripts have them, old options and new, typed into a shell where `hadoop`, `hdfs`,
-//! `yarn` and `mapred` are ours: each gives what Hadoop would, or is refused as Hadoop refuses it or with the reason why.
+//! Command lines from courses, blogs and scripts, with old and new options, typed into a shell where
+//! `hadoop`, `hdfs`, `yarn` and `mapred` are this program. Each gives the result of Hadoop, or is refused as
+//! Hadoop refuses it or with a reason.
 
 use super::hadoop::install;
 use crate::support::Sandbox;
@@ -7,9 +8,9 @@ use crate::support::oracle;
 use std::fs;
 use std::path::Path;
 
-/// What a line must come to.
+/// Expected result of a line.
 enum Comes {
-    /// Code 0, and the lines of the output in order of bytes, blanks at their ends left out.
+    /// Code 0, and the lines of the output in byte order, trimmed.
     To(&'static str),
     /// This code, and these words on stderr.
     Refused(i32, &'static str),
@@ -21,8 +22,8 @@ const TEXT: &str = "the mill grinds\nthe corn\n";
 const COUNTS: &str = "corn\t1|grinds\t1|mill\t1|the\t2";
 const WORDS: &str = "corn|grinds|mill|the|the";
 
-/// `$JAR` is the jar of Hadoop Streaming; `out` is the output. `input/text` and `logs/*` are there; `mapper.sh`,
-/// `reducer.sh`, `combiner.sh`, `tags.sh`, `lookup.txt` and `lib.tar` in the working directory.
+/// `$JAR` is the jar of Hadoop Streaming; `out` is the output. `input/text` and `logs/*` exist. `mapper.sh`,
+/// `reducer.sh`, `combiner.sh`, `tags.sh`, `lookup.txt` and `lib.tar` are in the working directory.
 const LINES: &[(&str, Comes)] = &[
     // The oldest tutorials.
     (
@@ -143,7 +144,7 @@ const LINES: &[(&str, Comes)] = &[
         "hadoop jar $JAR -D mapred.map.tasks.speculative.execution=false -D mapreduce.map.memory.mb=2048 -D mapred.child.java.opts=-Xmx512m -libjars some.jar -input input -output out -mapper cat -lazyOutput -verbose",
         To("the corn|the mill grinds"),
     ),
-    // What Hadoop refuses.
+    // Refused by Hadoop.
     ("hadoop jar $JAR -input input -mapper cat", Refused(1, "Required argument: -output")),
     (
         "hadoop jar $JAR -input nowhere -output out -mapper cat",
@@ -165,14 +166,14 @@ const LINES: &[(&str, Comes)] = &[
         "hadoop jar $JAR -input input -output out -mapper 'cat | grep the'",
         Refused(1, "subprocess failed with code 1"),
     ),
-    // What is not here, with the reason.
+    // Not supported here, with the reason.
     (
         "hadoop jar $JAR -input input -output out -mapper cat -outputformat org.apache.hadoop.mapred.SequenceFileOutputFormat",
         Refused(3, "available: TextOutputFormat"),
     ),
 ];
 
-/// The files that the lines speak of.
+/// Writes the files that the lines use.
 fn furnish(sandbox: &Sandbox) {
     for (name, content) in [
         ("hdfs/user/me/input/text", TEXT),

@@ -1,4 +1,4 @@
-//! User code gets what it is given and nothing else, and whatever it starts ends with it.
+//! User code gets only what it is given, and all its processes end with it.
 
 use super::stream;
 use crate::support::data::tool;
@@ -8,7 +8,7 @@ use crate::support::{Sandbox, is_root, oracle, process, until};
 use std::fs;
 use std::path::Path;
 
-/// One map; its output is the output.
+/// One map whose output is the job's output.
 const ONE_MAP: [&str; 4] = ["-numReduceTasks", "0", "-D", "mapred.map.tasks=1"];
 
 #[test]
@@ -18,7 +18,7 @@ fn command_has_no_descriptor_of_others_a_session_of_its_own_and_no_way_to_new_ri
     let facts =
         "cat > /dev/null; cd /proc/$$; ls fd; grep -c 'NoNewPrivs:.1' status; cut -d' ' -f6 stat; echo $$";
     let mapper = format!("sh -c '{}'", facts.replace('\'', "\""));
-    // A descriptor that the program inherits, and hands on to its worker.
+    // A descriptor that the program inherits, and passes to its worker.
     let script = "exec 9< /etc/passwd; exec \"$0\" \"$@\"";
     let job =
         ["streaming", "--workers", "1", "--no-sync", "-input", "in", "-output", "out", "-mapper", &mapper];
@@ -36,7 +36,7 @@ fn processes_that_leave_group_session_and_parent_end_with_their_task() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
     let pids = sandbox.text("pids");
-    // The second hides whose it was.
+    // The second hides its origin.
     let script = format!(
         "cat; for how in 'setsid' 'env -i setsid'; do (exec $how sh -c 'echo $$ >> {pids}; exec sleep 1000' \
          < /dev/null > /dev/null 2>&1 &); done; until [ $(cat {pids} | wc -l) = 2 ]; do :; done"

@@ -1,4 +1,5 @@
-//! `hadoop fs`, command by command, beyond what drivers use (`hadoop`): which files a name stands for, and what is refused.
+//! `hadoop fs`, command by command, beyond what drivers use (`hadoop`): the files that a name matches, and
+//! what is refused.
 
 use super::hadoop::{call, well};
 use crate::support::sandbox::Finished;
@@ -89,7 +90,7 @@ fn names_stand_for_what_they_match_and_new_names_for_themselves() {
     }
     assert_eq!(run(&sandbox, &["-cat", "/d/part-{1,0}"]), "d/part-0d/part-1");
     assert_eq!(run(&sandbox, &["-du", "/d/*"]).lines().count(), 5, "hidden names match");
-    // A file of exactly this name is meant, and no other that matches.
+    // The file with exactly this name is meant, and no other that matches.
     assert_eq!(run(&sandbox, &["-rm", "/d/a*"]), "Deleted hdfs:///d/a*\n");
     run(&sandbox, &["-put", &new, "/d/x[1]"]);
     assert_eq!(run(&sandbox, &["-cat", r"/d/x\[1\]", "/d/x[1]"]), "newnew");
@@ -102,7 +103,7 @@ fn names_stand_for_what_they_match_and_new_names_for_themselves() {
     ends(&sandbox, &["-rm", "/d/[ä]*"], 1, "Illegal file pattern");
     ends(&sandbox, &["-put", &new, "/none/"], 1, NOT_FOUND);
     ends(&sandbox, &["-put", "-f", &new, &new, "/d/ab"], 1, "Is not a directory");
-    // The root is no pattern, whatever it is called.
+    // The root is not a pattern, whatever its name.
     sandbox.write("r*/x", "");
     sandbox.write("rother/x", "");
     let rooted = call(&sandbox, "hadoop", &["fs", "-rm", "/x*"]);
@@ -135,7 +136,7 @@ fn roots_homes_and_the_current_directory_are_never_removed_or_moved() {
         removed.finish().expect_code(1).expect_words(&["is not removed or moved"]);
         assert!(sandbox.path("top/a/kept").exists() && sandbox.path("hdfs/x").exists(), "{words:?}");
     }
-    // A link is removed itself, also with a slash behind it.
+    // A link is removed itself, also with a trailing slash.
     run(&sandbox, &["-rm", "-r", &format!("file://{}/", sandbox.text("linked"))]);
     assert!(sandbox.path("hdfs/x").exists() && !sandbox.path("linked").exists());
 }

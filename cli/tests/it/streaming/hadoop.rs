@@ -5,7 +5,7 @@ use crate::support::{Sandbox, oracle};
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// Installs the program under Hadoop's names, once. Answers the jar of Hadoop Streaming.
+/// Installs the program under Hadoop's names, once. Returns the jar of Hadoop Streaming.
 pub fn install(sandbox: &Sandbox) -> String {
     let folder = sandbox.path("home/bin");
     if !folder.exists() {
@@ -76,7 +76,7 @@ fn files_come_and_go_below_the_root_of_hdfs() {
     assert_eq!(fs::read(sandbox.path("merged")).unwrap(), b"some text\n");
     assert_eq!(run(&["fs", "-rm", "-R", "-f", "-skipTrash", "hdfs:///a"]), "Deleted hdfs:///a\n");
     run(&["fs", "-rm", "-R", "-f", "-skipTrash", "hdfs:///a"]);
-    // Nothing leads out of the root.
+    // No path leads out of the root.
     call(&sandbox, "hadoop", &["fs", "-cat", "hdfs:///../local"]).finish().expect_code(1);
 }
 

@@ -1,11 +1,11 @@
-//! `mapred job` and `yarn application`: jobs as others see them, and their end from outside.
+//! `mapred job` and `yarn application`: jobs as other processes see them, and end them.
 
 use super::hadoop::{call, install, well};
 use crate::support::sandbox::Running;
 use crate::support::{Sandbox, until};
 use std::fs;
 
-/// The first job that is kept, as `STAMP_0001`.
+/// Returns the first recorded job, as `STAMP_0001`.
 fn number(sandbox: &Sandbox) -> Option<String> {
     let folder = sandbox.path("hdfs/tmp/hadoop-yarn/staging/me/.staging");
     let mut entries = fs::read_dir(folder).ok()?.flatten();
@@ -84,7 +84,7 @@ fn job_whose_program_was_killed_is_one_that_failed() {
         status.contains("Job state: FAILED\n") && status.contains("the program that followed it was killed"),
         "{status}"
     );
-    // A program that was killed leaves its folder for temporary files to whoever starts next.
+    // A killed program leaves its temporary directory to the next one to clean up.
     sandbox.clear();
 }
 

@@ -1,8 +1,8 @@
-//! Hadoop Streaming: real commands behind real pipes, what they are told, how they end, and which bytes come out.
+//! Hadoop Streaming: real commands behind real pipes, their environment, their ends, and their exact output.
 //!
-//! `hadoop` calls the program by Hadoop's names, as drivers do, `files` those for files, `jobs` those
-//! for jobs, and `command_lines` has whole lines as people type them. The book's chapter "Hadoop Streaming" has a row for each
-//! rule, with the test here that holds it.
+//! `hadoop` calls the program by Hadoop's names, as drivers do. `files` calls those for files, `jobs` those
+//! for jobs, and `command_lines` has whole lines as users type them. The book's chapter "Hadoop Streaming"
+//! has a row for each rule, with the test here that covers it.
 
 mod bad_input;
 mod command_lines;
@@ -24,7 +24,7 @@ fn stream(sandbox: &Sandbox, words: &[&str]) -> Finished {
     sandbox.run([&flags[..], &paths, words].concat())
 }
 
-/// The part of a key by the rule that Hadoop documents, in Python: nothing of ours.
+/// The partition of a key by the rule that Hadoop documents, in Python: it shares no code with the product.
 const PYTHON_PARTITION: &str = "
 import sys
 def partition(key, parts):
@@ -44,7 +44,7 @@ for number, pairs in enumerate(parts):
         part.writelines(key + b'\\t' + value + b'\\n' for key, value in pairs)
 ";
 
-/// Whether there is a Python to ask; says what is skipped if not.
+/// True if Python is available; reports what is skipped if not.
 fn has_python(what: &str) -> bool {
     let has = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has {
@@ -62,7 +62,7 @@ fn parts_are_those_that_hadoops_rules_in_python_give_byte_by_byte() {
     let mut random = crate::support::data::Random::seeded(7);
     let mut lines = Vec::new();
     for number in 0..3_000_u64 {
-        // Keys of any bytes but those that end a line or a key, of which some are equal and some are empty.
+        // Keys of any bytes except those that end a line or a key. Some keys are equal and some are empty.
         let length = random.below(6);
         let key: Vec<u8> = (0..length).map(|_| *random.pick(&[b'a', b'b', 0x80, 0xff, b' ', 0])).collect();
         lines.extend_from_slice(&key);
@@ -148,7 +148,8 @@ fn reducer_without_input_runs_and_what_it_writes_is_thrown_away() {
 fn launched_tasks_are_counted_by_attempts_when_some_fail() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "a\n");
-    // The first attempt of each makes the folder and fails, all others find it and go on: of two maps and a reduce.
+    // The first attempt of each creates the directory and fails, and all others find it and continue: of two
+    // maps and a reduce.
     let once = |name: &str| {
         format!("sh -c 'mkdir {} 2> {} && exit 3; cat'", sandbox.text(name), sandbox.text("said"))
     };
@@ -258,7 +259,7 @@ fn comparator_sorts_by_fields_of_the_key_and_partitioner_keeps_those_together() 
     assert_eq!(sorted, expected);
 }
 
-/// Parts and order by fields of keys as Hadoop documents them, in Python.
+/// Partitions and order by fields of keys as Hadoop documents them, in Python.
 const PYTHON_FIELDS: &str = "
 import sys
 def partition(key, parts):
@@ -398,7 +399,7 @@ fn commands_are_told_of_their_task_and_of_nothing_that_the_worker_keeps() {
 fn commands_work_in_a_fresh_folder_with_what_was_shipped() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
-    // A script that nobody may execute where it lies.
+    // A script that is not executable in its directory.
     let script = sandbox.write("job.sh", "#!/bin/sh\ncat > /dev/null; cat words; ls; touch left\n");
     let words = sandbox.write("list", "some words\n");
     let files = format!("{words}#words");
@@ -472,7 +473,7 @@ fn debug_command_sees_what_a_failed_command_left_and_its_words_stand_in_the_reas
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
     sandbox.write("job.sh", "cat > /dev/null; touch left; echo why >&2; exit 3");
-    // Without the right to be run, as files come that are shipped.
+    // Without the execute permission, as shipped files arrive.
     sandbox.write(
         "look.sh",
         "#!/bin/sh\nls left\nhead -1 \"$2\"\ncut -c 1-10 \"$3\"\ngrep -c map.debug.script \"$4\"\necho $# in $mapreduce_task_ismap\nexit 7\n",
@@ -575,7 +576,7 @@ fn commands_die_with_a_worker_that_is_killed_and_the_job_goes_on() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
     let (pid, go) = (sandbox.text("pid"), sandbox.text("go"));
-    // The first attempt waits for ever, the next one finds the token gone.
+    // The first attempt waits for ever, the next one finds the token removed.
     sandbox.write("go", "");
     let script = format!(
         "cat; if rm {go} 2> /dev/null; then echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000; fi"
@@ -635,7 +636,7 @@ fn job_runs_on_a_master_that_is_there_already() {
     let standing = Standing::start_with(&sandbox, 1, &["--allow-commands"]);
     let (input, out) = (sandbox.write("in", "b\na\n"), sandbox.text("out"));
     let (join, script) = (sandbox.text("state/join"), sandbox.write("job.sh", "cat; cat list.gz"));
-    // Nothing is unpacked by its name on its way.
+    // Nothing is decompressed by its name on its way.
     let list = sandbox.write("list.gz", "c\n");
     let words = ["streaming", "--join", &join, "--no-sync", "-input", &input, "-output", &out];
     let steps = ["-mapper", "cat", "-reducer", "sh job.sh", "-file", &script, "-file", &list];

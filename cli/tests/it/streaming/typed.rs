@@ -1,12 +1,13 @@
-//! Pairs in other forms than lines: typed bytes and raw bytes, written and read by an encoder in Python that knows nothing of
-//! ours, parted and sorted by Hadoop's rules beside it.
+//! Pairs in forms other than lines: typed bytes and raw bytes. An independent encoder in Python writes and
+//! reads them, and partitions and sorts them by Hadoop's rules.
 
 use super::{has_python, stream};
 use crate::support::{Sandbox, oracle};
 use std::fs;
 use std::process::Command;
 
-/// Typed bytes by the table in the documentation of `org.apache.hadoop.typedbytes`, and raw bytes; from a stream, to a stream.
+/// Typed bytes by the table in the documentation of `org.apache.hadoop.typedbytes`, and raw bytes; from a
+/// stream, to a stream.
 const CODEC: &str = r#"
 import struct, sys
 def write(value):
@@ -53,7 +54,7 @@ def raw_fields(stream):
 out, stdin = sys.stdout.buffer, sys.stdin.buffer
 "#;
 
-/// Keys of every type that a line asks for; the place of the line is its key.
+/// Emits a key of the type that the line's number selects. The value contains the line's offset.
 const MAPPER: &str = r#"
 from codec import *
 KEYS = [b'\xff\n\t', True, -7, 2**40, 0.5, 'é\n', (1, 'a', ()), [[], [False]], {'k': {1: 2.5}}]
@@ -63,7 +64,7 @@ for place, line in pairs(stdin):
     out.write(write(key) + write([place, {line: (line,)}]))
 "#;
 
-/// Writes all values of neighbouring keys that are equal as one.
+/// Writes all values of equal adjacent keys as one.
 const REDUCER: &str = r#"
 from codec import *
 import itertools
@@ -71,7 +72,7 @@ for key, group in itertools.groupby(pairs(stdin), key=lambda pair: (type(pair[0]
     out.write(write(key[1]) + write(sorted((value[0], list(value[1].items())) for _, value in group)))
 "#;
 
-/// What must come out: in which part and at which place a key is follows from its bytes.
+/// Expected output: the partition and position of a key follow from its bytes.
 const EXPECTED: &str = r#"
 import sys
 sys.path.insert(0, sys.argv[4])
@@ -147,7 +148,7 @@ fn typed_bytes_become_lines_as_java_writes_them_and_come_back_as_input() {
     sandbox.write("in", "4\n5\n6\n7\n8\n");
     let kept = ["-numReduceTasks", "0", "-outputformat", "TypedBytesOutputFormat"];
     stream(&sandbox, &[&TYPED[..], &kept].concat()).expect_code(0);
-    // The parts of one job are the input of the next: with a mapper, and handed on by none.
+    // The parts of one job are the input of the next: with a mapper, and passed on without one.
     let read = |words: &[&str]| {
         let _ = fs::remove_dir_all(sandbox.path("lines"));
         let paths = ["streaming", "--workers", "1", "--no-sync", "-input", "out", "-output", "lines"];

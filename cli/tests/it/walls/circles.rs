@@ -1,12 +1,12 @@
-//! The modules right below the root of a crate import each other in one direction.
+//! The top-level modules of a crate import each other in one direction.
 //!
-//! Read from the words of the sources, tests excluded: `crate::`, `super::`, and what the root re-exports.
+//! Read from the tokens of the sources, without tests: `crate::`, `super::`, and the root's re-exports.
 
 use super::{read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Words and signs of a source, without comments, strings, characters and lifetimes.
+/// Words and punctuation of a source, without comments, strings, characters and lifetimes.
 pub fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -59,7 +59,7 @@ fn quoted_length(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Comments of this kind nest.
+/// Length of a block comment; these nest.
 fn comment_length(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -76,7 +76,7 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Where the bracket closes that opens at `open`.
+/// Index of the bracket that closes the one at `open`.
 fn closing(words: &[&str], open: usize) -> usize {
     let mut depth = 0;
     for (at, word) in words.iter().enumerate().skip(open) {
@@ -88,7 +88,7 @@ fn closing(words: &[&str], open: usize) -> usize {
     words.len() - 1
 }
 
-/// The words behind the item that begins at `at`, behind its attributes.
+/// Returns the index after the item that starts at `at`, with or without attributes.
 fn behind_item(words: &[&str], mut at: usize) -> usize {
     while at < words.len() {
         match words[at] {
@@ -102,7 +102,7 @@ fn behind_item(words: &[&str], mut at: usize) -> usize {
     at
 }
 
-/// What is compiled without tests.
+/// Returns the code that is compiled without tests.
 fn without_tests<'text>(words: &[&'text str]) -> Vec<&'text str> {
     let mut kept = Vec::new();
     let mut at = 0;
@@ -154,13 +154,13 @@ pub fn paths<'text>(words: &[&'text str]) -> Vec<Vec<&'text str>> {
     if path.is_empty() { Vec::new() } else { vec![path] }
 }
 
-/// A crate's sources below one root, without tests: the place of each in the tree of modules, and its words.
+/// A crate's sources below one root, without tests: the module path of each, and its words.
 struct Modules {
     files: Vec<(Vec<String>, PathBuf, Vec<String>)>,
 }
 
 impl Modules {
-    /// Follows `mod` from the file `root`; `text` reads a file, if there is one.
+    /// Follows `mod` from the file `root`; `text` reads a file, if it exists.
     fn below(root: &Path, text: &dyn Fn(&Path) -> Option<String>) -> Self {
         let mut files = Vec::new();
         let mut open = vec![(Vec::new(), root.to_owned())];
@@ -180,7 +180,7 @@ impl Modules {
         Self { files }
     }
 
-    /// Which modules right below the root name which others, and where.
+    /// Imports between top-level modules, and a file for each.
     fn imports(&self) -> BTreeMap<(String, String), PathBuf> {
         let names: BTreeSet<&str> =
             self.files.iter().filter_map(|(module, ..)| module.first().map(String::as_str)).collect();
@@ -208,7 +208,7 @@ impl Modules {
                 }
                 let begins = ["crate", "super"].contains(&words[at]) && words.get(at + 1) == Some(&"::");
                 let before = if at == 0 { "" } else { words[at - 1] };
-                // `in` is that of a visibility.
+                // `in` belongs to a visibility.
                 if !begins || ["::", "in"].contains(&before) {
                     continue;
                 }
@@ -243,7 +243,7 @@ fn reached<'map>(start: &str, imports: &'map BTreeMap<(String, String), PathBuf>
     seen
 }
 
-/// Sets of modules of which each reaches each other.
+/// Sets of modules in which each reaches every other.
 fn circles(imports: &BTreeMap<(String, String), PathBuf>) -> Vec<Vec<String>> {
     let far: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|(first, _)| (first.as_str(), reached(first, imports))).collect();
@@ -285,7 +285,7 @@ fn modules_of_a_crate_import_each_other_in_no_circle() {
     assert!(400 < looked_at, "only {looked_at} files were found");
 }
 
-/// The circles of a crate of these files.
+/// Checks the circles of a crate of these files.
 fn check(files: &[(&str, &str)], expected: &[&[&str]]) {
     let text = |path: &Path| {
         files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())

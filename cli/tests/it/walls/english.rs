@@ -1,7 +1,8 @@
-//! Words and sentences that are refused in doc comments, strings and documents: no folder may get more than it has.
+//! Words and sentences that are refused in doc comments, strings and documents: the counts must not grow.
 //!
-//! `english_debt.txt` has the number of refused places of each folder of code and of each document. It only shrinks: fix some, then
-//! `GRISTMILL_WRITE_TABLES=1 cargo test --workspace --test it -- english` writes the lower numbers.
+//! `english_debt.txt` has the number of refused places of each top-level directory of code and of each
+//! document. It only shrinks: fix some, then `GRISTMILL_WRITE_TABLES=1 cargo test --workspace --test it --
+//! english` writes the lower numbers.
 
 use super::{read, root, sources};
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ const WORDS: [&str; 13] = [
     "(s)",
 ];
 
-/// Words of a sentence of a document.
+/// Maximum number of words of a sentence in a document.
 const SENTENCE_WORDS_MAX: usize = 40;
 
 /// Refused places in doc comments and strings of Rust code.
@@ -77,7 +78,7 @@ fn in_document(text: &str) -> usize {
     long + WORDS.iter().map(|word| prose.to_lowercase().matches(word).count()).sum::<usize>()
 }
 
-/// Number of refused places of each folder and document that has some.
+/// Number of refused places of each directory and document that has some.
 fn found() -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for folder in ["scheduler", "worker", "runtime", "lab", "cli", "examples", "benches"] {

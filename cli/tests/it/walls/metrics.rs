@@ -1,10 +1,10 @@
-//! The table of metrics in the scheduler's README is made of their declarations.
+//! The table of metrics in the scheduler's README is generated from their declarations.
 
 use super::{read, root};
 use gristmill::scheduler::metrics::{Better, Metric, System};
 use std::fs;
 
-/// Set, the test writes the table instead of comparing it.
+/// Variable that makes the test write the table instead of comparing it.
 const WRITE: &str = "GRISTMILL_WRITE_TABLES";
 
 const BEGIN: &str = "<!-- Metrics, from their declarations -->\n";

@@ -1,4 +1,4 @@
-//! The walls between the folders and between modules, and that ARCHITECTURE.md tells the truth about names.
+//! Import rules between directories and between modules, and the correctness of the names in ARCHITECTURE.md.
 
 mod circles;
 mod english;
@@ -16,7 +16,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Rust files below a folder of the repository.
+/// All Rust files below a directory of the repository.
 fn sources(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(folder)];
@@ -34,7 +34,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Names of our packages among the dependencies of a folder's manifest.
+/// Names of workspace packages among the dependencies of a directory's manifest.
 fn ours(folder: &str) -> Vec<String> {
     let manifest = read(&root().join(folder).join("Cargo.toml"));
     let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
@@ -94,7 +94,7 @@ fn bincode_is_named_in_one_file_and_pinned() {
     for folder in ["runtime", "lab", "cli", "scheduler", "examples", "benches"] {
         assert!(!read(&root().join(folder).join("Cargo.toml")).contains("bincode"), "{folder} depends on it");
     }
-    // It has no maintainer: whatever is released under its name is looked at before it is taken.
+    // It has no maintainer: any release under its name is reviewed before it is used.
     assert!(read(&root().join("Cargo.toml")).contains("\nbincode = { version = \"=2.0.1\""));
 }
 
@@ -119,7 +119,8 @@ fn command_line_prints_through_what_cleans_names_of_others() {
     }
 }
 
-/// Whether a source names what starts processes. A `Command` that is not of a module `process` is clap's and starts none.
+/// True if a source names code that starts processes. A `Command` outside a module `process` is clap's and
+/// starts none.
 fn starts_processes(text: &str) -> bool {
     let words = circles::words(text);
     let named = |path: &[&str]| {
@@ -173,7 +174,7 @@ fn processes_are_started_in_one_file_and_by_no_shell() {
 
 #[test]
 fn fault_points_are_not_compiled_into_a_release() {
-    // What is left without the functions that builds with debug assertions have.
+    // The rest without the functions of builds with debug assertions.
     let text = read(&root().join("worker/src/fault.rs"));
     let mut parts = text.split("#[cfg(debug_assertions)]\n");
     let rest: Vec<&str> =
@@ -183,7 +184,7 @@ fn fault_points_are_not_compiled_into_a_release() {
     for means in ["env::", "fs::", "panic!", "directory", "loop"] {
         assert!(!code.contains(means), "{means} in {code}");
     }
-    // Nothing else reads the variable that switches them on.
+    // No other file reads the variable that switches them on.
     for path in ["worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src", "scheduler/src"]
         .into_iter()
         .flat_map(sources)
@@ -193,7 +194,7 @@ fn fault_points_are_not_compiled_into_a_release() {
     }
 }
 
-/// What every command of the program says of itself.
+/// Returns the help of every command of the program.
 fn help() -> String {
     let ask = |words: &[&str]| {
         let output = std::process::Command::new(PROGRAM).args(words).output().unwrap();
@@ -229,7 +230,7 @@ fn security_page_names_what_exists() {
         }
     }
     assert!(60 < functions && 8 < flags, "only {functions} tests and {flags} flags were found");
-    // And what opens something is named there.
+    // Flags that open an attack surface are named there.
     let risks = [
         "--listen",
         "--listen-everywhere",
@@ -315,7 +316,7 @@ fn module_text(module: &str) -> Option<String> {
 fn the_table_of_policies_has_a_row_for_each_and_names_tests_that_exist() {
     use gristmill::scheduler::{placement, policy};
     let page = read(&root().join("scheduler/POLICIES.md"));
-    // Tables stand between empty lines; others than these two are of measurements.
+    // Tables are between empty lines; tables other than these two are of measurements.
     let catalogues = page
         .split("\n\n")
         .filter(|table| table.lines().next().is_some_and(|head| head.ends_with("| tests |")));
