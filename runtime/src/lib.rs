@@ -9,8 +9,6 @@ pub mod cluster;
 mod cluster_view;
 pub mod critical_path;
 pub mod deciders;
-pub mod generate;
-pub mod jobs;
 pub mod journal;
 pub mod master;
 pub mod memory_share;
@@ -26,13 +24,11 @@ pub mod replay;
 mod role;
 mod sample;
 pub mod scratch;
-pub mod size;
 mod standard_input;
 pub mod streaming;
 pub mod submit;
 mod submitter;
 pub mod testing;
-pub mod verify_sort;
 pub mod wall_time;
 
 /// Everything a job needs, for `use gristmill::prelude::*`.
@@ -51,5 +47,6 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 }
 
+pub use gristmill_jobs::{self as jobs, generate, size, verify_sort};
 pub use gristmill_worker::error_text::chain;
 pub use gristmill_worker::exit;

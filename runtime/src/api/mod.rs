@@ -25,7 +25,7 @@ pub use self::job::{
 pub(crate) use self::page::EnterPage;
 pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, PageCode};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
-pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, ExactWork, JobAttended, OutputClosed, Submission};
+pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, JobAttended, OutputClosed, Submission};
 pub use self::tokens::{
     JobOwner, KnownToken, MadeToken, NewToken, Quota, RevokeToken, RotateTokens, TokenList,
 };
@@ -36,6 +36,7 @@ pub use self::trace::{
 pub(crate) use self::watch::PARTS_OF_LINE_MAX;
 pub use self::watch::WatchLine;
 pub use crate::role::Role;
+pub use gristmill_jobs::ExactWork;
 use serde::{Deserialize, Serialize};
 
 /// Version of all types in this directory.

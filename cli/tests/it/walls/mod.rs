@@ -47,7 +47,8 @@ fn ours(folder: &str) -> Vec<String> {
 fn imports_go_one_way() {
     assert_eq!(ours("scheduler"), [""; 0]);
     assert_eq!(ours("worker"), ["gristmill-scheduler"]);
-    assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker"]);
+    assert_eq!(ours("runtime/jobs"), ["gristmill-worker"]);
+    assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker", "gristmill-jobs"]);
     assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
     assert_eq!(ours("lab/papers"), all);

@@ -7,8 +7,8 @@
 //! The parts and the parameters in `_SUCCESS` are located elsewhere. It is not checked that `--stable` kept the order
 //! of the input among equal keys: no single pass over both can determine that.
 
-use crate::jobs::Sort;
-use crate::jobs::sort::{KeyBuffers, RecordOrder};
+use crate::Sort;
+use crate::sort::{KeyBuffers, RecordOrder};
 use gristmill_worker::api::Input;
 use gristmill_worker::input::list::LocalListing;
 use gristmill_worker::input::plan::{SplitRules, plan_splits};

@@ -6,7 +6,7 @@
 mod measured;
 mod times;
 
-use crate::api::ExactWork;
+use crate::ExactWork;
 use crate::size::parse_bytes;
 use gristmill_worker::prelude::*;
 pub use measured::Measured;

@@ -3,7 +3,7 @@
 //! Most tables have no quotes; their rows are then parsed many at a time and never copied.
 
 use super::columns::Table;
-use crate::jobs::escape::push_escaped;
+use crate::escape::push_escaped;
 use gristmill_worker::prelude::*;
 use gristmill_worker::text::PlainRow;
 use std::collections::BTreeMap;

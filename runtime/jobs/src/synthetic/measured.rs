@@ -2,7 +2,7 @@
 //!
 //! Times are rounded to the microsecond, because they are sent to every worker.
 
-use crate::api::ExactWork;
+use crate::ExactWork;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

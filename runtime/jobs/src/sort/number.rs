@@ -46,7 +46,7 @@ fn count(text: &[u8], is_kind: impl Fn(u8) -> bool) -> usize {
 }
 
 /// Appends the encoding of the number at the start of `text`. No encoding is a prefix of another.
-pub(crate) fn push_number(text: &[u8], out: &mut Vec<u8>) {
+pub fn push_number(text: &[u8], out: &mut Vec<u8>) {
     let Decimal { negative, whole, fraction } = Decimal::parse(text);
     if whole.is_empty() && fraction.is_empty() {
         out.push(1);

@@ -2,7 +2,7 @@
 
 use super::Sort;
 use super::number::push_number;
-use crate::jobs::escape::{push_escaped, push_unescaped};
+use crate::escape::{push_escaped, push_unescaped};
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;

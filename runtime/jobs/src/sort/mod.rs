@@ -7,7 +7,7 @@ mod tests;
 
 use super::delimiter::parse_delimiter;
 use gristmill_worker::prelude::*;
-pub(crate) use number::push_number;
+pub use number::push_number;
 pub use order::{ByteRange, ByteRangeError};
 pub(crate) use order::{KeyBuffers, RecordOrder};
 use serde::{Deserialize, Serialize};
