@@ -1,7 +1,7 @@
-//! What could be done better, where the numbers of a job that has ended show it, each with the number that says so.
+//! Advice for an ended job, derived from its numbers; each piece names the number that it is based on.
 //!
-//! A pure function of the job's trace. It stays silent where a number is missing or small: advice that is wrong once is
-//! not read again.
+//! A pure function of the job's trace. It gives no advice where a number is missing or small, since wrong
+//! advice costs trust.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState, JobTrace};
 use gristmill_runtime::plural::counted;
@@ -9,43 +9,43 @@ use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::{Bytes, Span};
 use std::collections::BTreeMap;
 
-/// Jobs that take less are quick enough.
+/// Minimum flow time of a job that gets advice.
 pub const FLOW_MIN: Span = Span::whole_seconds(1);
 
-/// A partition with so many times the mean of the others is skewed, if it also has so many bytes more.
+/// A partition is skewed if it has this many times the mean of the others, and this many bytes more.
 const SKEW_MIN: f64 = 2.0;
 const SKEW_BYTES_MIN: f64 = (1 << 20) as f64;
 
-/// A task is a straggler if it takes so many times the median, and so much longer, though it reads at most so many times
-/// as much as the median.
+/// A task is a straggler if it takes this many times the median, and this much longer, while it reads at most
+/// this many times the median.
 const STRAGGLER_MIN: f64 = 2.0;
 const STRAGGLER_SPAN_MIN: u64 = 1_000_000_000;
 const STRAGGLER_INPUT_MAX: f64 = 1.5;
-/// Tasks without which a median says nothing.
+/// Minimum number of tasks for a median.
 const MEDIAN_OF_MIN: usize = 4;
 
-/// So many maps, each this short in the mean, are too many.
+/// At least this many maps that are this short on average are too many.
 const SHORT_MAPS_MIN: u32 = 100;
 const SHORT_MAP: Span = Span::milliseconds(20);
 
-/// Bytes of input below which it does not matter into how few splits they are cut.
+/// Bytes of input below which the number of splits does not matter.
 const SPLIT_BYTES_MIN: u64 = 16 << 20;
 
-/// Spilled bytes that are worth a word.
+/// Minimum spilled bytes that are reported.
 const SPILLED_MIN: u64 = 1 << 20;
 
-/// Parts of the flow time from which on a phase says what the job is bound by.
+/// Share of the flow time from which on a phase is called the bottleneck.
 const SHUFFLE_BOUND_MIN: f64 = 0.3;
 const MAP_BOUND_MIN: f64 = 0.8;
 
-/// Slots of which less than this part was held were not used.
+/// Slots are underused if less than this share of their time was held.
 const USED_MAX: f64 = 0.5;
 
-/// A combiner that leaves more than this part of the pairs does not combine.
+/// A combiner that leaves more than this share of the pairs does not combine.
 const COMBINED_MAX: f64 = 0.9;
 const COMBINED_PAIRS_MIN: u64 = 10_000;
 
-/// What could be done better about a job, the gravest first as far as that can be said.
+/// Returns advice on a job, the most important first as far as possible.
 pub fn advice(trace: &JobTrace) -> Vec<String> {
     let status = &trace.status;
     if status.state != JobState::Succeeded || status.flow_ns() < FLOW_MIN.0 {
@@ -65,14 +65,14 @@ pub fn advice(trace: &JobTrace) -> Vec<String> {
     single.into_iter().flatten().collect()
 }
 
-/// The attempts that ended well, one for each task of a kind.
+/// Returns the successful attempts, one for each task of a kind.
 fn winners(trace: &JobTrace, kind: TaskKind) -> BTreeMap<u32, &AttemptRecord> {
     let of_kind = trace.attempts.iter().filter(|record| record.attempt.task.kind == kind);
     let well = of_kind.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
     well.map(|record| (record.attempt.task.index, record)).collect()
 }
 
-/// How long an attempt worked; what it waited for its pace or was suspended does not count.
+/// Time that an attempt worked, without time that it was paced or suspended.
 fn worked_ns(record: &AttemptRecord) -> Option<u64> {
     let span = record.ended_ns?.saturating_sub(record.started_ns?);
     let report = record.report.as_ref()?;
@@ -96,7 +96,7 @@ fn skew(trace: &JobTrace) -> Option<String> {
     let all: f64 = read.iter().map(|(_, bytes)| bytes).sum();
     let others = read.len() - 1;
     let (index, most) = read.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    // Of the others: with itself in the mean, one of two partitions could never be twice as large.
+    // The mean of the others: with itself included, one of two partitions could never be twice as large.
     let mean = (all - most) / others as f64;
     let more = match mean {
         0.0 => "all that there was".to_owned(),
@@ -140,14 +140,14 @@ fn straggler(trace: &JobTrace, kind: TaskKind) -> Option<String> {
 
 fn few_splits(trace: &JobTrace) -> Option<String> {
     let status = &trace.status;
-    // Of compressed files each is one split, and tasks that make their own records have none: no size would help.
+    // A compressed file is always one split, and tasks that generate records have none: no size would help.
     let cuttable = trace.cuttable_bytes.filter(|_| trace.had_all_slots)?;
     (0 < status.maps.total && status.maps.total < status.slots && SPLIT_BYTES_MIN <= cuttable).then(|| {
         format!(
             "{} for {} slots: the others had no map to run. --split-size {} would make about one for each",
             counted(u64::from(status.maps.total), "split", "splits"),
             status.slots,
-            // Rounded up: the rest would be one split more.
+            // Rounded up: the remainder would be one split more.
             cuttable.div_ceil(u64::from(status.slots)).max(1)
         )
     })
@@ -186,7 +186,7 @@ fn spills(trace: &JobTrace) -> Option<String> {
 fn combiner(trace: &JobTrace) -> Option<String> {
     let totals = &trace.status.totals;
     let (emitted, left) = (totals.map_records_out, totals.reduce_records_in);
-    // Where pairs were merged there is one, whoever says so.
+    // Where pairs were merged there is a combiner, whatever the trace says.
     let combines = trace.combines.unwrap_or(left < emitted) && left <= emitted;
     let hardly = COMBINED_PAIRS_MIN <= emitted && COMBINED_MAX < left as f64 / emitted as f64;
     (0 < trace.status.reduces.total && combines && hardly).then(|| {
@@ -218,7 +218,7 @@ fn bound(trace: &JobTrace) -> Option<String> {
     }
     let maps = maps_done.saturating_sub(started);
     (0 < status.reduces.total && MAP_BOUND_MIN <= share(maps)).then(|| {
-        // Where each map had a slot at once, more slots change nothing.
+        // If each map had a slot at once, more slots change nothing.
         let first = if status.slots < status.maps.total { ", more slots first," } else { "" };
         format!(
             "{:.0} % of its time were maps ({}): what makes these faster{first} makes the job faster",
@@ -233,7 +233,8 @@ fn unused(trace: &JobTrace) -> Option<String> {
     let life = status.ended_ns?.checked_sub(status.started_ns?).filter(|life| 0 < *life)?;
     let all = life as f64 * f64::from(status.slots);
     let held = status.totals.slot_ns as f64 / all;
-    // Of slots that others could hold too, or that run one kind of task, it cannot be said who left them empty.
+    // If other jobs could hold the slots too, or slots run one kind of task, the cause of idle slots is
+    // unknown.
     (trace.had_all_slots && 1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
         format!(
             "of {} slots {:.1} were held on average ({:.0} %): there were too few tasks at a time, or tasks that the others \
@@ -253,8 +254,8 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const MIB: u64 = 1 << 20;
 
-    /// A job of ten seconds, of which maps took seven, on four slots that were always held, about which there is nothing
-    /// to say: eight maps of three seconds that read 64 MiB each, four reduces of three seconds that read 8 MiB each.
+    /// A job that needs no advice: ten seconds, of which maps took seven, on four slots that were always
+    /// held. Eight maps of three seconds read 64 MiB each, and four reduces of three seconds read 8 MiB each.
     fn calm() -> Value {
         let attempt = |kind: &str, index: u32, (from, until): (u64, u64), bytes: u64| {
             let report = json!({
@@ -290,14 +291,14 @@ mod tests {
         })
     }
 
-    /// The advice about the calm job with one thing changed.
+    /// Returns the advice on the calm job with one change.
     fn advice_with(change: impl FnOnce(&mut Value)) -> Vec<String> {
         let mut trace = calm();
         change(&mut trace);
         advice(&serde_json::from_value(trace).unwrap())
     }
 
-    /// Checks that a change brings one piece of advice with this figure, and a smaller change none.
+    /// Checks that a change gives one piece of advice with this figure, and a smaller change none.
     fn check(figure: &str, loud: impl FnOnce(&mut Value), quiet: impl FnOnce(&mut Value)) {
         let said = advice_with(loud);
         assert_eq!(said.len(), 1, "{said:?}");
@@ -417,7 +418,7 @@ mod tests {
         let yes = || json!(true);
         check("left 950000 of 1000000 pairs (95 %)", left(950_000, yes()), left(500_000, yes()));
         check("merged none of 1000000 pairs", left(1_000_000, yes()), left(1_000_000, json!(false)));
-        // An older master did not tell; where pairs were merged there is one.
+        // An older master did not record it; where pairs were merged there is a combiner.
         check("950000 of 1000000 pairs", left(950_000, json!(null)), left(1_000_000, json!(null)));
     }
 

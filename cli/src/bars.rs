@@ -1,4 +1,4 @@
-//! What a person sees while a job runs: live bars on a terminal, one line for each phase elsewhere.
+//! Progress of a running job: live bars on a terminal, one line for each phase elsewhere.
 
 use gristmill_runtime::api::JobStatus;
 use gristmill_runtime::plural::counted;
@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Shows how a job goes on.
+/// Shows the progress of a job.
 pub enum JobProgress {
     /// Nothing.
     Quiet,
@@ -29,7 +29,7 @@ impl JobProgress {
         }
     }
 
-    /// A new status is there.
+    /// Shows a new status.
     pub fn show(&mut self, status: &JobStatus) {
         match self {
             JobProgress::Quiet => {}
@@ -38,7 +38,7 @@ impl JobProgress {
         }
     }
 
-    /// Says, once, that a job waits because nobody is there to run it.
+    /// Reports, once, that a job waits because there are no workers.
     pub fn say_if_no_workers(&mut self, status: &JobStatus, said: &mut bool) {
         if status.workers == 0 && !status.state.ended() && !std::mem::replace(said, true) {
             self.say(&format!(
@@ -48,7 +48,7 @@ impl JobProgress {
         }
     }
 
-    /// Something to be said once, above the bars if there are any.
+    /// Prints a message once, above the bars if there are any.
     pub fn say(&mut self, words: &str) {
         match self {
             JobProgress::Quiet => {}
@@ -59,7 +59,7 @@ impl JobProgress {
         }
     }
 
-    /// The job has ended: bars go away, the summary follows.
+    /// Removes the bars of an ended job; the summary follows.
     pub fn clear(&mut self) {
         if let JobProgress::Bars(bars) = self {
             let _ = bars.all.clear();
@@ -75,7 +75,7 @@ pub struct Bars {
     reduce: ProgressBar,
 }
 
-/// Time left is shown once there is enough to go by.
+/// Time after which the estimated remaining time is shown.
 const LEFT_AFTER: Duration = Duration::from_secs(2);
 
 impl Bars {
@@ -95,7 +95,7 @@ impl Bars {
 
     fn show(&mut self, status: &JobStatus) {
         let elapsed = status.flow_ns().saturating_sub(status.waiting_ns());
-        // Tasks without input count as tasks, others by the bytes they have read.
+        // Progress counts tasks if there is no input, else bytes read.
         let (read, all) = match status.input_bytes {
             0 => (u64::from(status.maps.done), u64::from(status.maps.total)),
             bytes => (status.input_bytes_read.min(bytes), bytes),
@@ -156,7 +156,7 @@ pub struct PhaseLines {
 
 impl PhaseLines {
     fn show(&mut self, status: &JobStatus) {
-        // When it was, and not when it was heard of.
+        // The time of the event, not of its report.
         let after =
             |at: Option<u64>| Span(at.map_or(status.flow_ns(), |at| at.saturating_sub(status.arrived_ns)));
         if !self.started && status.started_ns.is_some() {

@@ -1,4 +1,4 @@
-//! A child of an embedded cluster: reads its settings from its parent and ends when the parent is gone.
+//! A child of an embedded cluster: reads its settings from its parent and ends with it.
 
 use crate::switches::Switches;
 use crate::usage::usage;
@@ -8,26 +8,27 @@ use std::io::{BufRead, Read};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long a process may take to end in order once its parent is gone.
+/// Time that a process may take to end in order after its parent's end.
 const PARENT_GONE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest line of settings, bytes.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 
-/// All that a parent says after the settings, bytes.
+/// Maximum bytes that a parent sends after the settings.
 const WORDS_BYTES_MAX: u64 = 64;
 
-/// The kernel's word that the parent died. It is not the signal with which people end processes, so the two are told
-/// apart without asking whether the parent lives: one that is being killed still seems to for a while.
+/// Signal by which the kernel reports the parent's death. It differs from the signals with which users end
+/// processes. So the two are distinguished without checking if the parent is alive: a parent that is being
+/// killed still seems alive for a while.
 pub const PARENT_DEATH_SIGNAL: rustix::process::Signal = rustix::process::Signal::USR2;
 
-/// Reads the settings, and from then on turns switches: when the parent says so, when its end of the pipe closes, and if it
-/// closes without a farewell.
+/// Reads the settings. From then on it sets switches when the parent asks for it, when the parent's end of
+/// the pipe closes, and if it closes without notice.
 ///
 /// # Errors
-/// A parent that says nothing that can be read.
+/// Settings of the parent that cannot be parsed.
 pub fn settings(switches: Switches) -> anyhow::Result<ChildConfig> {
-    // The last resort, should this process be stuck when its parent is killed.
+    // The last resort, if this process hangs when its parent is killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(PARENT_DEATH_SIGNAL));
     // The pipe moves to a descriptor that programs started by user code do not inherit; they read nothing.
     let pipe = rustix::io::fcntl_dupfd_cloexec(std::io::stdin().as_fd(), 3)?;
@@ -51,7 +52,7 @@ pub fn settings(switches: Switches) -> anyhow::Result<ChildConfig> {
         } else {
             switches.lose_parent();
         }
-        // Whatever this process is stuck in must not outlive the parent for long.
+        // Whatever blocks this process, it must not outlive the parent for long.
         std::thread::sleep(PARENT_GONE_PATIENCE);
         std::process::exit(exit::worker::ASKED);
     })?;

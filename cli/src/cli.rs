@@ -1,6 +1,6 @@
-//! The program's commands: which there are, and which file carries each one out.
+//! The program's commands, and the file that implements each.
 //!
-//! stdout is data, stderr is talk; exit codes are those of [`exit`].
+//! Data goes to stdout, messages go to stderr; exit codes are those of [`exit`].
 
 use crate::interruption::Listener;
 use crate::papers::{paper, verify};
@@ -28,8 +28,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use tokio::signal::unix::SignalKind;
 
-/// Commands of the first level, besides those of the registry's jobs. What the list of commands says of each is repeated here, as the
-/// flags of a command are made when it is called.
+/// Top-level commands, besides those of the registry's jobs. The list of commands shows the texts here, since
+/// the flags of a command are built when it is called.
 #[derive(Subcommand)]
 #[command(defer = true)]
 enum Visible {
@@ -73,7 +73,7 @@ enum Job {
     Wait(query::WaitCommand),
     /// Stop a job
     Cancel(query::CancelCommand),
-    /// List ended jobs, the last one first, also those of earlier masters
+    /// List ended jobs, newest first, including those of earlier masters
     History(history::HistoryCommand),
 }
 
@@ -101,7 +101,7 @@ enum Cluster {
     Doctor(Box<doctor::DoctorCommand>),
     /// Print a link to the live page of a running master
     Page(page::PageCommand),
-    /// Show the cluster in a terminal as it moves: workers, jobs, slots
+    /// Show the cluster in a terminal as it changes: workers, jobs, slots
     #[cfg(feature = "top")]
     Top(top::TopCommand),
 }
@@ -137,7 +137,8 @@ enum Internal {
     Unpack(places::UnpackCommand),
 }
 
-/// All commands. Those of groups can be called without the group's name, as `gristmill wait`; help does not list them so.
+/// All commands. Commands of groups also work without the group's name, for example `gristmill wait`; help
+/// does not list them so.
 #[derive(Subcommand)]
 enum Called {
     #[command(flatten)]
@@ -164,9 +165,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     gristmill_worker::streams::make_closed_ones_fail();
     survive_file_limit();
     gristmill_worker::descriptors::raise();
-    // Children come first, under whatever name the program was called: there is no command line to be made for them.
+    // Children come first, under any name of the program: they need no command line.
     if let Some(role) = ChildRole::of(&arguments) {
-        // What streaming jobs may run was decided where they were taken.
+        // The submission of streaming jobs was already checked for permission.
         return exit_code(processes::child(role, streaming::registered(registry)));
     }
     if streaming::is_called_as_hadoop(&arguments) {
@@ -198,9 +199,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     exit_code(dispatch(registry, &matches))
 }
 
-/// The exit code of what was carried out; an error is told.
+/// Returns the exit code of a command; prints its error.
 fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
-    // What has no end of line yet would be written at the end of the process, and an error there is lost.
+    // An unfinished line would be written at the end of the process, and an error there is lost.
     match result.and_then(|code| terminal::written(std::io::stdout().flush()).map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -218,7 +219,8 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// Hint about a word that is not a command: the name of a job, or nearly one, or a command of an earlier version.
+/// Returns a hint about a word that is not a command: the name of a job, or nearly one, or a command of an
+/// earlier version.
 fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
@@ -241,7 +243,7 @@ fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
     }
 }
 
-/// Names the arguments that are no text.
+/// Lists the arguments that are not UTF-8.
 fn not_text(arguments: &[OsString]) -> String {
     let wrong = arguments.iter().enumerate().filter(|(_, argument)| argument.to_str().is_none());
     let named = wrong.map(|(number, argument)| format!("{number} ({argument:?})"));
@@ -250,17 +252,18 @@ fn not_text(arguments: &[OsString]) -> String {
     format!("{word} {} {is} not UTF-8", named.join(", "))
 }
 
-/// Lets a write beyond the limit on the size of files fail, as other writes do, instead of ending the process. The
-/// signal is caught and not ignored: programs that user code starts get it as ever.
+/// Makes a write beyond the limit on the size of files fail, as other writes do, instead of ending the
+/// process. The signal is caught and not ignored, so that programs started by user code get its default
+/// action.
 fn survive_file_limit() {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
     let _within = runtime.enter();
-    // What is caught stays caught, though nobody listens.
+    // The handler stays installed without a listener.
     let _ = Listener::new(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
-/// The version, from what a release was built (`scripts/release.py` says it), and the id by which master and workers know
-/// whether they are of one build.
+/// Returns the version of the release (from `scripts/release.py`), and the build id that master and workers
+/// compare.
 fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {
@@ -270,7 +273,7 @@ fn version() -> &'static str {
     })
 }
 
-/// Flags of every command come after its own.
+/// Display order that puts the flags of every command after its own.
 const BASIC_ORDER: usize = 1000;
 
 const ABOUT: &str =
@@ -308,7 +311,8 @@ fn help_flag(name: &'static str, help: &'static str) -> clap::Arg {
     clap::Arg::new(name).long(name).global(true).display_order(BASIC_ORDER).help(help)
 }
 
-/// Returns the whole command line: also commands without the name of their group, and those that the program calls itself.
+/// Returns the whole command line. It includes commands without the name of their group, and those that the program
+/// calls itself.
 fn command(registry: &Registry) -> Command {
     let mut program = visible_command(registry);
     let visible: Vec<String> =
@@ -324,7 +328,7 @@ fn command(registry: &Registry) -> Command {
     })
 }
 
-/// Whether a flag was typed, behind whatever command.
+/// True if a flag was typed, after any command.
 fn is_typed(matches: &ArgMatches, flag: &str) -> bool {
     let here = matches.try_get_one::<bool>(flag).ok().flatten().is_some_and(|typed| *typed);
     here || matches.subcommand().is_some_and(|(_, inner)| is_typed(inner, flag))

@@ -28,7 +28,7 @@ pub struct ExplainCommand {
     json: bool,
 }
 
-/// The job of `job-7` or `job-7/map-12`, and the name of the task.
+/// Parses `job-7` or `job-7/map-12` into the job and the name of the task.
 fn read(what: &str) -> anyhow::Result<(JobId, Option<String>)> {
     let wrong =
         || usage(format!("`{what}` is neither a job such as job-7 (or 7) nor a task such as job-7/map-12"));
@@ -53,7 +53,8 @@ pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8
     let (job, task) = read(&flags.what)?;
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let explanation = client.explain(job, task.as_deref())?;
-    // A whole trace is much to ask for; of a job of an earlier master nothing but that is known.
+    // A whole trace is large, so it is requested only if needed. Of a job of an earlier master only the trace
+    // is known.
     let path = match task.is_some() || client.status(job).is_ok_and(|job| !job.state.ended()) {
         true => Vec::new(),
         false => client.trace(job)?.path,

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a text after decompression: a day of a large cluster's jobs takes a hundredth of it.
+/// Maximum bytes of a text after decompression: a day of a large cluster's jobs takes a hundredth of it.
 const TEXT_BYTES_MAX: u64 = 2 << 30;
 
 /// An input that cannot be used, exit code 4.
@@ -25,7 +25,7 @@ impl ExitsWith for InputFileError {
 }
 
 impl InputFileError {
-    /// What is wrong with this file, in words.
+    /// An error about this file.
     pub fn new(path: &Path, words: impl fmt::Display) -> Self {
         InputFileError { path: path.to_owned(), words: words.to_string() }
     }
@@ -39,7 +39,7 @@ impl fmt::Display for InputFileError {
 
 impl std::error::Error for InputFileError {}
 
-/// The text of a file, `-` for standard input; a name that ends in `.gz` is decompressed.
+/// Returns the text of a file, `-` for standard input; a name that ends in `.gz` is decompressed.
 ///
 /// # Errors
 /// A file that cannot be read, is too large, or is not UTF-8.
@@ -61,10 +61,10 @@ pub fn read_text(path: &Path) -> Result<String, InputFileError> {
     String::from_utf8(bytes).map_err(|source| error(&source))
 }
 
-/// Writes a file whole or not at all, in the place of one that may be there.
+/// Writes a file completely or not at all, in place of an existing one.
 ///
 /// # Errors
-/// What the file system says.
+/// An error of the file system.
 pub fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,

@@ -1,4 +1,4 @@
-//! `history`, `trace JOB` and `report JOB`: what is kept of jobs that have ended, of earlier masters too.
+//! `history`, `trace JOB` and `report JOB`: records of ended jobs, including those of earlier masters.
 
 use crate::flags::MasterFlags;
 use crate::query::{owner, parse_job, table};
@@ -14,13 +14,13 @@ use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::clean;
 use std::path::{Path, PathBuf};
 
-/// What stands for stdout where a file is named.
+/// File name that means stdout.
 const STDOUT: &str = "-";
 
-/// List ended jobs, the last one first, also those of earlier masters
+/// List ended jobs, newest first, including those of earlier masters
 #[derive(Args)]
 pub struct HistoryCommand {
-    /// Most jobs to list
+    /// Maximum number of jobs to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: usize,
     #[command(flatten)]
@@ -32,8 +32,8 @@ pub struct HistoryCommand {
 
 /// Write a trace of a job, for ui.perfetto.dev or chrome://tracing
 ///
-/// Also of a job that was detached, or that an earlier master ran: the last 1,000 are kept in the master's state folder,
-/// 256 MiB at most.
+/// Works for detached jobs and for jobs of earlier masters: the master's state directory keeps the last
+/// 1,000, at most 256 MiB.
 #[derive(Args)]
 pub struct TraceCommand {
     /// The job
@@ -51,8 +51,8 @@ pub struct TraceCommand {
 
 /// Write a self-contained HTML report of a job
 ///
-/// Summary, advice, what ran where and when, partitions, and each attempt with the reason of its placement. It names the
-/// job's files and parameters; nobody but you can read it until you hand it on.
+/// Contains the summary, advice, a timeline, partitions, and each attempt with the reason of its placement. It names
+/// the job's files and parameters; only you can read it until you share it.
 #[derive(Args)]
 pub struct ReportCommand {
     /// The job
@@ -77,7 +77,7 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
     let gap = client.master()?.register_gap;
     match (flags.json, &gap) {
         (true, _) => stdout_json(&jobs)?,
-        // Not a list of nothing, as if no job had ever run.
+        // Not an empty list, as if no job had ever run.
         (false, Some(_)) if jobs.is_empty() => {}
         (false, _) => stdout_line(&listed(&jobs))?,
     }

@@ -1,4 +1,4 @@
-//! `gristmill init`: a settings file to begin with.
+//! `gristmill init`: a settings file to start with.
 
 use crate::settings::FILE_NAME;
 use crate::usage::usage;
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// All settings, each with what it means, switched off.
+/// All settings with their descriptions, commented out.
 const TEXT: &str = include_str!("init.toml");
 
 /// Write a settings file with all settings, commented out
@@ -23,7 +23,7 @@ pub struct InitCommand {
 /// `gristmill init`.
 pub fn init(flags: &InitCommand) -> anyhow::Result<u8> {
     let path = flags.file.display();
-    // One that others may write would be refused when it is read.
+    // A file that others may write would be refused when it is read.
     let made = File::options().write(true).create_new(true).mode(0o600).open(&flags.file);
     let mut file = made.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
@@ -42,12 +42,12 @@ mod tests {
     use crate::settings::Settings;
     use std::collections::BTreeSet;
 
-    /// A setting without the `#` in front of it; sentences are none.
+    /// Returns a setting without the `#` in front of it, or `None` for a sentence.
     fn setting(line: &str) -> Option<&str> {
         line.strip_prefix("# ").filter(|rest| rest.contains(" = ") || rest.starts_with('['))
     }
 
-    /// The text with all settings switched on.
+    /// Returns the text with all settings enabled.
     fn switched_on() -> String {
         TEXT.lines().filter_map(setting).map(|line| format!("{line}\n")).collect()
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its like, for commands that end what they have started in order.
+//! Ctrl-C and similar signals, for commands that end what they have started in order.
 
 use gristmill_runtime::exit;
 use gristmill_worker::signal::is_ignored;
@@ -6,17 +6,18 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// A signal that is listened for. One that this process was started to ignore, as by `nohup`, never comes.
+/// A signal with a handler. If this process was started with the signal ignored, for example by `nohup`, it
+/// never arrives.
 pub(crate) struct Listener(Option<Signal>);
 
 impl Listener {
-    /// From now on, within a runtime. Every handler of the command line is installed here.
+    /// Installs the handler, within a runtime. Every handler of the command line is installed here.
     pub(crate) fn new(kind: SignalKind) -> io::Result<Self> {
         let ignored = is_ignored(kind.as_raw_value());
         Ok(Self(if ignored { None } else { Some(signal(kind)?) }))
     }
 
-    /// Waits until it comes.
+    /// Waits for the signal.
     pub(crate) async fn recv(&mut self) {
         match &mut self.0 {
             Some(signal) => drop(signal.recv().await),
@@ -25,12 +26,12 @@ impl Listener {
     }
 }
 
-/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once.
-/// On a thread of its own, so that it works whatever this process is doing.
+/// Counts Ctrl-C, SIGTERM and SIGHUP. The second one ends this process at once. Runs on a thread of its own,
+/// so that it works even if this process blocks.
 pub fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
     let (sender, receiver) = watch::channel(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before the thread runs: a signal that comes right after this counts, too.
+    // Before the thread runs, so that a signal right after this counts too.
     let [interrupt, terminate, hangup] = {
         let _within = runtime.enter();
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(Listener::new)
@@ -45,7 +46,7 @@ pub fn watch_interruptions() -> io::Result<watch::Receiver<u32>> {
             }
             sender.send_modify(|count| *count += 1);
             if 1 < *sender.borrow() {
-                // Children notice that this process is gone and end in order.
+                // Children notice the end of this process and end in order.
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
         }

@@ -1,7 +1,7 @@
-//! MapReduce on a laptop or a LAN: what a program of jobs is made of, and the system that runs it.
+//! MapReduce on a laptop or a LAN: the building blocks of a program of jobs, and the system that runs it.
 //!
-//! You write what happens to a record and to a group; Gristmill cuts the input, runs the tasks on worker processes,
-//! sorts and moves what lies between, tries again what fails, and publishes the output.
+//! You write what happens to a record and to a group. Gristmill splits the input, runs the tasks on worker processes,
+//! sorts and moves the intermediate data, retries failed tasks, and publishes the output.
 //!
 //! # A whole program
 //!
@@ -87,14 +87,14 @@
 //! ```
 //!
 //! `cargo run --release -- run line-lengths book.txt` starts a master and workers, prints lines of length, tab and
-//! count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead; `--help` after any word
-//! says what else there is. The same program is also `master`, `worker`, `submit`, `status` and so on: the workers
-//! of a cluster must be the program that submits, since that is how they know its jobs.
+//! count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead. `--help` after any command
+//! lists its options. The same program is also `master`, `worker`, `submit`, `status` and so on: the workers of a
+//! cluster must run the program that submits, since that is how they know its jobs.
 //!
 //! (`Add` and `WriteCount` need not be written: [`Sum::new`](prelude::Sum::new) and
 //! [`WriteTotal::<u64, Sum<u64>>::default`](prelude::WriteTotal) are the same.)
 //!
-//! # Which trait does what
+//! # Traits
 //!
 //! | Trait | One object serves | You write | Must |
 //! |---|---|---|---|
@@ -131,10 +131,10 @@
 //! [`Reverse`](std::cmp::Reverse) of keys, and own newtypes by [`key_newtype!`](prelude::key_newtype). Keys are encoded
 //! so that the order of their bytes is their order, and so that no key is ever decoded to be compared.
 //!
-//! A **[`Value`](prelude::Value)** is any type with serde's `Serialize` and `Deserialize` that owns what it holds.
-//! Whole numbers take one byte when they are small. `ByteString` travels without any encoding.
+//! A **[`Value`](prelude::Value)** is any type with serde's `Serialize` and `Deserialize` that owns its data. Small
+//! whole numbers take one byte. `ByteString` is sent without any encoding.
 //!
-//! Both are handed over as **views**, which are the thing itself except for three that borrow:
+//! Both are passed as **views**, which are the type itself except for three that borrow:
 //!
 //! | Type | `emit` takes, `reduce` gets |
 //! |---|---|
@@ -143,23 +143,23 @@
 //! | everything else, a *value* `String` as well | itself: `(String, u64)`, `Option<f64>`, `String` |
 //!
 //! In the signature of `reduce` write the view (`word: &str`), in `Emitter<K, V>` and `Values<'_, K, V>` the type.
-//! Text that need not be UTF-8 is best kept in `ByteString`, which also saves the copy.
+//! `ByteString` is best for text that need not be UTF-8; it also saves the copy.
 //!
 //! [`Values`](prelude::Values) streams: a group may be larger than memory. `values.next()?` lends one value after
-//! another, `values.iter()` owns them; what is not read is skipped.
+//! another, `values.iter()` returns owned ones; values that are not read are skipped.
 //!
-//! # What is promised
+//! # Guarantees
 //!
 //! The same job on the same input with the same number of parts gives **the same bytes**, for any number of workers and
-//! whatever fails on the way. Keys come in ascending order within a part; the values of a key come in the order of
-//! inputs, files and positions. The promise holds as long as user code is a function of its input: no clock, no
-//! unseeded randomness, no iteration over a `HashMap`. A task may run more than once; only one attempt's output and
-//! counters count.
+//! despite any failure. Keys are in ascending order within a part; the values of a key are in the order of inputs,
+//! files and positions. The guarantee holds as long as user code is a function of its input: no clock, no unseeded
+//! randomness, no iteration over a `HashMap`. A task may run more than once; only one attempt's output and counters
+//! count.
 //!
-//! **Combiners** run any number of times on any grouping of a key's values, also zero times: they must be *exactly*
-//! associative and commutative, and `combine` cannot change the key. Sums of integers, least, greatest and unions of
-//! sets are; sums of floats are not, because rounding depends on the order: add them in the reducer. A mean is a
-//! combiner of (sum, count) and a division in the reducer. With a combiner the reducer sees one value per key.
+//! **Combiners** run any number of times on any grouping of a key's values, also zero times. They must be *exactly*
+//! associative and commutative, and `combine` cannot change the key. Sums of integers, minima, maxima and unions of
+//! sets are. Sums of floats are not, because rounding depends on the order: add them in the reducer. A mean is a
+//! combiner of (sum, count) and a division in the reducer. With a combiner the reducer gets one value per key.
 //!
 //! # Tests
 //!
@@ -169,37 +169,37 @@
 //!
 //! # Further
 //!
-//! * **One function** is enough for a mapper or reducer that keeps nothing: [`JobPlan::map_each`](prelude::JobPlan::map_each),
+//! * **One function** is enough for a mapper or reducer without state: [`JobPlan::map_each`](prelude::JobPlan::map_each),
 //!   [`JobPlan::map_only_each`](prelude::JobPlan::map_only_each) and `reduce_each`.
 //! * **Columns of a table by their names**: [`Columns`](prelude::Columns), found in [`Job::prepare`](prelude::Job::prepare).
 //! * **Values between jobs** travel as JSON lines: [`Output::json`](prelude::Output::json) writes and
 //!   [`Record::json`](prelude::Record::json) reads them. [`JobReport`](prelude::JobReport) reads a result as lines, pairs or
 //!   values.
-//! * **Parameters** are the job's fields: `clap` makes flags of them, serde carries them to every task. Hand them to
+//! * **Parameters** are the job's fields: `clap` makes flags of them, serde sends them to every task. Pass them to
 //!   mappers and reducers in the closures of `plan`, which make a fresh object for each task.
-//!   [`Job::prepare`](prelude::Job::prepare) may look at the inputs once and write what it found into the fields.
+//!   [`Job::prepare`](prelude::Job::prepare) may read the inputs once and write the results to the fields.
 //! * **Counters**: [`TaskContext::counter`](prelude::TaskContext::counter) in `setup`, as above, or
-//!   [`Emitter::count`](prelude::Emitter::count) and [`Output::count`](prelude::Output::count). The sums stand in the
+//!   [`Emitter::count`](prelude::Emitter::count) and [`Output::count`](prelude::Output::count). The sums are in the
 //!   summary, in `_SUCCESS` and in [`JobReport::counter`](prelude::JobReport::counter).
 //! * **Secondary sort**: a tuple as key and `group_by_first()`: pairs are sorted by the whole key, and one call of
 //!   `reduce` gets all that share the first component. [`Values::key`](prelude::Values::key) is the current whole key.
-//! * **Total order**: `total_order()` cuts the range of keys by a seeded sample, so that the parts one after another
-//!   are sorted.
+//! * **Total order**: `total_order()` splits the range of keys by a seeded sample, so that the concatenated parts are
+//!   sorted.
 //! * **Map-only** jobs: [`JobPlan::map_only`](prelude::JobPlan::map_only); each split becomes a part, in input order.
 //! * **Inputs**: [`Input::lines`](prelude::Input::lines), [`Input::csv`](prelude::Input::csv) (one row, also with line
-//!   breaks in quotes) and [`Input::fixed`](prelude::Input::fixed); a directory stands for its files, without those whose
-//!   name begins with `_` or `.`; `.gz`, `.zst` and `.bz2` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
+//!   breaks in quotes) and [`Input::fixed`](prelude::Input::fixed); a directory means its files, without those whose
+//!   name starts with `_` or `.`; `.gz`, `.zst` and `.bz2` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
 //!   and knows its file and offset. [`text`](prelude::text) has tokenisers, field splitters and number parsers.
 //! * **Several inputs**: further `.map(input, mapper)` calls, all with the same key and value type.
-//! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with what is to
-//!   be made of the files, a block of records each; it is made once for each worker process.
-//! * **Whole blocks**: [`Mapper::block`](prelude::Mapper::block) for mappers that do not care where lines end.
-//! * **Errors**: `?` takes any error, and the task is tried again up to `--attempts` times.
-//!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: the input will not get better.
+//! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with a
+//!   function that builds a value from the files, a block of records each; it runs once for each worker process.
+//! * **Whole blocks**: [`Mapper::block`](prelude::Mapper::block) for mappers that ignore line ends.
+//! * **Errors**: `?` accepts any error, and the task is retried up to `--attempts` times.
+//!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: a retry cannot fix the input.
 //!   [`TaskError::bad_record`](prelude::TaskError::bad_record) does so too, unless `--skip-bad-records` lets the job leave
 //!   that record out; a mapper of whole blocks names it with [`Emitter::refuse`](prelude::Emitter::refuse). A panic is an
-//!   error of that attempt alone. What user code prints `run` shows at the end, and a master keeps: `gristmill logs JOB`.
-//! * **Several jobs in a row**: [`Rounds`](prelude::Rounds), registered with
+//!   error of that attempt alone. `run` shows output of user code at the end, and a master keeps it: `gristmill logs JOB`.
+//! * **Several jobs in sequence**: [`Rounds`](prelude::Rounds), registered with
 //!   [`Registry::rounds`](prelude::Registry::rounds), their jobs with [`Registry::inner_job`](prelude::Registry::inner_job); or a [`Client`](prelude::Client) of your own.
 //! * **Policies and placements of your own**: [`scheduler::policy`], [`scheduler::placement`],
 //!   [`Registry::policy`](prelude::Registry::policy).
@@ -208,10 +208,10 @@
 //!
 //! # Inside
 //!
-//! This crate is the face: the command line ([`cli`]) and what a program of jobs needs, from the brain ([`scheduler`]),
-//! the hands ([`worker`]) and what binds them ([`gristmill_runtime`]).
+//! This crate has the command line ([`cli`]) and re-exports what a program of jobs needs: from the decisions
+//! ([`scheduler`]), the execution of tasks ([`worker`]) and the processes around them ([`gristmill_runtime`]).
 
-/// Says something on stderr.
+/// Prints a line to stderr.
 macro_rules! say {
     ($($words:tt)*) => { $crate::terminal::stderr_line(&format!($($words)*)) };
 }

@@ -1,4 +1,4 @@
-//! Small tables of numbers that commands take: comma-separated, with a header line that names the columns.
+//! Small tables of numbers that commands read: comma-separated, with a header line that names the columns.
 
 use crate::files::{InputFileError, read_text};
 use gristmill_runtime::plural::counted;
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 pub struct NumberTable {
     path: PathBuf,
     columns: Vec<&'static str>,
-    /// Number of the line, and a cell for each column; empty cells are `None`.
+    /// Line number, and a cell for each column; empty cells are `None`.
     rows: Vec<(usize, Vec<Option<f64>>)>,
 }
 
 impl NumberTable {
-    /// Reads a file whose columns are among these. Lines that begin with `#` are left out.
+    /// Reads a file whose columns are among these. Lines that start with `#` are skipped.
     ///
     /// # Errors
-    /// A file that cannot be read, an unknown column, a cell that is no number, and no row at all; with the line.
+    /// A file that cannot be read, an unknown column, an invalid number, or no row at all; with the line.
     pub fn read(path: &Path, known: &[&'static str]) -> Result<Self, InputFileError> {
         Self::parse(path, &read_text(path)?, known)
     }
@@ -89,7 +89,8 @@ impl NumberRow<'_> {
         self.cells[place]
     }
 
-    /// The number in this column, which must be above 0, or the default; without one it must be there.
+    /// Returns the number in this column, which must be above 0, or the default. Without a default it is
+    /// required.
     pub fn above_zero(&self, column: &'static str, default: Option<f64>) -> Result<f64, InputFileError> {
         match self.get(column).or(default) {
             Some(value) if 0.0 < value => Ok(value),
@@ -100,7 +101,7 @@ impl NumberRow<'_> {
         }
     }
 
-    /// The whole number in this column, from 1 to `most`, or the default.
+    /// Returns the whole number in this column, from 1 to `most`, or the default.
     pub fn count(&self, column: &'static str, default: u32, most: u32) -> Result<u32, InputFileError> {
         let value = self.get(column).unwrap_or(f64::from(default));
         if value.fract() == 0.0 && (1.0..=f64::from(most)).contains(&value) {
@@ -109,7 +110,7 @@ impl NumberRow<'_> {
         Err(self.refuse(&format!("`{column}` is `{value}`, which is not a whole number from 1 to {most}")))
     }
 
-    /// What is wrong with this row.
+    /// Returns an error about this row.
     pub fn refuse(&self, words: &dyn fmt::Display) -> InputFileError {
         InputFileError::new(&self.table.path, format!("line {}: {words}", self.line))
     }

@@ -1,4 +1,4 @@
-//! `order`: jobs that are all there, in the order of an algorithm.
+//! `order`: jobs that all wait at the start, in the order of an algorithm.
 
 use crate::files::{InputFileError, read_text};
 use crate::terminal::{stdout_json, stdout_text};
@@ -13,14 +13,14 @@ use gristmill_scheduler::workload::{self, Format, Job, Reading};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Choices left by ties that are printed; `--json` has them all.
+/// Maximum number of alternatives left by ties that are printed; `--json` has them all.
 const TIES_SHOWN: usize = 20;
 
 /// Put waiting jobs in order
 ///
-/// Prints the jobs in the order in which the maps, and then the shuffle, of one after the other run on the whole
-/// system, with the averages of waiting, execution and their sum, the flow time, which the paper calls the makespan of a
-/// job. `match` and `o-match` say where ties left them a choice.
+/// Prints the order in which the whole system runs the maps, and then the shuffle, of one job after the
+/// other. Also prints the averages of waiting, execution and flow time (their sum, called makespan of a job
+/// in the paper). `match` and `o-match` report ties that left a choice.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -58,7 +58,7 @@ pub fn run(flags: &OrderCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Its name, or its place in the table from 1.
+/// Returns the job's name, or its position in the table from 1.
 fn name_of(jobs: &[Job], index: usize) -> String {
     jobs[index].name.clone().unwrap_or_else(|| (index + 1).to_string())
 }

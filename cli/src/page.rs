@@ -17,14 +17,14 @@ use tokio::sync::{oneshot, watch};
 
 /// Print a link to the live page of a running master
 ///
-/// The page shows workers, jobs and what every slot does and did, and why. It only looks, unless the link was made with
-/// --may-cancel. The link opens it once, within ten minutes; a browser tab that is open stays so. Who may see the page
-/// may see what `gristmill token new view` lets see.
+/// The page shows workers, jobs and what every slot does and did, and why. It is read-only, unless the link
+/// was made with --may-cancel. The link works once, within ten minutes; an open browser tab stays connected.
+/// The page shows what a token of `gristmill token new view` can see.
 #[derive(Args)]
 pub struct PageCommand {
     #[command(flatten)]
     master: MasterFlags,
-    /// Allow cancelling jobs there: the tab gets a token of the role `submit`, so open it where you would keep one
+    /// Allow cancelling jobs there: the tab gets a token of the role `submit`, so protect the link
     #[arg(long)]
     may_cancel: bool,
 }
@@ -50,7 +50,7 @@ pub fn page(settings: &Settings, flags: &PageCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Whether a master is reached without a network.
+/// True if a master is reached without a network.
 fn is_here(endpoint: &Endpoint) -> bool {
     let literal = endpoint.host.parse().is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback());
     literal || endpoint.host == "localhost"
@@ -67,12 +67,12 @@ pub fn link(endpoint: &Endpoint, code: &str) -> String {
 /// The page of a run.
 pub struct LivePage<'a> {
     pub link: String,
-    /// A private folder by which a browser opens the page; `None`: none is to be opened.
+    /// A private directory with a file that a browser opens, or `None` if none is to be opened.
     pub folder: Option<&'a Path>,
 }
 
 impl LivePage<'_> {
-    /// Prints the link, and opens it where a person sits before a browser.
+    /// Prints the link, and opens it if the user has a browser.
     pub fn show(&self) {
         say!("live page: {}", self.link);
         let has_screen = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -82,7 +82,8 @@ impl LivePage<'_> {
             false => return,
         };
         let Some(folder) = self.folder.filter(|_| std::io::stdout().is_terminal()) else { return };
-        // Others of this machine may see the arguments of a process, and so the code in the link; not this file.
+        // Other users of this machine may see the arguments of a process, and so the code in the link, but
+        // not this file.
         let path = folder.join("live-page.html");
         let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={}\">", self.link);
         let written = private_file::write_asked("the page", &path, true, text.as_bytes());
@@ -93,10 +94,10 @@ impl LivePage<'_> {
     }
 }
 
-/// Waits until a line, or the end, of standard input, or until somebody interrupts.
+/// Waits for a line or the end of standard input, or for an interruption.
 pub async fn wait_for_enter(mut interrupted: watch::Receiver<u32>) {
     let (pressed, entered) = oneshot::channel();
-    // Reading cannot be given up: the thread ends with the process.
+    // Reading cannot be aborted: the thread ends with the process.
     let reading = std::thread::Builder::new().name("enter".to_owned()).spawn(move || {
         let read = std::io::stdin().read_line(&mut String::new());
         let _ = pressed.send(matches!(read, Ok(0)));

@@ -1,4 +1,4 @@
-//! `policy`: shows or changes who decides on a running master.
+//! `policy`: shows or changes the policy of a running master.
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;
@@ -11,13 +11,13 @@ use gristmill_runtime::exit;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 
-/// Turns that are shown.
+/// Maximum number of turns that are shown.
 const TURNS_SHOWN: usize = 10;
 
 /// Show or change the policy of a running master
 ///
-/// Without flags it only shows, with who gets the next slots and why. After a change attempts that run go on, and all else
-/// is decided anew. A master that is started again goes by its own flags.
+/// Without flags it only shows the policy, and which jobs get the next slots and why. After a change running
+/// attempts continue, and all other decisions are made again. A restarted master uses its own flags.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -25,10 +25,10 @@ Examples:
   gristmill cluster policy --policy max-srpt
   gristmill cluster policy --policy fair --placement m-ep")]
 pub struct PolicyCommand {
-    /// Which job gets a slot from now on: NAME or NAME:PARAMETERS
+    /// New policy: NAME or NAME:PARAMETERS
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Which worker gets a task from now on: NAME or NAME:PARAMETERS
+    /// New placement, which chooses workers: NAME or NAME:PARAMETERS
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct PolicyCommand {
 
 /// `gristmill policy`.
 pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -> anyhow::Result<u8> {
-    // The master is the same program: what it would refuse is refused here, without asking it.
+    // The master is the same program: whatever it would refuse is refused here, without a request.
     if let Some(policy) = &flags.policy {
         registry.make_policy(policy).map_err(usage)?;
     }
@@ -66,7 +66,7 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
     Ok(exit::OK)
 }
 
-/// Who gets the next slots, in words.
+/// Describes which jobs get the next slots.
 fn next(told: &Turns) -> Vec<String> {
     let Some(first) = told.turns.first() else {
         return vec!["no task waits for a slot".to_owned()];
@@ -84,7 +84,7 @@ fn next(told: &Turns) -> Vec<String> {
     lines
 }
 
-/// Who decides, on one line.
+/// Policy, placement and estimator on one line.
 pub fn deciders(master: &MasterStatus) -> String {
     let MasterStatus { policy, placement, estimator, .. } = master;
     let panics = match master.policy_panics {

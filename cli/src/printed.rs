@@ -1,10 +1,11 @@
-//! What user code printed, for whoever ran the job: the last lines of it.
+//! The last lines that user code printed, for the user of the job.
 
 use gristmill_runtime::api::{JobStatus, LogEntry};
 use gristmill_runtime::client::Client;
 use gristmill_runtime::plural::counted;
 
-/// Shows what user code has printed, the last lines of it: the cluster of `run` is gone when one could ask for it.
+/// Shows the last lines that user code has printed: the cluster of `run` ends before a user could ask for
+/// them.
 pub fn show(client: &Client, status: &JobStatus) {
     let Ok(logs) = client.logs(status.job) else { return };
     let lines: Vec<(String, &str)> = logs
@@ -40,7 +41,8 @@ const PRINTED_LINES: usize = 20;
 /// Lines of user output shown when a job fails.
 const LAST_WORDS_LINES: usize = 20;
 
-/// What the attempt that decided a failure wrote last: the cluster of `run` is gone when one could ask for it.
+/// Shows the last output of the attempt that failed the job: the cluster of `run` ends before a user could
+/// ask for it.
 pub fn show_last_words(client: &Client, status: &JobStatus) {
     let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
     let Ok(logs) = client.logs(status.job) else { return };

@@ -1,4 +1,4 @@
-//! Files that a command writes for one person: 0600, as they name files and tell what jobs said.
+//! Files that a command writes for one user: mode 0600, since they contain file names and output of jobs.
 
 use crate::terminal::own_stream;
 use anyhow::Context as _;
@@ -13,11 +13,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// A file that is there already and was not to be replaced, exit code 3.
+/// A file that exists and must not be replaced, exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[error("could not write {what} {path}: there is a file already", path = path.display())]
 pub struct FileExists {
-    /// What was to be written.
+    /// Kind of the file that was to be written.
     what: &'static str,
     path: PathBuf,
 }
@@ -28,7 +28,7 @@ impl ExitsWith for FileExists {
     }
 }
 
-/// Whether two paths lead to one file, there already or not.
+/// True if two paths lead to one file, whether it exists or not.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let id = |path: &Path| fs::metadata(path).ok().map(|found| id_of(&found));
     resolved(one) == resolved(other) || id(one).is_some_and(|one| Some(one) == id(other))
@@ -37,7 +37,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 /// Opens a named pipe to write to it.
 ///
 /// # Errors
-/// Nobody reads from it, and one would wait for a reader that may never come.
+/// No process reads from it; waiting for a reader could take for ever.
 fn open_pipe(path: &Path) -> io::Result<fs::File> {
     let opened = rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let pipe = opened.map_err(|error| match error {
@@ -49,17 +49,18 @@ fn open_pipe(path: &Path) -> io::Result<fs::File> {
     Ok(pipe.into())
 }
 
-/// Whether such a file could be written there, asked before the work whose result it is to hold.
+/// Checks that such a file could be written there, before the work whose result it is to hold.
 ///
 /// # Errors
-/// [`FileExists`] without `overwrite`; a folder that is not there, a folder in the file's place, or one that this user may not write.
+/// [`FileExists`] without `overwrite`; a directory that does not exist, a directory in the file's place, or
+/// one that this user may not write.
 pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let look = || -> io::Result<()> {
         let real = place_of(path);
         let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let written = match fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            // A new one takes its place, when it is whole.
+            // A new file replaces it, once it is complete.
             Ok(there) if there.is_file() => folder,
             Ok(_) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => folder,
@@ -70,9 +71,9 @@ pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow:
     look().with_context(|| {
         format!("could not write {what} {}; nothing was run, name another place", path.display())
     })?;
-    // What goes behind what is there already takes no place.
+    // Output that is appended to an existing stream replaces nothing.
     let is_own = matches!(own_stream(path), Ok(Some(_)));
-    // A link that leads nowhere is in the way, too.
+    // A dangling link counts as an existing file too.
     let is_taken = match fs::metadata(path) {
         Ok(there) => there.is_file(),
         Err(_) => fs::symlink_metadata(path).is_ok(),
@@ -88,12 +89,12 @@ pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8
     if overwrite { write(what, path, bytes) } else { write_new(what, path, bytes) }
 }
 
-/// Where a file is written: in the place of one that is there, also behind a link.
+/// Returns the path where a file is written: that of the existing one, also behind a link.
 fn place_of(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is to be written to as it is, and not to be replaced: the program's own output, a pipe, a device.
+/// Opens a target that is written to and not replaced: the program's own output, a pipe, a device.
 fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
     if let Some(stream) = own_stream(path)? {
         return Ok(Some(stream));
@@ -105,7 +106,7 @@ fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// Writes a file that only its owner may read, whole or not at all; `what` it is stands in the error.
+/// Writes a file that only its owner may read, completely or not at all; `what` describes it in the error.
 fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || match stream_at(path)? {
         Some(mut stream) => stream.write_all(bytes),
@@ -114,10 +115,10 @@ fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write().with_context(|| format!("could not write {what} {}; name another place", path.display()))
 }
 
-/// As [`write`], but in the place of no other file.
+/// As [`write`], but replaces no other file.
 ///
 /// # Errors
-/// [`FileExists`], or what the file system says.
+/// [`FileExists`], or an error of the file system.
 fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || match stream_at(path)? {
         Some(mut stream) => stream.write_all(bytes),

@@ -1,12 +1,12 @@
-//! Memory that no other process of the same user may read: secrets are in it.
+//! Process memory with secrets, which no other process of the same user may read.
 
 use gristmill_worker::fault;
 
-/// Keeps the memory of this process, in which secrets are, from other processes of its user and out of core files.
-/// Children that are other programs are as ever.
+/// Protects the memory of this process, which contains secrets, from other processes of its user, and
+/// excludes it from core files. Children that execute other programs are not affected.
 pub(crate) fn keep_memory_private() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // A test that is not root could not look at the process otherwise.
+    // Otherwise a test without root could not inspect the process.
     if fault::is_armed("dumpable") {
         return;
     }

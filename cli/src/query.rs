@@ -1,4 +1,4 @@
-//! `status`, `jobs`, `wait`, `cancel`, `logs`: what a running master knows.
+//! `status`, `jobs`, `wait`, `cancel`, `logs`: queries to a running master.
 
 use crate::bars::JobProgress;
 use crate::flags::MasterFlags;
@@ -94,7 +94,7 @@ pub struct LogsCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    /// A task such as map-12 or reduce-0 [default: all]
+    /// A task, for example map-12 or reduce-0 [default: all]
     task: Option<String>,
     #[command(flatten)]
     master: MasterFlags,
@@ -106,12 +106,12 @@ pub struct LogsCommand {
     raw: bool,
 }
 
-/// A job as people type it: `job-7`, or its number.
+/// Parses a job: `job-7`, or its number.
 pub(crate) fn parse_job(text: &str) -> Result<JobId, ParseIdError> {
     text.parse().or_else(|wrong| format!("job-{text}").parse().map_err(|_| wrong))
 }
 
-/// A worker as people type it: `worker-3`, or its number.
+/// Parses a worker: `worker-3`, or its number.
 fn parse_worker(text: &str) -> Result<WorkerId, ParseIdError> {
     text.parse().or_else(|wrong| format!("worker-{text}").parse().map_err(|_| wrong))
 }
@@ -122,7 +122,7 @@ fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
     Ok(client)
 }
 
-/// A plain table: no lines, columns aligned.
+/// A plain table without lines; columns are aligned.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -187,7 +187,7 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
     Ok(exit::OK)
 }
 
-/// What keeps a worker from getting new tasks, in few letters.
+/// Reason why a worker gets no new tasks, abbreviated.
 fn condition(worker: &WorkerStatus) -> &'static str {
     match (worker.away, worker.disk_full) {
         (true, _) => " (away)",
@@ -196,7 +196,7 @@ fn condition(worker: &WorkerStatus) -> &'static str {
     }
 }
 
-/// Slots in few letters: those of pools one by one.
+/// Slots, abbreviated; those of pools one by one.
 fn slots(counts: SlotCounts) -> String {
     match counts {
         SlotCounts::Unified(slots) => slots.to_string(),
@@ -256,7 +256,7 @@ pub fn owner(job: &JobStatus) -> String {
     job.owner.clone().unwrap_or_else(|| "-".to_owned())
 }
 
-/// The time from arrival to deadline, and how that stands.
+/// Time from arrival to deadline, and its state.
 fn deadline(job: &JobStatus) -> String {
     let Some(deadline_ns) = job.deadline_ns else { return "-".to_owned() };
     let span = Span(deadline_ns.saturating_sub(job.arrived_ns));

@@ -1,5 +1,5 @@
-//! `place`, `size`, `fit`: workers as queues. How to split arriving tasks over them, how many to buy, and what their
-//! task times look like.
+//! `place`, `size`, `fit`: workers as queues. They split arriving tasks over workers, choose how many workers
+//! to buy, and fit distributions to task times.
 
 use crate::files::{InputFileError, read_text};
 use crate::number_table::NumberTable;
@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// Split arriving tasks over workers
 ///
-/// Prints how many tasks per second each worker gets, and the mean sojourn time of a job with one task on each (MST):
-/// the mean of the time of its slowest task, with a lower and an upper bound.
+/// Prints the tasks per second of each worker, and the mean sojourn time (MST) of a job with one task on
+/// each: the mean time of its slowest task, with a lower and an upper bound.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +46,8 @@ pub struct PlaceCommand {
 
 /// Choose how many workers of which kind to buy
 ///
-/// Prints the mix with the least mean sojourn time that the budget buys, and the best number of each kind alone.
+/// Prints the mix with the smallest mean sojourn time within the budget, and the best number of each kind
+/// alone.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -72,8 +73,9 @@ pub struct SizeCommand {
 
 /// Fit a distribution to measured task times
 ///
-/// Prints the delayed tailed distribution (DTD) of largest likelihood: `T` is the least time, `a` the weight of the
-/// exponential tail and `b` of the Pareto tail, with the mean squared error against the measured distribution.
+/// Prints the delayed tailed distribution (DTD) with the maximum likelihood: `T` is the minimum time, `a` the
+/// weight of the exponential tail and `b` of the Pareto tail, with the mean squared error against the
+/// measured distribution.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -110,7 +112,7 @@ pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Workers one by one, and for each row of the table how many they are.
+/// Returns all workers, and for each row of the table their number.
 fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputFileError> {
     let table = NumberTable::read(path, &["count", "mu", "offset", "variability"])?;
     let (mut servers, mut kinds) = (Vec::new(), Vec::new());
@@ -137,7 +139,7 @@ fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputFileError
 fn placed_text(servers: &[Server], kinds: &[usize], placed: &Placed) -> String {
     let mut first = 0;
     let rows = kinds.iter().map(|&count| {
-        // Workers of one row are alike, and get alike.
+        // Workers of one row are equal, and get equal shares.
         let place = first;
         first += count;
         let workers = if count == 1 { format!("{first}") } else { format!("{}-{first}", place + 1) };
@@ -176,7 +178,7 @@ fn placed_json(servers: &[Server], placed: &Placed) -> Value {
     })
 }
 
-/// A number as JSON; infinity is a word there.
+/// A number as JSON; infinity is a string.
 fn finite(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { json!("inf") }
 }
@@ -195,7 +197,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     let mix = best_mix(&menu, flags.rate, flags.budget, spend).map_err(refuse)?;
     let mut alone = Vec::new();
     for offer in &menu {
-        // As many as the budget buys, and no more than anybody asks for.
+        // As many as the budget buys, up to the maximum.
         let most = (flags.budget / offer.price).min(f64::from(COUNT_MAX)) as u32;
         alone.push(match most {
             0 => None,
@@ -213,7 +215,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Workers of one kind that are tried.
+/// Maximum number of workers of one kind.
 const COUNT_MAX: u32 = 100_000;
 
 fn size_text(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>]) -> String {

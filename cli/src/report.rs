@@ -1,4 +1,4 @@
-//! `report JOB`: all that is kept of a job on one page that stands alone, to be sent to a colleague.
+//! `report JOB`: all records of a job on one self-contained page, to be sent to a colleague.
 
 use crate::advice::advice;
 use crate::summary;
@@ -9,7 +9,7 @@ use gristmill_scheduler::ids::{TaskKind, WorkerId};
 use gristmill_worker::clean;
 use std::collections::BTreeMap;
 
-/// Bars of a drawing, rows of a table: more than that nobody reads.
+/// Maximum number of bars of a drawing and rows of a table: more are unreadable.
 const BARS_MAX: usize = 2_000;
 const ROWS_MAX: usize = 500;
 
@@ -37,7 +37,7 @@ pub fn html(trace: &JobTrace) -> String {
     page(&title, &sections)
 }
 
-/// The lines of the summary that people read in a terminal.
+/// The lines of the summary in a terminal.
 fn summary_section(trace: &JobTrace) -> Section {
     let lines = summary::lines(&trace.status, Some(&trace.status.output.to_string()), None);
     let rows =
@@ -48,7 +48,7 @@ fn summary_section(trace: &JobTrace) -> Section {
     Section::new("summary", "The job", [parameters], vec![Block::Table(table)])
 }
 
-/// What the flow time went into.
+/// Parts of the flow time.
 fn path_section(trace: &JobTrace) -> Option<Section> {
     if trace.path.is_empty() {
         return None;
@@ -64,7 +64,7 @@ fn path_section(trace: &JobTrace) -> Option<Section> {
     Some(Section::new("path", "Critical path", [""; 0], vec![Block::Table(table)]))
 }
 
-/// What each slot ran, and what each worker fetched.
+/// The tasks of each slot, and the fetches of each worker.
 fn slots_section(trace: &JobTrace) -> Option<Section> {
     let arrived = trace.status.arrived_ns;
     let end = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
@@ -117,7 +117,7 @@ fn slots_section(trace: &JobTrace) -> Option<Section> {
     Some(Section::new("slots", "What ran where and when", text, vec![Block::Chart(chart)]))
 }
 
-/// What each reduce read: whether partitions are skewed.
+/// Bytes read by each reduce, which show skewed partitions.
 fn reduces_section(trace: &JobTrace) -> Option<Section> {
     let reduces = trace.attempts.iter().filter(|record| record.attempt.task.kind == TaskKind::Reduce);
     let well = reduces.filter(|record| matches!(record.end, AttemptEnd::Succeeded));

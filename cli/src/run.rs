@@ -1,4 +1,4 @@
-//! `run` and `submit`: a job on an embedded cluster, or on a master that is already there.
+//! `run` and `submit`: a job on an embedded cluster, or on a running master.
 
 use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
@@ -93,7 +93,7 @@ fn with_jobs(command: Command, registry: &Registry) -> Command {
         .subcommands(jobs.chain(rounds))
 }
 
-/// The name and flags of the job that was typed.
+/// Returns the name and flags of the job on the command line.
 fn job_flags(flags: &ArgMatches) -> anyhow::Result<(&str, &ArgMatches)> {
     flags.subcommand().ok_or_else(|| usage("no job was named".to_owned()))
 }
@@ -106,7 +106,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     expect_place_of_trace(&job)?;
     let narrate = NarrateFlags::from_arg_matches(typed)?;
     let shows = typed.get_flag("show");
-    // Whoever looks wants to see workers that fetch from each other.
+    // Several workers by default, so that the user sees fetches between them.
     let watched = shows || narrate.is_asked();
     let spread = if registry.is_standard(name) && !watched { Spread::Together } else { Spread::Apart };
     let mut config = cluster_flags.config(settings, spread)?;
@@ -115,7 +115,8 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
         ("--narrate-html", narrate.narrate_html.as_deref()),
         ("--journal", config.journal.as_deref()),
     ])?;
-    // The master is another process of this program: what it would refuse is refused here, before anything starts.
+    // The master is another process of this program: whatever it would refuse is refused here, before
+    // anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
     if narrate.is_asked() && matches!(work, PreparedWork::Rounds(..)) {
@@ -137,9 +138,9 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let ended = interrupted.clone();
     let cluster = runtime.block_on(Cluster::start(&config))?;
     if job.output.is_none() {
-        // In the cluster's own folder: should this process be killed, its children remove it.
+        // In the cluster's own directory: if this process is killed, its children remove it.
         options.output = cluster.folder().join("output");
-        // It is printed and removed; nobody needs it after a loss of power.
+        // It is printed and removed; it need not survive a power failure.
         options.sync = false;
     }
     options.standard_input = Some(cluster.folder().to_owned());
@@ -158,7 +159,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let page = page.as_ref();
     let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref(), page };
     let result = work.carry_out(&mut client, &options, &job, shown);
-    // Of a job that did not come to be there is nothing to see.
+    // A job that was never submitted has nothing to show.
     let has_ended_job = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ClientError::Job { .. }));
     if shows && *ended.borrow() == 0 && result.as_ref().err().is_none_or(has_ended_job) {
         if let Err(error) = &result {
@@ -172,7 +173,8 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     result
 }
 
-/// After an interruption nobody waits for a thread that still plans: at the end of a runtime one would.
+/// Leaves the runtime's threads running after an interruption: dropping the runtime would wait for a thread
+/// that still plans.
 fn leave_threads(runtime: &Arc<tokio::runtime::Runtime>, interrupted: &watch::Receiver<u32>) {
     if 0 < *interrupted.borrow() {
         std::mem::forget(runtime.clone());
@@ -202,7 +204,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     result
 }
 
-/// Submits and follows a job, unless it is to be left alone.
+/// Submits a job and follows it, unless it is detached.
 fn submit_with(
     client: &mut Client,
     (settings, name, typed): (&Settings, &str, &ArgMatches),
@@ -221,7 +223,7 @@ fn submit_with(
         let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
         stdout_line(&submitted)?;
         if !job.report.quiet {
-            // Whether it waits for workers is worth a word; a master that has gone meanwhile is no failure of this.
+            // Reports if the job waits for workers; a master that has ended meanwhile is no failure here.
             let status = client.status(submitted);
             status.iter().for_each(|status| JobProgress::new(false).say_if_no_workers(status, &mut false));
         }
@@ -229,12 +231,13 @@ fn submit_with(
     }
     let printed = match &job.output {
         Some(_) => None,
-        // A private one whose parts are printed.
+        // A private directory, whose parts are printed.
         None => Some(ScratchFolder::new("output-")?),
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let mut options = job.options(settings, output.unwrap_or_default())?;
-    // Only for who typed it: whatever is there when this process is killed stays until the next one comes.
+    // Only for the user who typed it: if this process is killed, the file stays until the next one removes
+    // it.
     let dash = std::env::args_os().any(|argument| argument == "-");
     let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
     options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
@@ -246,20 +249,20 @@ fn submit_with(
     )
 }
 
-/// How a result is shown.
+/// Presentation of a result.
 #[derive(Clone, Copy)]
 struct ResultView<'a> {
-    /// The output itself, on stdout.
+    /// True to print the output itself to stdout.
     print: bool,
     /// Cores of the machine, if all attempts ran on this one.
     cores: Option<u32>,
-    /// Who tells how it came about.
+    /// Narrator of the job, if requested.
     narrator: Option<&'a JobNarrator>,
-    /// Where it is seen meanwhile.
+    /// Live page of the job, if requested.
     page: Option<&'a LivePage<'a>>,
 }
 
-/// A job, or rounds of jobs, ready to go.
+/// A job, or rounds of jobs, ready to run.
 enum PreparedWork {
     Job(Box<dyn PreparedJob>),
     Rounds(Arc<dyn AnyRounds>, ArgMatches),
@@ -343,7 +346,7 @@ fn run_rounds(
     result.map(|_| exit::OK)
 }
 
-/// What `--json` prints of rounds: those that are done, the one that failed, what the program says in the end.
+/// Returns what `--json` prints of rounds: finished jobs, the failed one, and the program's final report.
 fn json_of_rounds(
     client: &Client,
     options: &gristmill_runtime::submit::JobOptions,
@@ -450,23 +453,23 @@ fn finish(
     Ok(())
 }
 
-/// Tasks of a job whose trace is fetched for advice.
+/// Maximum number of tasks of a job whose trace is fetched for advice.
 const ADVISED_TASKS_MAX: u32 = 20_000;
 
-/// Says what could be done better, where the job took long enough for that to matter.
+/// Prints advice, if the job took long enough.
 fn advise(client: &Client, status: &JobStatus) {
     let tasks = status.maps.total.saturating_add(status.reduces.total);
     if status.flow_ns() < advice::FLOW_MIN.0 || ADVISED_TASKS_MAX < tasks {
         return;
     }
-    // Advice that cannot be had is no trouble.
+    // Missing advice is no error.
     let Ok(trace) = client.trace(status.job) else { return };
     for words in advice::advice(&trace) {
         say!("  advice     {words}");
     }
 }
 
-/// Refuses files to be written, each with the flag that names it, of which two are one.
+/// Refuses two flags that name the same file.
 fn refuse_same_place<const N: usize>(files: [(&str, Option<&Path>); N]) -> anyhow::Result<()> {
     let named: Vec<_> = files.iter().filter_map(|(flag, path)| Some((flag, (*path)?))).collect();
     for (number, (flag, path)) in named.iter().enumerate() {
@@ -486,7 +489,7 @@ fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
     job.report.trace.as_ref().map_or(Ok(()), expect)
 }
 
-/// Writes the trace of a job, 0600: it names its files and tells what its code said.
+/// Writes the trace of a job with mode 0600: it contains file names and output of its code.
 fn write_trace(client: &Client, job: JobId, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
     private_file::write_asked("the trace", path, overwrite, &trace)

@@ -1,9 +1,9 @@
-//! `gristmill.toml`: what one does not want to type.
+//! `gristmill.toml`: default values of flags.
 //!
-//! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the user's
-//! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
-//! Unknown keys are errors. A file that another user owns, or may write, is refused: it says where secrets lie and who is
-//! asked.
+//! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the
+//! user's configuration directory. A flag overrides an environment variable, which overrides the file, which
+//! overrides the default. Unknown keys are errors. A file that another user owns, or may write, is refused:
+//! it names the paths of secrets and the addresses of masters.
 
 use crate::trusted::{self, Closed, TrustError};
 use crate::usage::usage;
@@ -21,7 +21,7 @@ pub const FILE_NAME: &str = "gristmill.toml";
 pub enum SpeedSetting {
     /// For all workers.
     All(f64),
-    /// For the workers in turn.
+    /// For the workers, one by one.
     InTurn(Vec<f64>),
 }
 
@@ -37,9 +37,9 @@ pub struct Settings {
     pub map_slots: Option<u32>,
     /// Slots of each worker that only reduces use.
     pub reduce_slots: Option<u32>,
-    /// How fast slots are made to be.
+    /// Speed of slots.
     pub speed: Option<SpeedSetting>,
-    /// What each worker's shuffle is held to, such as `50MB/s`.
+    /// Rate limit of each worker's shuffle, for example `50MB/s`.
     pub nic_rate: Option<String>,
     /// Memory, such as `2GiB`.
     pub memory: Option<String>,
@@ -49,19 +49,19 @@ pub struct Settings {
     pub placement: Option<String>,
     /// Estimator.
     pub estimator: Option<String>,
-    /// Where the master writes its journal.
+    /// Path of the master's journal.
     pub journal: Option<PathBuf>,
-    /// Leave slow tasks to their one attempt.
+    /// Disable speculative execution.
     pub no_backup: Option<bool>,
-    /// Where the master keeps what it has learned of jobs.
+    /// File with what the master has learned of jobs.
     pub history: Option<PathBuf>,
     /// Pools of the master and their weights.
     pub pools: Option<BTreeMap<String, f64>>,
-    /// Folders for what does not fit in memory.
+    /// Directories for data that does not fit in memory.
     pub spill_dir: Option<Vec<PathBuf>>,
     /// Disk space that spills leave free there.
     pub disk_reserve: Option<String>,
-    /// How workers get segments.
+    /// Method by which workers get segments.
     pub shuffle: Option<Shuffle>,
     /// Number of parts.
     pub reduces: Option<u32>,
@@ -69,14 +69,14 @@ pub struct Settings {
     pub split_size: Option<String>,
     /// Skip syncing to disk.
     pub no_sync: Option<bool>,
-    /// Folder for the secret and the join line.
+    /// Directory for the secret and the join line.
     pub state: Option<PathBuf>,
 }
 
 /// Reads the settings.
 ///
 /// # Errors
-/// A file that is named but missing, or that has a mistake; the message shows line and column.
+/// A given file that does not exist, or that has a mistake; the message shows line and column.
 pub fn load(named: Option<&Path>) -> anyhow::Result<Settings> {
     let path = match named {
         Some(path) => Some(path.to_path_buf()),

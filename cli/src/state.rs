@@ -1,7 +1,7 @@
-//! The state folder of a master that a person starts: who holds it, and the port by which its workers know it.
+//! The state directory of a master that a user starts: its lock, and the port by which its workers know it.
 //!
-//! A lock that the system drops with the process keeps a second master out: it would overwrite the first one's address
-//! and give out its numbers of jobs.
+//! A lock that the system releases with the process excludes a second master, which would overwrite the first
+//! one's address and reuse its job numbers.
 
 use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::{Bind, BindError};
@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::TcpListener;
 
-/// Name of the file that is locked while a master runs, and says which.
+/// Name of the file that is locked while a master runs, and describes the master.
 const LOCK_FILE: &str = "lock";
 
 /// Name of the file with the port of the last master.
@@ -25,25 +25,25 @@ const HOLDER_PREFIX: &str = "process ";
 /// Longest description of a holder that is read, bytes.
 const HOLDER_BYTES_MAX: u64 = 256;
 
-/// Why a master cannot work in its state folder.
+/// Reason why a master cannot work in its state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another master is at work there.
+    /// Another master uses it.
     #[error("the state directory {} is held by another master, {holder}", path.display())]
     Held {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// Which, in words.
+        /// Description of the other master.
         holder: String,
     },
     /// An operation of the file system failed.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation.
         action: &'static str,
-        /// On which file or folder.
+        /// Its file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
@@ -56,13 +56,13 @@ pub enum StateError {
     PortTaken {
         /// The address.
         address: SocketAddr,
-        /// What keeps it.
+        /// File with the port.
         file: PathBuf,
     },
-    /// The address asked for cannot be listened on.
+    /// The requested address cannot be listened on.
     #[error(transparent)]
     Bind {
-        /// Why.
+        /// The cause.
         #[from]
         source: BindError,
     },
@@ -70,17 +70,17 @@ pub enum StateError {
 
 impl ExitsWith for StateError {}
 
-/// A state folder that this process holds.
+/// A locked state directory.
 pub struct StateFolder {
     path: PathBuf,
     lock: File,
 }
 
 impl StateFolder {
-    /// Makes the folder if need be and takes hold of it, for as long as this value lives.
+    /// Creates the directory if needed and locks it, for as long as this value lives.
     ///
     /// # Errors
-    /// A folder that cannot be used, or that another master holds.
+    /// A directory that cannot be used, or that another master has locked.
     pub fn take(path: PathBuf) -> Result<Self, StateError> {
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
         made.map_err(failed("create the state directory", &path))?;
@@ -109,7 +109,7 @@ impl StateFolder {
         Ok(Self { path, lock })
     }
 
-    /// Returns the process of the master that holds a folder, if any.
+    /// Returns the process of the master that has locked a directory, if any.
     pub fn holder(path: &Path) -> Option<u32> {
         let mut lock = File::open(path.join(LOCK_FILE)).ok()?;
         let Err(TryLockError::WouldBlock) = lock.try_lock() else { return None };
@@ -118,15 +118,15 @@ impl StateFolder {
         holder.strip_prefix(HOLDER_PREFIX)?.split(' ').next()?.parse().ok()
     }
 
-    /// The folder.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Listens; port 0 stands for the port of the last master here, or for any if there was none. Keeps the port.
+    /// Listens; port 0 means the port of the last master here, or any if there was none. Stores the port.
     ///
     /// # Errors
-    /// An address that cannot be listened on, or a port that cannot be kept.
+    /// An address that cannot be listened on, or a port that cannot be stored.
     pub async fn listen(&mut self, bind: &Bind) -> Result<(TcpListener, SocketAddr), StateError> {
         let file = self.path.join(PORT_FILE);
         let kept = match bind.address.port() {

@@ -1,4 +1,4 @@
-//! What a person reads when a job has ended.
+//! The summary of an ended job.
 
 use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
 use gristmill_runtime::output_dir::BAD_RECORDS;
@@ -7,13 +7,13 @@ use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
-/// Incidents in a summary: the first ones tell most.
+/// Number of incidents in a summary; the first ones are the most useful.
 const INCIDENTS_SHOWN: usize = 8;
 
 /// Bad records in the summary of a job that failed.
 const BAD_RECORDS_SHOWN: usize = 100;
 
-/// One line, for a job among several.
+/// Returns one line, for a job among several.
 pub fn line(status: &JobStatus) -> String {
     format!(
         "{} {}: {} of input, {} out, flow {}",
@@ -29,16 +29,17 @@ fn records(number: u64) -> String {
     format!("{} {}", grouped(number), noun(number, "record", "records"))
 }
 
-/// How late a job with a deadline is, or was at its end, nanoseconds; `None` without a deadline.
+/// Tardiness of a job, or at its end, in nanoseconds; `None` without a deadline.
 pub fn tardiness_ns(status: &JobStatus) -> Option<u64> {
     let at = status.ended_ns.unwrap_or(status.now_ns);
     status.deadline_ns.map(|deadline| at.saturating_sub(deadline))
 }
 
-/// The busy slots of a job, on average, if they were too many for the cores to serve at once: what slept or was paced
-/// does not count. `cores` are those of the one machine on which all its attempts ran.
+/// Average number of busy slots of a job, if it exceeded what the cores can serve at once. Time asleep or
+/// paced does not count. `cores` are those of the one machine on which all its attempts ran.
 ///
-/// An average over the job's life, for which its sums suffice: a short crowd in a long job does not show.
+/// The average is over the job's life, for which its sums suffice: a short overload in a long job does not
+/// show.
 pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
     let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = status.totals;
     let life_ns = status.ended_ns?.saturating_sub(status.started_ns?);
@@ -47,30 +48,31 @@ pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
     }
     let (cores, life_ns) = (f64::from(cores), life_ns as f64);
     let unpaced = slot_ns.saturating_sub(paced_ns) as f64 / life_ns;
-    // Slots that sleep leave the cores idle, however many they are.
+    // Slots that sleep leave the cores idle, whatever their number.
     let saturated = SATURATED_MEAN_MIN * cores <= cpu_ns as f64 / life_ns;
     (saturated && CROWD_MIN * cores < unpaced).then_some(unpaced)
 }
 
-/// The summary, several lines, each with its unit. `cores` are those of the machine if all attempts ran on one.
+/// Returns the summary in several lines, each with its unit. `cores` are those of the machine if all attempts
+/// ran on one.
 pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
     let mut out = format!("{} {} {}\n", status.job, status.name, status.state.word());
     for (name, value) in lines(status, output, cores) {
-        // Further lines stand below the first.
+        // Further lines are below the first.
         let _ = writeln!(out, "  {name:<10} {}", value.replace('\n', "\n             "));
     }
     out
 }
 
-/// The lines of the summary, each with its name.
+/// Returns the lines of the summary with their names.
 pub fn lines(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> Vec<SummaryLine> {
     [data(status, output), costs(status, cores), remarks(status)].concat()
 }
 
-/// A line of the summary: its name and what it says.
+/// A line of the summary: its name and its text.
 pub type SummaryLine = (&'static str, String);
 
-/// How long it took, and what went in and came out.
+/// Duration, input and output.
 fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let mut lines = vec![("time", times(status))];
@@ -111,12 +113,12 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     lines
 }
 
-/// Whether it has no result: then what is nothing is not worth a line.
+/// True if it has no result: then zero values are not shown.
 fn ended_badly(status: &JobStatus) -> bool {
     matches!(status.state, JobState::Failed | JobState::Cancelled)
 }
 
-/// What it took of the workers.
+/// Resources of the workers that it used.
 fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let resources = format!(
@@ -156,7 +158,7 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     lines
 }
 
-/// Its counters, and what people should know of.
+/// Counters and remarks.
 fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     let counters =
         status.counters.iter().map(|(name, count)| ("counter", format!("{name} = {}", grouped(*count))));
@@ -176,7 +178,7 @@ fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     lines
 }
 
-/// Records that were left out: where they are named, or, if the job failed, which they are.
+/// Skipped records: the file that names them, or the records themselves if the job failed.
 fn bad_records(status: &JobStatus) -> Vec<SummaryLine> {
     let bad = &status.bad_records;
     if bad.is_empty() {
@@ -219,7 +221,7 @@ fn times(status: &JobStatus) -> String {
     text
 }
 
-/// When it came, began and ended by the clock on the wall.
+/// Arrival, start and end in wall-clock time.
 fn wall_times(status: &JobStatus) -> Option<String> {
     let mut text = format!("submitted {}", status.submitted_at.as_ref()?);
     for (what, at) in [("started", &status.started_at), ("ended", &status.ended_at)] {
@@ -230,7 +232,7 @@ fn wall_times(status: &JobStatus) -> Option<String> {
     Some(text)
 }
 
-/// Whether the deadline was met, and what was thought of it when the job arrived.
+/// Result of the deadline, and its forecast when the job arrived.
 fn deadline(status: &JobStatus) -> Option<String> {
     let deadline_ns = status.deadline_ns?;
     let span = Span(deadline_ns.saturating_sub(status.arrived_ns));
@@ -246,7 +248,7 @@ fn deadline(status: &JobStatus) -> Option<String> {
     Some(text)
 }
 
-/// What became of the time of slots. What is neither work nor pacing is waiting: asleep, for a disk or for a core.
+/// Use of slot time. Time that is neither work nor pacing is waiting: asleep, for a disk or for a core.
 fn slots(totals: &JobTotals) -> String {
     let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = *totals;
     let waiting = slot_ns.saturating_sub(cpu_ns).saturating_sub(paced_ns);
@@ -312,7 +314,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// A job that arrived after one second, began at once and ended after eleven; all else is nothing.
+    /// A job that arrived after one second, started at once and ended after eleven; all other values are
+    /// zero.
     fn status(totals: &JobTotals, deadline_ns: Option<u64>) -> JobStatus {
         let counts = json!({"total": 1, "running": 0, "done": 1});
         let attempts = json!({

@@ -1,4 +1,5 @@
-//! What the program prints: cleaned lines on stdout and stderr. A closed stdout is an end, and no error.
+//! Output of the program: sanitized lines on stdout and stderr. A closed stdout ends the program without an
+//! error.
 
 use gristmill_worker::clean;
 use gristmill_worker::folder::id_of;
@@ -9,8 +10,8 @@ use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Whoever read stdout has had enough: no error. Only writing to stdout makes this one; a pipe to a child that
-/// breaks is something else.
+/// The reader of stdout has closed it: no error. Only writes to stdout return this; a broken pipe to a child
+/// is something else.
 #[derive(Debug)]
 pub(crate) struct StdoutClosed;
 
@@ -22,7 +23,7 @@ impl fmt::Display for StdoutClosed {
 
 impl std::error::Error for StdoutClosed {}
 
-/// The result of writing to stdout.
+/// Converts the result of a write to stdout.
 pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
     result.map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => StdoutClosed.into(),
@@ -33,11 +34,11 @@ pub(crate) fn written<T>(result: std::io::Result<T>) -> anyhow::Result<T> {
     })
 }
 
-/// This process's own standard output or standard error, if a path leads there, under whatever name: it goes on where
-/// others have written, also in a file.
+/// Returns this process's own standard output or standard error, if a path of any name leads there. It
+/// continues after what others have written, also in a file.
 ///
 /// # Errors
-/// A process that can open nothing more.
+/// A process that has no free file descriptor.
 pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
     let Ok(there) = std::fs::metadata(target) else { return Ok(None) };
     let streams =
@@ -52,7 +53,7 @@ pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
     Ok(None)
 }
 
-/// What is shown of a text: lines without anything that drives a terminal.
+/// Returns the lines of a text without terminal control sequences.
 pub(crate) fn shown(text: &dyn fmt::Display) -> String {
     clean::lines(&text.to_string()).into_owned()
 }
@@ -62,16 +63,16 @@ pub(crate) fn stdout_json<T: serde::Serialize + ?Sized>(value: &T) -> anyhow::Re
     stdout_line(&serde_json::to_string_pretty(value)?)
 }
 
-/// Writes a line to stdout, cleaned: names in it are those that others gave. Unlike with `println!`, a closed pipe is an
-/// error and not a panic.
+/// Writes a line to stdout, sanitized: it may contain names from others. Unlike with `println!`, a closed
+/// pipe is an error and not a panic.
 pub(crate) fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
     written(writeln!(std::io::stdout(), "{}", shown(text)))
 }
 
-/// Bytes of a record that are cleaned at once.
+/// Bytes of a record that are sanitized at once.
 const SHOWN_AT_ONCE: u64 = 64 << 10;
 
-/// Copies records to stdout: cleaned on a terminal, as they are into a pipe or a file.
+/// Copies records to stdout: sanitized on a terminal, unchanged into a pipe or a file.
 pub(crate) fn stdout_records(records: impl Read) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut records = BufReader::new(records);
@@ -88,39 +89,40 @@ pub(crate) fn stdout_records(records: impl Read) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a text to stdout as it is, for a person who asked for just that.
+/// Writes a text to stdout unchanged, on the user's explicit request.
 pub(crate) fn stdout_raw(text: &str) -> anyhow::Result<()> {
     written(std::io::stdout().write_all(text.as_bytes()))
 }
 
-/// Writes a text to stdout, cleaned likewise.
+/// Writes a text to stdout, sanitized.
 pub(crate) fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
     written(write!(std::io::stdout(), "{}", shown(text)))
 }
 
-/// Writes a line to stderr, cleaned likewise. Nobody is left to be told that stderr is closed.
+/// Writes a line to stderr, sanitized. A closed stderr cannot be reported.
 pub(crate) fn stderr_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", clean::lines(text));
 }
 
-/// Writes a text to stderr, cleaned likewise.
+/// Writes a text to stderr, sanitized.
 pub(crate) fn stderr_text(text: &str) {
     let _ = write!(std::io::stderr(), "{}", clean::lines(text));
 }
 
-/// Says on stderr what is wrong: its kind in colour, then the words, which are clean. Further lines are indented.
+/// Prints an error or warning to stderr: its kind in colour, then the sanitized words. Further lines are
+/// indented.
 pub(crate) fn complain(kind: &str, words: &str) {
-    // Parsers of flags begin with the kind.
+    // Messages of the flag parser start with the kind.
     let words = words.strip_prefix("error: ").unwrap_or(words).trim_end().replace('\n', "\n  ");
     let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
 }
 
-/// Whether what is written to stdout may have colours.
+/// True if text on stdout may have colours.
 pub(crate) fn stdout_is_styled() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// A terminal's colour code, or nothing where stderr is no terminal.
+/// Returns a terminal's colour code, or nothing if stderr is not a terminal.
 pub(crate) fn style(code: &str) -> String {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { format!("\x1b[{code}m") } else { String::new() }

@@ -1,4 +1,4 @@
-//! Plain tables on stdout: no lines, columns aligned, numbers to the right.
+//! Plain tables on stdout without lines: columns aligned, numbers to the right.
 
 use comfy_table::{CellAlignment, Table};
 
@@ -20,7 +20,7 @@ pub fn aligned<H: AsRef<str>>(header: &[H], rows: impl IntoIterator<Item = Vec<S
     format!("{}\n", lines.join("\n"))
 }
 
-/// Signs as programs read them, where pages have finer ones.
+/// Replaces typographic characters by ASCII, for programs.
 pub fn plain(text: &str) -> String {
     text.replace(['−', '–'], "-").replace(['\u{202f}', '\u{2009}', '\u{a0}'], "")
 }

@@ -1,6 +1,6 @@
-//! `token`: makes, revokes and renews tokens of a running master.
+//! `token`: creates, revokes and rotates tokens of a running master.
 //!
-//! Not here: what tokens are (`http::Token`) and what each may do (`master::tokens`).
+//! See `http::Token` for tokens and `master::tokens` for their rights.
 
 use crate::flags::MasterFlags;
 use crate::query::table;
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Create, revoke or rotate access tokens
 ///
-/// Each token may do what its role says: view sees all, submit also submits and cancels jobs, work joins as a worker, and
-/// admin may do everything. The line in the state folder holds an admin token.
+/// The rights of a token are those of its role. view: read all; submit: also submit and cancel jobs; work:
+/// join as a worker; admin: do everything. The line in the state directory has an admin token.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -41,9 +41,9 @@ pub struct TokenCommand {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make a token and write the join line with it
+    /// Create a token and write the join line with it
     New {
-        /// What it may do
+        /// Role of the token
         role: Role,
         /// Part of its name, with which it can be revoked: lower-case letters, digits, hyphens
         #[arg(long, value_name = "WORD")]
@@ -57,18 +57,18 @@ enum Action {
         #[arg(long)]
         print_join: bool,
     },
-    /// List tokens that were made, used since the master started, or revoked
+    /// List tokens that were created, used since the master started, or revoked
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Let a token open nothing any more: workers that joined with it, and jobs that are followed with it, are lost
+    /// Revoke a token: workers that joined with it, and jobs that are followed with it, are lost
     Revoke {
         /// Its name, such as work-laptop@0
         name: String,
     },
-    /// Make all tokens new; the join line in the state folder follows
+    /// Replace all tokens; the join line in the state directory is updated
     Rotate {
         /// How long the previous tokens are still accepted
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -76,17 +76,17 @@ enum Action {
     },
 }
 
-/// What jobs that are submitted with a token may take together.
+/// Limits on all jobs of a token together.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Quota of a token that submits")]
 struct QuotaFlags {
-    /// Most live jobs; more are rejected. Created again with its label, a token is the same with another quota
+    /// Maximum live jobs; more are rejected. Creating a token of the same label again changes its quota
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
-    /// Most slots at once, whatever the policy
+    /// Maximum slots at once, whatever the policy
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Most bytes of live jobs: map outputs, parts that are built, shipped programs
+    /// Maximum bytes of live jobs: map outputs, parts being built, shipped programs
     #[arg(long, value_name = "SIZE")]
     disk: Option<String>,
     /// Remove the limits
@@ -95,7 +95,7 @@ struct QuotaFlags {
 }
 
 impl QuotaFlags {
-    /// What was typed; `None`: nothing.
+    /// Returns the quota on the command line, or `None` without one.
     fn quota(&self) -> anyhow::Result<Option<Quota>> {
         let disk = self.disk.as_deref().map(parse_bytes).transpose();
         let disk_bytes_max = disk.map_err(|error| usage(format!("--disk: {error}")))?;
@@ -150,7 +150,7 @@ fn listed(list: &TokenList) -> String {
     table(["NAME", "STATE", "USED", "JOBS", "SLOTS", "DISK"], rows)
 }
 
-/// Makes a file that only its owner may read; one that is there is not touched.
+/// Creates a file that only its owner may read; an existing one is left unchanged.
 fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let written = made.and_then(|mut file| writeln!(file, "{text}"));

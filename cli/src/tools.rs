@@ -1,4 +1,4 @@
-//! `gen` and `verify-sort`: no cluster needed.
+//! `gen` and `verify-sort`, which need no cluster.
 
 use crate::terminal::stdout_line;
 use crate::usage::usage;

@@ -1,7 +1,9 @@
-//! The trace of a job, or of several in a row, in the format of Chrome and Perfetto: a row for each slot and lane of each worker.
+//! The trace of a job, or of several in sequence, in the format of Chrome and Perfetto: a row for each slot
+//! and lane of each worker.
 //!
-//! Times are microseconds of the master's clock since the (first) job arrived. Rows are assigned by first fit: an attempt
-//! sits in the lowest row of its worker that is free for its whole length, which on real slots is the slot.
+//! Times are microseconds of the master's clock since the (first) job arrived. Rows are assigned by first
+//! fit: an attempt is in the lowest row of its worker that is free for its whole length, which on real slots
+//! is the slot.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, FetchRecord, JobTrace};
 use gristmill_scheduler::ids::WorkerId;
@@ -24,7 +26,7 @@ pub fn chrome(trace: &JobTrace) -> Value {
     })
 }
 
-/// The traces of jobs one after another on one master, as one; the names of their tasks begin with their jobs.
+/// The traces of jobs in sequence on one master, as one; the names of their tasks start with their jobs.
 pub fn chrome_of_rounds(traces: &[JobTrace]) -> Value {
     let arrived_ns = traces.iter().map(|trace| trace.status.arrived_ns).min().unwrap_or(0);
     let clock = Clock { arrived_ns };
@@ -47,7 +49,7 @@ pub fn chrome_of_rounds(traces: &[JobTrace]) -> Value {
     })
 }
 
-/// What is said of a job as a whole.
+/// Data of a job as a whole.
 fn about(trace: &JobTrace, clock: Clock) -> Value {
     json!({
         "job": trace.status.job.to_string(),
@@ -84,7 +86,7 @@ impl Clock {
     }
 }
 
-/// An attempt on its slot; one that runs still goes on to `end_ns`.
+/// An attempt on its slot; one that still runs lasts until `end_ns`.
 fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut Rows) -> Value {
     let from = record.started_ns.unwrap_or(record.launched_ns);
     let to = record.ended_ns.unwrap_or(end_ns).max(from);
@@ -130,7 +132,7 @@ fn colour(end: &AttemptEnd) -> Option<&'static str> {
     }
 }
 
-/// How an attempt ended: in one word, and what was said of it.
+/// Outcome of an attempt in one word, and its message.
 fn end_words(end: &AttemptEnd) -> (&'static str, String) {
     match end {
         AttemptEnd::Running => ("running", String::new()),
@@ -163,12 +165,13 @@ fn fetch_event(fetch: &FetchRecord, clock: Clock, rows: &mut Rows) -> Value {
     })
 }
 
-/// When each row of each worker is free again.
+/// Time at which each row of each worker is free again.
 #[derive(Default)]
 pub struct Rows(BTreeMap<(WorkerId, usize), Vec<u64>>);
 
 impl Rows {
-    /// The lowest row of a worker that is free from then on, of slots (`kind` 0) or lanes ([`LANES_FROM`]).
+    /// Returns the lowest row of a worker that is free from then on, of slots (`kind` 0) or lanes
+    /// ([`LANES_FROM`]).
     pub fn place(&mut self, worker: WorkerId, kind: usize, from: u64, to: u64) -> usize {
         let rows = self.0.entry((worker, kind)).or_default();
         let row = match rows.iter().position(|free| *free <= from) {

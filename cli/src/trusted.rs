@@ -1,5 +1,5 @@
-//! Files whose word is taken: settings and join lines. Whoever can write one decides what this program does, and
-//! whoever can read a join line is as good as its user.
+//! Trusted files: settings and join lines. A user who can write one controls what this program does, and a
+//! user who can read a join line has all rights of its owner.
 
 use gristmill_worker::exit::ExitsWith;
 use std::fs::{File, Metadata};
@@ -7,10 +7,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Longest such file, bytes.
+/// Maximum length of such a file, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What others may not do with a file.
+/// Access that others must not have to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closed {
     /// Write it.
@@ -20,7 +20,7 @@ pub enum Closed {
 }
 
 impl Closed {
-    /// Bits of a mode that let others do it, and what takes them away.
+    /// Mode bits that give others this access, and the arguments of `chmod` that remove them.
     fn bits(self) -> (u32, &'static str) {
         match self {
             Closed::ToWriting => (0o022, "go-w"),
@@ -29,10 +29,10 @@ impl Closed {
     }
 }
 
-/// Why a file's word is not taken. Exit code 3.
+/// Reason why a file is not trusted. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// It is another user's.
+    /// It belongs to another user.
     #[error(
         "refused {}: it belongs to user {owner}, not to user {user} who runs this or to root; \
          copy it, or run `chown {user} {}`", path.display(), path.display()
@@ -45,7 +45,7 @@ pub enum TrustError {
         /// User number of this process.
         user: u32,
     },
-    /// Others may do with it what they should not.
+    /// Others have access that they must not have.
     #[error(
         "refused {}: its mode is {mode:04o}, which lets others in; run `chmod {change} {}`",
         path.display(), path.display()
@@ -55,10 +55,10 @@ pub enum TrustError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
-        /// What takes those away that are too many.
+        /// Argument of `chmod` that removes the excess bits.
         change: &'static str,
     },
-    /// It is longer than any of ours.
+    /// It is longer than any valid file.
     #[error("refused {}: it has more than {FILE_BYTES_MAX} bytes", path.display())]
     Long {
         /// The file.
@@ -69,7 +69,7 @@ pub enum TrustError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -77,13 +77,13 @@ pub enum TrustError {
 
 impl ExitsWith for TrustError {}
 
-/// Reads a file of this user or of root that is closed to others.
+/// Reads a file of this user or of root that others cannot access.
 ///
 /// # Errors
-/// A file that is missing, or whose word is not taken.
+/// A file that does not exist, or that is not trusted.
 pub fn read(path: &Path, closed: Closed) -> Result<String, TrustError> {
     let failed = |source| TrustError::Io { path: path.to_path_buf(), source };
-    // Whoever made a link chose the file; and a pipe of somebody else is not waited for.
+    // The creator of a link chose the file, and a pipe of another user must not be waited for.
     check_owner(path, &std::fs::symlink_metadata(path).map_err(failed)?)?;
     check_owner(path, &std::fs::metadata(path).map_err(failed)?)?;
     let file = File::open(path).map_err(failed)?;

@@ -1,9 +1,9 @@
-//! A mistake in what was typed.
+//! Errors in the command line.
 
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::fmt;
 
-/// A mistake in the command, exit code 2.
+/// An error in the command line, exit code 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);
 

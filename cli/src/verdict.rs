@@ -1,5 +1,5 @@
-//! Exit code of the program for an error, and the hint of what to do next. Each error has its own ([`ExitsWith`]); here is the
-//! list of those that a command can end with.
+//! Exit code of the program for an error, and the hint of what to do next. Each error has its own
+//! ([`ExitsWith`]); this file lists those that a command can end with.
 
 use crate::places::PlaceError;
 use crate::usage::UsageError;
@@ -66,7 +66,8 @@ pub(crate) fn judge(error: &anyhow::Error) -> Exit {
     KINDS.iter().find_map(|kind| kind(error)).unwrap_or(Exit::with(exit::FAILED))
 }
 
-/// Which exit code each kind of error has: those that the README promises. That commands end with them `tests/it` shows.
+/// Checks the exit code of each kind of error against those of the README. `tests/it` shows that commands end
+/// with them.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +173,7 @@ mod tests {
                 sample(InputError::Missing { path: path() }.into()),
             ],
         );
-        // A lack of descriptors, say: nothing is wrong with the input.
+        // For example a lack of descriptors: the input is not wrong.
         let lacking = || InputError::Unavailable { path: path(), source: io::ErrorKind::Other.into() };
         check(
             exit::ENVIRONMENT,

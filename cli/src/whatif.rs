@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// Replay a journal under other policies
 ///
-/// Keeps when jobs arrived and what their tasks took, and lets the cluster simulator decide anew: the run is replayed.
-/// The first row is what was measured, the second the same policy replayed: their difference is the simulator's error.
+/// Keeps the arrival times of jobs and the durations of their tasks, and lets the cluster simulator decide
+/// again. The first row is measured, the second is the same policy replayed: their difference is the
+/// simulator's error.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -45,7 +46,7 @@ pub struct WhatifCommand {
     json: bool,
 }
 
-/// Columns of the table, where they mean anything.
+/// Columns of the table, where they are defined.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP50,
@@ -58,7 +59,7 @@ const COLUMNS: [Metric; 9] = [
     Metric::Tardiness,
 ];
 
-/// What was recorded, or what somebody would have made of it.
+/// A recorded or a replayed run.
 struct WhatifRow {
     policy: String,
     placement: String,
@@ -93,7 +94,7 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// The recorded run, its own policy in simulation, and all combinations that were asked for.
+/// Returns the recorded run, its own policy in simulation, and all requested combinations.
 fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyhow::Result<Vec<WhatifRow>> {
     let estimator = flags.estimator.as_deref().unwrap_or(&measured.estimator);
     let placements = flags.placement.as_deref().map_or_else(|| vec![measured.placement.clone()], split_list);
@@ -126,7 +127,7 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
     Ok(rows)
 }
 
-/// Who is to blame: the flags, the journal, or the policy.
+/// Attributes an error to the flags, the journal, or the policy.
 fn judge(path: &Path, error: SimulateError) -> anyhow::Error {
     match error {
         SimulateError::Name { reason } => usage(reason),
@@ -145,13 +146,13 @@ fn outcome(measured: &Measured, jobs: &[SimulatedJob]) -> RunMetrics {
     collector.outcome()
 }
 
-/// Nothing tells what the job would have taken alone.
+/// The time of the job alone is unknown.
 fn times(job: &SimulatedJob, deadline: Option<f64>) -> JobTimes {
     let &SimulatedJob { arrived, started, maps_done, ended, .. } = job;
     JobTimes { arrival: arrived, start: started, maps_done, completion: ended, deadline, alone: None }
 }
 
-/// The relative difference of the mean flow time to that of another row.
+/// Relative difference of the mean flow time to that of another row.
 fn against(row: &WhatifRow, other: &WhatifRow) -> Option<f64> {
     let (flow, base) = (row.outcome.value(Metric::Flow)?, other.outcome.value(Metric::Flow)?);
     (0.0 < base).then_some(flow / base - 1.0)

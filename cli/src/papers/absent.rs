@@ -1,4 +1,4 @@
-//! Commands of papers in a program without them: an error that names the feature.
+//! Commands of papers in a program without them: an error that names the missing feature.
 
 use crate::usage::usage;
 use clap::Args;

@@ -1,6 +1,7 @@
 //! `gristmill paper`: runs the experiments of papers and writes their page.
 //!
-//! The experiments and the page are the laboratory's (`gristmill_papers`, `gristmill_lab::report`).
+//! The experiments and the page are implemented in the laboratory (`gristmill_papers`,
+//! `gristmill_lab::report`).
 
 use crate::interruption::watch_interruptions;
 use crate::terminal::stdout_line;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The name that stands for all papers.
+/// The name that means all papers.
 const ALL: &str = "all";
 
 /// Run the experiments of the papers again and write their figures and tables
@@ -36,13 +37,13 @@ pub struct PaperCommand {
     /// be repeated and continues
     #[arg(long)]
     real: bool,
-    /// Take seconds for each paper: the shapes, with wide intervals
+    /// Run for seconds per paper: the shapes, with wide intervals
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Make runs as large as those of the papers
+    /// Use the sizes of the papers
     #[arg(long)]
     full: bool,
-    /// Seed of all random numbers; pages of two seeds share no run
+    /// Seed of all random numbers; two seeds share no run
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Directory for the page and its files [default: paper-NAME]
@@ -64,7 +65,8 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     if !flags.real {
         return run(PAPERS, flags, |experiment, context| experiment(context));
     }
-    // Runs and inputs stand here until the page holds what was found, so that the same command can go on.
+    // Runs and inputs are stored here until the page contains the results, so that the same command can
+    // continue.
     let interrupted = watch_interruptions()?;
     let runs = RunsFolder::hold(&RunsFolder::beside(&flags.out_folder()))?;
     let kept = runs.path().display().to_string();
@@ -90,7 +92,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     code
 }
 
-/// Runs the experiments of the chosen papers and writes their page. A paper that fails leaves out its part.
+/// Runs the experiments of the chosen papers and writes their page. A failed paper is left out.
 fn run<E: Copy>(
     papers: &[(&'static str, E)],
     flags: &PaperCommand,
@@ -118,7 +120,7 @@ fn run<E: Copy>(
                 run.papers.push(paper);
                 seconds.push((name.to_owned(), taken.as_secs_f64()));
             }
-            // What was found before is not half a page: nothing is written.
+            // Partial results make no page: nothing is written.
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) => {
                 let error = gristmill_runtime::chain(error.as_ref());
@@ -134,7 +136,7 @@ fn run<E: Copy>(
     Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
 }
 
-/// Writes the page and says what came out.
+/// Writes the page and prints the results.
 fn write_page(
     run: &Run,
     folder: Folder,
@@ -168,7 +170,7 @@ impl PaperCommand {
     }
 }
 
-/// The papers of this name.
+/// Returns the papers of this name.
 fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<Vec<(&'static str, E)>> {
     if name == ALL && !papers.is_empty() {
         return Ok(papers.to_vec());
@@ -182,7 +184,7 @@ fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<V
     Err(usage(format!("there is no paper `{name}`; {}There is {list}", meant.unwrap_or_default())))
 }
 
-/// What came out, a line for each paper.
+/// Returns the results, a line for each paper.
 fn table(run: &Run, seconds: &[(String, f64)]) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
@@ -223,10 +225,10 @@ fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&whole)?)
 }
 
-/// Lines about progress come at least this far apart where stderr is no terminal.
+/// Minimum pause between lines of progress if stderr is not a terminal.
 const LINE_PAUSE: Duration = Duration::from_secs(2);
 
-/// Shows what a paper is at.
+/// Shows the progress of a paper.
 struct PaperProgress {
     name: &'static str,
     start: Instant,
@@ -236,7 +238,7 @@ struct PaperProgress {
 enum Show {
     Nothing,
     Line(ProgressBar),
-    /// When the last line was printed.
+    /// Time of the last line.
     Lines(Mutex<Instant>),
 }
 
@@ -260,13 +262,13 @@ impl PaperProgress {
     }
 
     fn tell(&self, words: &str) {
-        // The name stands there already.
+        // The name is already in the line.
         let words = words.strip_prefix(self.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(words);
         match &self.show {
             Show::Nothing => {}
             Show::Line(line) => line.set_message(words.to_owned()),
             Show::Lines(last) => {
-                // A panic elsewhere while it was held does no harm to a time.
+                // A panic elsewhere while the lock was held does not invalidate a time.
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if LINE_PAUSE <= last.elapsed() {
                     *last = Instant::now();

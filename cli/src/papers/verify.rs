@@ -10,13 +10,13 @@ use gristmill_runtime::plural::counted;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Differences of one case that are printed; `--json` has them all.
+/// Maximum number of differences of one case that are printed; `--json` has them all.
 const DIFFERENCES_SHOWN: usize = 20;
 
 /// Compute worked cases and compare
 ///
-/// Each case of a file has an id, a kind, an input and what is expected of it. Ends with 0 only if every case of every
-/// file passed, with 1 if one did not.
+/// Each case of a file has an id, a kind, an input and an expected result. The exit code is 0 if every case
+/// of every file passed, else 1.
 #[derive(Args)]
 #[command(after_help = "Example:\n  gristmill verify --cases asrpt.json overlap.json")]
 pub struct VerifyCommand {

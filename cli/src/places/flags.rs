@@ -20,7 +20,7 @@ const SSH_PORT: u16 = 22;
 const WORKERS: &str = "Workers";
 const NODES: &str = "Slurm, Ray and Kubernetes";
 
-/// What starts the workers.
+/// The system that starts the workers.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlaceName {
     /// Hosts that `ssh` reaches without asking for anything
@@ -47,11 +47,11 @@ Examples:
   gristmill submit wordcount words.txt --output counts
   gristmill cluster down")]
 pub struct UpCommand {
-    /// What starts the workers
+    /// System that starts the workers
     #[arg(long, value_name = "PLACE")]
     on: PlaceName,
-    /// Address of this machine that the workers reach, with or without a port [default: with ssh that on the route to
-    /// the first host]
+    /// Address of this machine that the workers reach, with or without a port [default: with ssh the one on
+    /// the route to the first host]
     #[arg(long, value_name = "ADDR[:PORT]")]
     listen: Option<ListenAddress>,
     /// Directory for the record of the cluster, the secret and the join line [default: $GRISTMILL_STATE, else gristmill
@@ -71,7 +71,7 @@ pub struct UpCommand {
     /// Slurm and Kubernetes: print the batch script or the manifests without secrets, and start nothing
     #[arg(long)]
     pub print: bool,
-    /// Which job gets a slot, as with `gristmill master`
+    /// Policy: which job gets a slot, as with `gristmill master`
     #[arg(long, value_name = "POLICY", help_heading = "Master")]
     policy: Option<String>,
     /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
@@ -103,7 +103,7 @@ pub struct UpCommand {
     /// Start nothing unless every host takes part
     #[arg(long, help_heading = "Ssh")]
     pub require_all: bool,
-    /// Longest time for a connection, seconds
+    /// Timeout of a connection, seconds
     #[arg(long, value_name = "SECONDS", help_heading = "Ssh", default_value_t = 10, value_parser = value_parser!(u32).range(1..=600), hide_short_help = true)]
     connect_timeout: u32,
     /// Settings file of ssh instead of the user's
@@ -137,11 +137,11 @@ pub struct UpCommand {
 
 /// End what `gristmill up` has started, here and elsewhere
 ///
-/// Waits for running jobs, 80 s unless told otherwise; then master and workers end, and what they left on other hosts is
-/// removed.
+/// Waits for running jobs, by default for 80 s. Then master and workers end, and their files on other hosts
+/// are removed.
 #[derive(Args)]
 pub struct DownCommand {
-    /// The directory that was named to `gristmill up` [default: as there]
+    /// The directory given to `gristmill up` [default: the same as there]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// How long to wait for running jobs, seconds
@@ -186,7 +186,7 @@ impl UpCommand {
         state(self.state.as_ref(), settings)
     }
 
-    /// Returns where the workers are to run; `None` with Kubernetes.
+    /// Returns where the workers run; `None` with Kubernetes.
     ///
     /// # Errors
     /// Flags that do not fit the place.
@@ -215,10 +215,10 @@ impl UpCommand {
         })
     }
 
-    /// Returns where the master listens.
+    /// Returns the address on which the master listens.
     ///
     /// # Errors
-    /// An address that is not named and cannot be found.
+    /// An address that is not given and cannot be found.
     pub async fn listen(&self, place: &Place) -> anyhow::Result<SocketAddr> {
         if let Some(listen) = self.listen {
             return match listen.room() {
@@ -251,7 +251,7 @@ impl UpCommand {
         words
     }
 
-    /// Adds the flags of `gristmill master` that hold wherever it runs.
+    /// Adds the flags of `gristmill master` that apply wherever it runs.
     pub fn add_master_flags(&self, words: &mut Vec<String>) {
         add(words, "--policy", self.policy.as_ref());
         add_switches(words, [("--allow-commands", self.allow_commands), ("--allow-ship", self.allow_ship)]);
@@ -269,7 +269,7 @@ impl UpCommand {
         words
     }
 
-    /// Returns the program that was named.
+    /// Returns the given program.
     pub fn program(&self) -> Option<&str> {
         self.program.as_deref()
     }
@@ -277,7 +277,7 @@ impl UpCommand {
     /// Returns the command of the workers on a node that sees the files of this machine.
     ///
     /// # Errors
-    /// The file of this program is gone.
+    /// The file of this program does not exist any more.
     pub fn node_command(&self, join: &str) -> anyhow::Result<Vec<String>> {
         let own = || anyhow::Ok(std::env::current_exe()?.display().to_string());
         let program = self.program.clone().map_or_else(own, Ok)?;

@@ -24,7 +24,7 @@ const MANIFESTS: &str = include_str!("../../../deploy/kubernetes.yaml");
 /// Port of the master.
 const PORT: u16 = 7070;
 
-/// Ports of workers, one for each process of a pod; the network policy lets them in.
+/// Ports of workers, one for each process of a pod; the network policy allows them.
 const WORKER_PORTS: (u16, u16) = (7100, 8099);
 
 /// Files of a state directory that make the master's identity.
@@ -38,12 +38,13 @@ const SECRET_BYTES_MAX: u64 = 64 << 10;
 pub struct UnpackCommand {
     /// The mounted directory
     from: PathBuf,
-    /// The private one
+    /// The private directory
     to: PathBuf,
 }
 
-/// `gristmill unpack`, in pods: Kubernetes mounts secrets as files of root that a group may read, and neither master nor workers
-/// accept files that others can read. Files that exist stay, as a restarted master has changed them.
+/// `gristmill unpack`, in pods. Kubernetes mounts secrets as files of root that a group may read, and neither
+/// master nor workers accept files that others can read. Existing files are kept, since a restarted master
+/// has changed them.
 pub fn unpack(flags: &UnpackCommand) -> anyhow::Result<u8> {
     make_private_directory(&flags.to)?;
     let failed = || format!("could not read {}", flags.from.display());

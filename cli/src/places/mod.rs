@@ -1,7 +1,7 @@
 //! `up` and `down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
 //!
-//! Each place starts, replaces and ends workers by its own means, as the templates in `deploy` say. What may run
-//! somewhere is written to a [`record::Record`] first, so that `down` ends all of it.
+//! Each place starts, replaces and ends workers by its own means, with the templates in `deploy`. Everything
+//! that may run somewhere is written to a [`record::Record`] first, so that `down` ends all of it.
 
 mod flags;
 mod hosts;
@@ -115,7 +115,7 @@ async fn call(
     }
 }
 
-/// Returns the last lines of what a program wrote, as one line.
+/// Returns the last lines of a program's output, as one line.
 fn last_words(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(3)..].join("; ");
@@ -127,7 +127,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// `gristmill up`. `named` is the settings file that was typed.
+/// `gristmill up`. `named` is the settings file on the command line.
 pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
     let runtime = gristmill_worker::threads::runtime()?;
     runtime.block_on(bring_up(settings, named, flags))
@@ -148,7 +148,7 @@ async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) 
     match start(flags, &state, &words, &mut record).await {
         Ok(()) => Ok(exit::OK),
         Err(error) => {
-            // What does not come up is ended again; what cannot be ended is kept for `down`.
+            // What does not start is ended again; what cannot be ended is kept for `down`.
             if let Err(left) = take_down(record, &state, Duration::ZERO, false).await {
                 complain("warning", &clean::message(&chain(left.as_ref())));
             }

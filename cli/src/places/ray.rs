@@ -1,6 +1,7 @@
 //! Workers in actors of Ray, which places them and replaces those whose nodes are lost (`deploy/ray.py`).
 //!
-//! Ray keeps the arguments of an actor, the join line too, for whoever reaches its cluster: they may run any code there anyway.
+//! Ray exposes the arguments of an actor, including the join line, to all users who reach its cluster: they
+//! may run any code there anyway.
 
 use super::flags::UpCommand;
 use super::{PlaceError, Row, call};

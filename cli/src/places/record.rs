@@ -1,6 +1,7 @@
 //! Record of what `up` has started: a private file below the state directory, which `down` reads.
 //!
-//! Invariant: what may run somewhere is in the record; what is in the record need not run. It holds no secret.
+//! Invariant: everything that may run somewhere is in the record; entries of the record need not run. It
+//! contains no secret.
 
 use super::PlaceError;
 use super::ray::RayPlace;
@@ -16,25 +17,25 @@ use std::path::{Path, PathBuf};
 /// Version of the file.
 const SCHEMA: u32 = 2;
 
-/// Longest record that is read, bytes: thousands of hosts.
+/// Maximum length of a record, bytes: enough for thousands of hosts.
 const RECORD_BYTES_MAX: u64 = 4 << 20;
 
-/// What is up.
+/// A started cluster.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     schema: u32,
-    /// Name that no other cluster has.
+    /// Unique name of the cluster.
     pub name: String,
-    /// Machine on which `up` was typed.
+    /// Machine on which `up` was called.
     pub machine: String,
-    /// Where the workers are.
+    /// Location of the workers.
     pub place: Place,
     #[serde(skip)]
     path: PathBuf,
 }
 
-/// Where workers run, and what is needed to end them there.
+/// Location of workers, and the data needed to end them there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -55,7 +56,7 @@ impl Record {
         Self { schema: SCHEMA, name, machine, place, path: path(state) }
     }
 
-    /// Writes the record where none is.
+    /// Writes the record if none exists.
     ///
     /// # Errors
     /// A cluster that is up already, or an error of the file system.
@@ -93,7 +94,7 @@ impl Record {
         }
     }
 
-    /// Replaces the file by the present state.
+    /// Replaces the file by the current state.
     ///
     /// # Errors
     /// An error of the file system.
@@ -117,7 +118,7 @@ impl Record {
         PlaceError::File { action, path: self.path.clone(), source }
     }
 
-    /// What is up, in words.
+    /// Describes what is up.
     pub fn words(&self) -> String {
         let workers = match &self.place {
             Place::Ssh(place) => {

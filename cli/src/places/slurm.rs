@@ -1,6 +1,8 @@
-//! Workers in a job array of Slurm with one node each, which Slurm starts, requeues and ends (`deploy/slurm.batch`).
+//! Workers in a job array of Slurm with one node each, which Slurm starts, requeues and ends
+//! (`deploy/slurm.batch`).
 //!
-//! The join line is in the state directory, 0600, on a file system that the nodes see; it is in no script.
+//! The join line is in the state directory, with mode 0600, on a file system that the nodes see; no script
+//! contains it.
 
 use super::flags::UpCommand;
 use super::{PlaceError, Row, call, quoted};
@@ -17,10 +19,10 @@ use tokio::time::{Instant, sleep};
 /// The batch script, whose command is `"$@"`.
 const SCRIPT: &str = include_str!("../../../deploy/slurm.batch");
 
-/// How long Slurm may take to respond.
+/// Timeout for responses of Slurm.
 const CALL_MAX: Duration = Duration::from_secs(60);
 
-/// How long workers may take to end by themselves once their master has.
+/// Time that workers may take to end by themselves after their master.
 const END_MAX: Duration = Duration::from_secs(30);
 
 /// How long cancelled jobs may take: Slurm kills after its `KillWait`, 30 s by default.
@@ -32,7 +34,7 @@ const CHECK_PAUSE: Duration = Duration::from_millis(200);
 /// Returns the batch script of the workers.
 ///
 /// # Errors
-/// An option that is not one.
+/// An invalid option.
 pub fn script(flags: &UpCommand, name: &str, state: &Path) -> anyhow::Result<String> {
     let mut options = vec![
         format!("--job-name={name}"),

@@ -26,7 +26,7 @@ const SCRIPT: &str = include_str!("../../../deploy/ssh.sh");
 /// Directory of all workers of `up` on a host, below the home directory.
 const GUESTS: &str = ".local/state/gristmill/guests";
 
-/// Hosts that are called at once.
+/// Maximum number of hosts that are called at once.
 const AT_ONCE: usize = 16;
 
 /// How long a host may take to create a directory.
@@ -38,7 +38,7 @@ const SCRIPT_MAX: Duration = Duration::from_secs(40);
 /// How long the program may take to be sent.
 const SEND_MAX: Duration = Duration::from_secs(300);
 
-/// File of this process's program, also when it has been replaced.
+/// File of this process's program, even if it has been replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Exit code of `ssh` itself.
@@ -60,9 +60,9 @@ pub struct SshPlace {
 pub struct SshHost {
     /// `[USER@]HOST`, as `ssh` takes it.
     pub target: String,
-    /// Its port; `None`: as the settings of `ssh` say.
+    /// Its port, or `None` for that of the settings of `ssh`.
     pub port: Option<u16>,
-    /// Worker processes; `None`: as on all hosts.
+    /// Number of worker processes, or `None` for that of all hosts.
     pub workers: Option<u32>,
     /// True if something may run there or be stored there.
     pub touched: bool,
@@ -71,7 +71,7 @@ pub struct SshHost {
 /// A call of a host.
 struct HostCall {
     what: &'static str,
-    /// A command that means the same to every shell.
+    /// A command that means the same in every shell.
     command: String,
     input: Input,
     /// Time limit, without that for the connection.
@@ -91,7 +91,7 @@ type Outcomes<T> = Vec<(usize, Result<T, PlaceError>)>;
 /// Starts workers on the hosts that respond.
 ///
 /// # Errors
-/// No host takes part, or not all where all must.
+/// No host takes part, or not all if all are required.
 pub async fn start(flags: &UpCommand, line: &JoinLine, record: &mut Record) -> anyhow::Result<Vec<Row>> {
     let Place::Ssh(place) = &mut record.place else { return Ok(Vec::new()) };
     let name = record.name.clone();
@@ -242,7 +242,8 @@ impl SshPlace {
             words.extend(["-F".to_owned(), config.display().to_string()]);
         }
         let connect = self.connect_s;
-        // A connection that falls silent counts as broken as soon as one that was never made.
+        // A connection that stops responding counts as broken after the same time as one that was never
+        // established.
         let options = [
             "BatchMode=yes".to_owned(),
             format!("ConnectTimeout={connect}"),

@@ -1,22 +1,22 @@
-//! The addresses at which others reach a listener on every network: what a join line can name, as nobody can call
-//! `0.0.0.0`.
+//! The addresses at which others reach a listener on a wildcard address. A join line must name one of these,
+//! since `0.0.0.0` cannot be connected to.
 //!
-//! Not here: whether a firewall lets anybody in, and names of this machine, which nothing local knows for certain.
+//! Firewalls and names of this machine are not considered: no local source is reliable for them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Addresses that are told of one machine.
+/// Maximum number of reported addresses of one machine.
 const ADDRESSES_MAX: usize = 16;
 
-/// Where the system is asked from which address it would send: documentation addresses (RFC 5737, RFC 3849), to which
-/// nothing is ever sent.
+/// Destinations for which the system is asked for its source address: documentation addresses (RFC 5737, RFC
+/// 3849), to which nothing is ever sent.
 const ELSEWHERE: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 
-/// Addresses of this machine for a listener on this wildcard, that of its way out first; none if it is in no network. A
-/// listener on `[::]` takes IPv4 too.
+/// Returns the addresses of this machine for a listener on this wildcard, the source address of the default
+/// route first. Empty if the machine is in no network. A listener on `[::]` accepts IPv4 too.
 pub(super) fn of_this_machine(wildcard: IpAddr) -> Vec<IpAddr> {
     let is_ipv6 = wildcard.to_canonical().is_ipv6();
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -33,17 +33,17 @@ pub(super) fn of_this_machine(wildcard: IpAddr) -> Vec<IpAddr> {
     found
 }
 
-/// The address from which the system would send there; `None` if there is no way.
+/// Returns the source address of the system for this destination, or `None` if there is no route.
 fn way_out(there: IpAddr) -> Option<IpAddr> {
     let any: IpAddr =
         if there.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
-    // Any port: this chooses a way and sends nothing.
+    // Any port: this chooses a route and sends nothing.
     socket.connect(SocketAddr::new(there, 9)).ok()?;
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// Addresses of this machine in the kernel's table of routes: each stands above a line that calls it local.
+/// Addresses of this machine in the kernel's routing table: the line after each address marks it as local.
 fn ipv4_of(fib_trie: &str) -> Vec<Ipv4Addr> {
     let mut address: Option<Ipv4Addr> = None;
     let mut found = Vec::new();

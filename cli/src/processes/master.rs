@@ -1,4 +1,4 @@
-//! `gristmill master`: a master that a person starts, and the one that is a child of `run`.
+//! `gristmill master`: a master that a user starts, and the one that is a child of `run`.
 
 use super::{Stoppable, addresses, log_to, tell};
 use crate::child;
@@ -27,19 +27,19 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the file in the state folder with what the master has learned of jobs.
+/// Name of the file in the state directory with what the master has learned of jobs.
 const HISTORY_FILE: &str = "history.json";
 
-/// Name of the file in the state folder by which numbers of jobs go on over restarts.
+/// Name of the file in the state directory that continues the numbers of jobs over restarts.
 const REGISTER_FILE: &str = "jobs";
 
-/// Folder in the state folder: what is kept of each job that has ended.
+/// Subdirectory of the state directory with a record of each ended job.
 const ENDED_JOBS_FOLDER: &str = "ended-jobs";
 
-/// Folder in the state folder: programs that jobs were shipped with.
+/// Subdirectory of the state directory with shipped programs.
 const PROGRAMS_FOLDER: &str = "programs";
 
-/// Name of the file in the state folder from which a master goes on where the last one ended without notice.
+/// Name of the file in the state directory from which a master recovers if the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
 
 /// Start a master and print the line with which workers join
@@ -51,11 +51,12 @@ pub struct MasterCommand {
     /// A host name with which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default:
-    /// gristmill; with --pools fair]
+    /// Policy: which job gets a slot, as NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
+    /// [default: gristmill; with --pools fair]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
+    /// Placement: which worker gets a task, as NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
+    /// [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
     /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
@@ -132,14 +133,15 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         programs: flags.ship.limits()?.map(|limits| (state.join(PROGRAMS_FOLDER), limits)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
-    // The secret stays, so that workers can come back; the address only if the next master is waited for.
+    // The secret is kept, so that workers can reconnect; the address is kept only if a next master is
+    // expected.
     if !runtime.block_on(prepared.run(listener, requests)) {
         let _ = fs::remove_file(state.join(JOIN_FILE));
     }
     Ok(exit::OK)
 }
 
-/// The master of an embedded cluster, a child of `run`. It keeps nothing: it may be one of many.
+/// The master of an embedded cluster, a child of `run`. It keeps no state: it may be one of many.
 pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
     keep_memory_private();
     let Stoppable { runtime, switches, requests } = Stoppable::start(FirstSignal::Ends)?;
@@ -171,30 +173,31 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;
     runtime.block_on(prepared.run(listener, requests));
-    // A parent that was killed cannot clean up; if it lives, it does so itself and this finds nothing.
+    // A parent that was killed cannot clean up. A live parent does so itself, and this finds nothing.
     remove_folders(&child.remove_at_end);
     Ok(exit::OK)
 }
 
 impl MasterCommand {
-    /// The state folder, held until it is dropped.
+    /// Returns the state directory, locked until it is dropped.
     fn take_state(&self, settings: &Settings) -> anyhow::Result<StateFolder> {
         let plaintext = PlaintextFlag::default();
         let master = MasterFlags { master: None, join: None, state: self.state.clone(), plaintext };
         let folder = master.state_dir(settings)?;
-        // First: it refuses a folder that is not ours alone, in which nothing may be written.
+        // This comes first: it refuses a directory that is not private to this user, in which nothing may be
+        // written.
         make_private_directory(&folder)?;
         Ok(StateFolder::take(folder)?)
     }
 
-    /// Where what is learned of jobs is kept.
+    /// Returns the path of the history file.
     fn history(&self, settings: &Settings, state: &Path) -> PathBuf {
         let named = self.history.clone().or_else(|| settings.history.clone());
         named.unwrap_or_else(|| state.join(HISTORY_FILE))
     }
 }
 
-/// An address and a port; a name is looked up.
+/// Parses an address and a port; resolves a name.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, as 127.0.0.1:7070")?;
     let port = port.parse().map_err(|_| format!("`{port}` is not a port; ports are from 0 to 65535"))?;
@@ -226,7 +229,7 @@ fn warn_as_root(bind: &Bind) {
     }
 }
 
-/// What to do with a join line that names one address of many, or none that others can use.
+/// Prints what to do with a join line that names one address of many, or none that others can use.
 fn say_how_it_is_reached(named: SocketAddr, own: &[IpAddr]) {
     let port = named.port();
     match own {
@@ -249,8 +252,8 @@ fn say_how_it_is_reached(named: SocketAddr, own: &[IpAddr]) {
     }
 }
 
-/// Leaves the join line in the state folder for this user's other commands, and shows it on a terminal; with `print`, on
-/// stdout whatever that is.
+/// Writes the join line to the state directory for this user's other commands, and shows it on a terminal;
+/// with `print`, on any stdout.
 fn announce(
     bind: &Bind,
     address: SocketAddr,
@@ -276,7 +279,7 @@ fn announce(
     if everywhere {
         say_how_it_is_reached(named, &others);
     }
-    // What stdout was turned into others may read, today or later.
+    // Others may read a redirected stdout, now or later.
     if print || io::stdout().is_terminal() {
         stdout_line(&*text)?;
         io::stdout().flush()?;

@@ -1,6 +1,6 @@
-//! `master` and `worker`: the processes of a cluster, started by a person or by `run`.
+//! `master` and `worker`: the processes of a cluster, started by a user or by `run`.
 //!
-//! Here is what they have in common: a process that ends when it is asked to, and its log.
+//! This module has their common parts: a process that ends on request, and its log.
 
 mod addresses;
 mod master;
@@ -20,11 +20,11 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 
-/// Runs a child process of this program, to which its parent says all it needs to know. It may be told to run any job of
+/// Runs a child process of this program, which gets all its settings from its parent. It may run any job of
 /// the registry.
 ///
 /// # Errors
-/// As of the commands whose work it does, and a parent that says nothing that can be read.
+/// As of the commands whose work it does, and settings of the parent that cannot be parsed.
 pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
     match role {
         ChildRole::Master => master::master_process(registry),
@@ -33,7 +33,7 @@ pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
     }
 }
 
-/// A runtime, and switches that turn when this process is asked to go.
+/// A runtime, and switches that are set when this process is asked to end.
 struct Stoppable {
     runtime: tokio::runtime::Runtime,
     switches: Switches,
@@ -46,7 +46,7 @@ impl Stoppable {
         let runtime = gristmill_worker::threads::runtime()?;
         let (switches, requests) = Switches::new();
         let turned = switches.clone();
-        // From now on, not from when the runtime first runs: by then others may know that this process is there.
+        // Installed now, and not when the runtime first runs: by then other processes may know this process.
         let parent_died = SignalKind::from_raw(child::PARENT_DEATH_SIGNAL.as_raw());
         let signals = runtime.block_on(async {
             (
@@ -69,17 +69,18 @@ impl Stoppable {
     }
 }
 
-/// Tells on stderr what a client notices beside its answer: what it could not remove, for example.
+/// Logs events that a client notices besides its response to stderr, for example a file that it could not
+/// remove.
 pub fn log_of_client() {
     log_to(None, "warn");
 }
 
-/// Whether the log is for whoever collects logs.
+/// True if the log is for a log collector.
 fn log_is_json() -> bool {
     std::env::var_os("GRISTMILL_LOG_FORMAT").is_some_and(|format| format == "json")
 }
 
-/// Tells a person on stderr, between the lines of the log; as an event of it where each line has to be one.
+/// Prints a message for the user to stderr, between the lines of the log. In a JSON log it is an event.
 fn tell(words: &str) {
     match log_is_json() {
         true => tracing::info!("{words}"),
@@ -87,8 +88,8 @@ fn tell(words: &str) {
     }
 }
 
-/// Sends the program's own log to stderr, or to where stderr was before user output took its place: as text, or, for
-/// whoever collects logs, as a line of JSON for each event.
+/// Sends the program's own log to stderr, or to the former stderr if user output has replaced it. Writes
+/// text, or a line of JSON for each event for a log collector.
 fn log_to(stderr: Option<OwnedFd>, default: &str) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::fmt::writer::BoxMakeWriter;

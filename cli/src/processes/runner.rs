@@ -1,4 +1,4 @@
-//! A process of a shipped program: its worker has started it, and talks to it over its standard input.
+//! A process of a shipped program, started by its worker, which talks to it over its standard input.
 
 use crate::private_memory::keep_memory_private;
 use gristmill_runtime::exit;
@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Runs what the worker orders until it is gone.
+/// Executes the worker's orders until the worker ends.
 pub(super) fn runner(registry: Registry) -> anyhow::Result<u8> {
     keep_memory_private();
     // The socket moves to a descriptor that programs started by user code do not inherit; they read nothing.

@@ -31,13 +31,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a worker tries to reach its master at first.
+/// Timeout of a worker's first attempts to reach its master.
 const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Start a worker and join a master
 ///
-/// Ctrl-C or SIGTERM lets it leave in good order: it gets nothing new, ends what it runs and stays until others have
-/// fetched what they lack of it, for 80 s at most. A second signal ends it at once; what it ran is run again elsewhere.
+/// Ctrl-C or SIGTERM lets it leave in good order: it gets no new tasks, finishes those that it runs and stays
+/// until others have fetched its data, for at most 80 s. A second signal ends it at once; its tasks run again
+/// elsewhere.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct WorkerCommand {
@@ -68,13 +69,13 @@ pub struct WorkerCommand {
     permissions: ListenFlags,
 }
 
-/// What else can be done about workers.
+/// Other actions on workers.
 #[derive(Subcommand)]
 enum WorkerAction {
     Drain(DrainCommand),
 }
 
-/// Ports as typed: one, or the first and the last.
+/// Parses ports: one, or the first and the last.
 fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     let address: ListenAddress = format!("0.0.0.0:{text}")
         .parse()
@@ -90,7 +91,7 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     descriptors::ensure_enough()?;
     log_to(None, "info");
     let mut line = flags.master.join_line(settings)?;
-    // User code can read the memory of the process that it runs in, so that gets a token that may do nothing else.
+    // User code can read the memory of its own process, so that process gets a token with minimal rights.
     let state = flags.master.state_dir(settings).ok();
     let own = state.map_or(Ok(None), |state| work_token_of(&state, &line.token))?;
     match own {
@@ -103,7 +104,7 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     }
     let count = flags.workers.count(settings)?;
     let named = flags.memory.as_ref().or(settings.memory.as_ref());
-    // What is named is one worker's; what is not is a share of the machine, for all of them.
+    // An explicit value is per worker; the default is a share of the machine for all of them.
     let memory = memory(named, count)?;
     let mut workers = flags.workers.workers(settings, Bytes(memory / u64::from(count)))?;
     let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
@@ -127,14 +128,14 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     workers.each.input_dirs = flags.input_dir.iter().map(canonical).collect::<anyhow::Result<_>>()?;
     workers.each.join_file = flags.master.join.as_ref().and_then(|join| canonical(join).ok()).map(Box::new);
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
-    // What the listeners of the children would refuse is refused here, once.
+    // Whatever the listeners of the children would refuse is refused here, once.
     let is_root = rustix::process::geteuid().is_root();
     worker_bind(&runtime, &workers.each, &line.endpoint)?.validate(is_root)?;
     runtime.spawn(say_how_it_goes(requests.clone()));
     Ok(runtime.block_on(workers.run(&line, requests))?)
 }
 
-/// Tells a person who has asked for the end what is waited for.
+/// Tells the user who has asked for the end what is waited for.
 async fn say_how_it_goes(mut requests: EndRequests) {
     requests.to_leave().await;
     tracing::info!(
@@ -147,7 +148,7 @@ async fn say_how_it_goes(mut requests: EndRequests) {
 
 /// One worker process, a child of `run` or of `worker`.
 pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
-    // In this order: the score of a process that is closed to its user is root's to change.
+    // In this order: only root can change the score of a process whose memory is private.
     gristmill_runtime::out_of_memory::offer_this_process_first();
     keep_memory_private();
     let Stoppable { runtime, switches, requests } = Stoppable::start(FirstSignal::Leaves)?;
@@ -161,25 +162,26 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
-    // Whoever has started it knows by the code, and by the attempt that user code leaves behind where it exits.
+    // The parent learns the cause from the code, and from the attempt that user code leaves behind where it
+    // exits.
     slots::install_panic_hook(exit::worker::BROKEN, |_| {});
-    // Without it nobody knows who brought the process down if several attempts run.
+    // Without it, the attempt that ended the process is unknown if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
     }
     config.capture = Some(capture);
-    // The reason goes where its parent finds the last words of user code.
+    // The reason goes where its parent reads the last output of user code.
     memory_watch::watch(config.settings.memory.get(), config.settings.slots.total(), |why| {
         crate::terminal::stderr_line(why);
         std::process::exit(exit::worker::OVER_MEMORY);
     })?;
     let running = || runtime.block_on(agent::run(config, Arc::new(registry), requests.clone()));
     let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
-        // The hook has said what. Left to itself, it would look like an exit code of user code.
+        // The hook has printed the cause. A normal panic would look like an exit code of user code.
         std::process::exit(exit::worker::BROKEN);
     };
     let code = match ended {
-        // Its parent asks by closing a pipe, and the master by a word.
+        // Its parent asks by closing a pipe, and the master by a message.
         Ok(WorkerExit::Shutdown) if requests.is_to_go() && !switches.is_by_parent() => {
             tracing::warn!("ended by a signal that its parent did not send: it will be replaced");
             exit::worker::TERMINATED
@@ -195,7 +197,8 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     std::process::exit(code)
 }
 
-/// What the parent has said, and what a process knows of itself. User output is not captured yet.
+/// Returns the configuration, from the parent's settings and the process itself. User output is not captured
+/// yet.
 fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyhow::Result<WorkerConfig> {
     let unreadable = |what: &str| usage(format!("the parent's {what} cannot be read"));
     Ok(WorkerConfig {
@@ -219,11 +222,11 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
     })
 }
 
-/// The exit code of a worker process that has ended in order, which tells its parent what to do.
+/// Returns the exit code of a worker process that has ended in order, which determines its parent's action.
 fn code_of_exit(exited: &WorkerExit) -> i32 {
     match exited {
         WorkerExit::Shutdown => exit::worker::ASKED,
-        // Another process tries to join again; only one that cannot for a while gives up.
+        // Another process tries to join again; the worker ends only if that fails for a while.
         WorkerExit::MasterGone => {
             tracing::warn!("the connection to the master is gone");
             exit::worker::RENEW
@@ -236,9 +239,9 @@ fn code_of_exit(exited: &WorkerExit) -> i32 {
     }
 }
 
-/// The exit code of a worker process that failed.
+/// Returns the exit code of a worker process that failed.
 fn code_of_error(error: &WorkerError) -> i32 {
-    // The error cannot go to stderr as usual: that is where user output goes.
+    // The error cannot go to stderr as usual: user output goes there.
     tracing::error!("{}", gristmill_runtime::chain(error));
     match error {
         WorkerError::Unreachable { .. } => exit::worker::MASTER_GONE,

@@ -1,8 +1,8 @@
-//! The decisions of a journal told one by one: what had happened, who waited, whom each policy wanted to serve and why,
+//! The decisions of a journal, one by one: the facts, the waiting jobs, each policy's choice with its reason,
 //! and what the mechanism did.
 //!
-//! Policies that look on are asked on the spot, in the world that the recorded one made. What would have become of the
-//! jobs under another policy all along is `whatif`'s to say.
+//! Observing policies are asked at each decision, in the state that the recorded policy produced. For the
+//! effects of another policy over a whole run see `whatif`.
 
 use crate::terminal::stdout_text;
 use gristmill_runtime::registry::Registry;
@@ -18,28 +18,28 @@ use gristmill_scheduler::units::Time;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Things of one kind that are named in one line; the rest is counted.
+/// Maximum number of things of one kind that one line names; the rest is counted.
 const NAMED_MAX: usize = 4;
 
-/// Tells decisions on stdout while a journal is replayed.
+/// Prints decisions to stdout while a journal is replayed.
 pub struct Decisions<'a> {
     registry: &'a Registry,
-    /// Policies that look on, as text.
+    /// Observing policies, as text.
     beside: Vec<String>,
     names: BTreeMap<JobId, String>,
     tally: Tally,
-    /// What stdout said when it could not be written; nothing is told after that.
+    /// The error if stdout could not be written; nothing is printed after that.
     pub failed: Option<anyhow::Error>,
 }
 
-/// How often others would have been served.
+/// Number of decisions in which other policies would have differed.
 #[derive(Default)]
 struct Tally {
     /// Decisions in which slots were given.
     given: u64,
     /// Of these, with tasks of several jobs waiting.
     contested: u64,
-    /// By policy that looked on, as often as it would have served other jobs.
+    /// By observing policy, the number of decisions in which it would have served other jobs.
     others: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Decisions<'a> {
         Self { registry, beside, names: BTreeMap::new(), tally, failed: None }
     }
 
-    /// How often slots were given, and how often each other policy would have served other jobs.
+    /// Returns the number of decisions, and the number in which each observing policy would have differed.
     pub fn summary(&self) -> String {
         let Tally { given, contested, others } = &self.tally;
         let mut text =
@@ -94,7 +94,7 @@ impl<'a> Decisions<'a> {
         Some(text)
     }
 
-    /// Facts that lead to decisions; others are counted.
+    /// Returns facts that lead to decisions; others are counted.
     fn happened(&self, facts: &[Event]) -> Vec<String> {
         let mut words = Vec::new();
         let (mut fetched, mut other) = (0, 0);
@@ -129,7 +129,7 @@ impl<'a> Decisions<'a> {
         words
     }
 
-    /// Free slots, and who holds and who wants some.
+    /// Returns the free slots, and which jobs hold slots and want some.
     fn waiting(&self, seen: &Sight) -> String {
         let (map, reduce) = (seen.free[Station::Map], seen.free[Station::Reduce]);
         let free = if map == reduce {
@@ -153,7 +153,7 @@ impl<'a> Decisions<'a> {
         if jobs.is_empty() { free } else { format!("{free}; {}", named(&jobs)) }
     }
 
-    /// Whom a policy would serve: the first with its reason, then the rest of the line.
+    /// Returns the jobs that a policy would serve: the first with its reason, then the rest of the queue.
     fn wish(&self, wish: &Wish) -> String {
         let turn = |turn: &gristmill_scheduler::core::Turn| {
             let kind = if turn.station == Station::Map { TaskKind::Map } else { TaskKind::Reduce };
@@ -186,12 +186,12 @@ impl ReplayFollower for Decisions<'_> {
     }
 }
 
-/// So many tasks of a kind.
+/// A number of tasks of a kind, as text.
 fn tasks(count: u32, kind: TaskKind) -> String {
     format!("{count} {kind}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What an order does with a slot, in words.
+/// Describes what an order does with a slot.
 fn done(order: &Command) -> Option<String> {
     match order {
         Command::Launch { attempt, worker, reason } => {
@@ -206,7 +206,7 @@ fn done(order: &Command) -> Option<String> {
     }
 }
 
-/// The kind of slot that an order gives because the policy wanted so.
+/// Kind of the slot that an order gives because of the policy.
 fn given(order: &Command) -> Option<Station> {
     match order {
         Command::Launch { attempt, reason, .. } | Command::Resume { attempt, reason, .. } => {
@@ -217,8 +217,8 @@ fn given(order: &Command) -> Option<Station> {
     }
 }
 
-/// How many of these slots each job would get by a wish: of slots of their own for maps and reduces, if they are not the
-/// same (`unified`), each kind goes to turns of that kind.
+/// Number of these slots that each job would get by a policy's choice. If maps and reduces have slots of
+/// their own (not `unified`), each kind goes to turns of that kind.
 fn served(wish: &Wish, given: &[Station], unified: bool) -> BTreeMap<JobId, u32> {
     let pool = |station: Station| if unified { Station::Map } else { station };
     let mut left: BTreeMap<Station, u32> = BTreeMap::new();

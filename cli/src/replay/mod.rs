@@ -1,4 +1,4 @@
-//! `replay`: does a journal's core still order what it ordered, and why did it?
+//! `replay`: checks that the core still gives the orders of a journal, and shows why.
 
 mod decisions;
 
@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// Replay a journal through the scheduler and compare the orders
 ///
-/// Exits with 1 if any order differs, and shows the first that does. With --narrate, each decision is told: what had
-/// happened, who waited, whom the policy wanted to serve and why, and what came of it.
+/// Exits with 1 if any order differs, and shows the first that does. With --narrate each decision is shown:
+/// the facts, the waiting jobs, the policy's choice with its reason, and the result.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -85,7 +85,7 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     Ok(if replayed.difference.is_some() { exit::FAILED } else { exit::OK })
 }
 
-/// Says on stderr that a journal has no proper end.
+/// Reports on stderr that a journal ends with an incomplete line.
 pub fn say_torn(path: &Path, torn: Option<u64>) {
     if let Some(line) = torn {
         say!("{}: line {line} was cut off and is left out: the master was killed", path.display());

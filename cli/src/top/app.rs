@@ -1,7 +1,7 @@
-//! State of `top`: what the feed has sent, what its user has chosen, and the effect of each key. It has no terminal and no
-//! network, so that tests can press keys.
+//! State of `top`: the data of the feed, the user's selection, and the effect of each key. It has no terminal
+//! and no network, so that tests can press keys.
 //!
-//! Texts of others are sanitized here, so that nothing below can harm a terminal.
+//! Texts from others are sanitized here, so that nothing below can harm a terminal.
 
 use gristmill_runtime::api::{
     FeedAttempt, FeedEnd, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus,
@@ -21,7 +21,7 @@ pub(super) const SPAN_NS: u64 = 60 * NS;
 const ATTEMPTS_MAX: usize = 20_000;
 /// Most ended jobs that are kept; those that ended first go first.
 const ENDED_JOBS_MAX: usize = 500;
-/// Longest text of others that is kept, bytes.
+/// Maximum length of a text from others, bytes.
 const TEXT_BYTES_MAX: usize = 1_000;
 /// An attempt may start this long before the end of the one before it is known, nanoseconds.
 const OVERLAP_NS: u64 = 200_000;
@@ -42,7 +42,7 @@ pub(super) struct Attempt {
     pub(super) end: FeedEnd,
 }
 
-/// What a key asks of the owner of terminal and network.
+/// Request of a key to the owner of terminal and network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Quit,
@@ -56,7 +56,7 @@ pub(super) struct App {
     pub(super) jobs: BTreeMap<JobId, JobStatus>,
     attempts: BTreeMap<AttemptName, Attempt>,
     selected: Option<JobId>,
-    /// The job that may be cancelled, while its user is asked.
+    /// The job that may be cancelled, while the user is asked.
     pub(super) question: Option<JobId>,
     /// Shown until the next key.
     pub(super) note: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct App {
 }
 
 impl App {
-    /// With a key of this name, such as `view-projector@0`.
+    /// Creates the state for a key of this name, for example `view-projector@0`.
     pub(super) fn new(token_name: &str, has_colours: bool) -> Self {
         let role = token_name.split(['-', '@']).next().unwrap_or_default();
         let read_only = (role == "view").then(|| {
@@ -81,7 +81,7 @@ impl App {
         Self { read_only, has_colours, ..Self::default() }
     }
 
-    /// Takes the next line of the feed; the first of a feed may be that of another master.
+    /// Handles the next line of the feed; the first of a feed may be that of another master.
     pub(super) fn take(&mut self, line: FeedLine, is_first: bool) {
         if is_first {
             self.workers.clear();
@@ -127,7 +127,7 @@ impl App {
         self.trim(now_ns);
     }
 
-    /// Drops what is not shown any more.
+    /// Removes what is not shown any more.
     fn trim(&mut self, now_ns: u64) {
         // Attempts without an end of their own ended with their job.
         for attempt in self.attempts.values_mut().filter(|attempt| attempt.until_ns.is_none()) {
@@ -207,7 +207,7 @@ impl App {
         troubles
     }
 
-    /// Carries out a key.
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Order> {
         if key.kind == KeyEventKind::Release {
             return None;

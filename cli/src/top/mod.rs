@@ -1,7 +1,7 @@
-//! `top`: a running cluster in a terminal, as it moves.
+//! `top`: a live view of a running cluster in a terminal.
 //!
-//! It reads the feed of the live page. Here are the terminal, the network and the time; what is shown and chosen is in `app`,
-//! how it looks in `draw`. It changes nothing unless its user cancels a job.
+//! It reads the feed of the live page. This file has the terminal, the network and the time; `app` has the
+//! state, and `draw` the layout. It changes nothing unless its user cancels a job.
 
 mod app;
 mod draw;
@@ -44,7 +44,7 @@ const AHEAD_MAX: Duration = Duration::from_secs(2);
 /// Most events that wait to be handled.
 const EVENTS_MAX: usize = 64;
 
-/// Show the cluster in a terminal as it moves: workers, jobs, slots
+/// Show the cluster in a terminal as it changes: workers, jobs, slots
 ///
 /// Keys: q or Ctrl-C quits; up and down choose a job; c cancels it, after a question.
 #[derive(Args)]
@@ -53,15 +53,15 @@ pub struct TopCommand {
     master: MasterFlags,
 }
 
-/// What the other tasks and threads send.
+/// Messages of the other tasks and threads.
 enum Message {
-    /// A line, and true if it is the first of its feed, which has all from the beginning.
+    /// A line, and true if it is the first of its feed, which contains the whole state.
     Line(Box<FeedLine>, bool),
     Lost(ClientError),
     Key(KeyEvent),
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     Resized,
-    /// The terminal is gone.
+    /// The terminal is closed.
     Gone,
     Why(JobId, Vec<String>),
     Note(String),
@@ -87,7 +87,7 @@ pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
     let runtime = gristmill_worker::threads::runtime()?;
     let client = Arc::new(AsyncClient::with_silence(&line, fault::span("top.silence", SILENCE_MAX)));
     let result = runtime.block_on(watch(&client));
-    // Requests that are open are not waited for.
+    // Open requests are not waited for.
     runtime.shutdown_background();
     result
 }

@@ -1,4 +1,4 @@
-//! What `top` draws, into memory: what stands where at several sizes, and what keys do. No terminal, no master.
+//! Drawings of `top` in memory: the layout at several sizes, and the effects of keys. No terminal, no master.
 #![allow(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 
 use super::app::{App, Order};
@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 
 const SECOND: u64 = 1_000_000_000;
-/// The master's clock in all that follows.
+/// The master's clock in all tests.
 const NOW: u64 = 100 * SECOND;
 
 fn worker(id: u32, slots: Value) -> Value {
@@ -68,7 +68,7 @@ fn busy() -> App {
     app(line(workers, vec![job(7, "wordcount", "running"), job(8, "sort", "waiting")], attempts))
 }
 
-/// What stands on a screen of this size, line by line.
+/// Returns the screen of this size, line by line.
 fn screen(app: &App, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(app, frame)).unwrap();
@@ -91,7 +91,7 @@ fn screen_of_80_columns_shows_cluster_jobs_and_slots() {
     );
     assert!(lines[1].starts_with("JOB     NAME"), "{text}");
     let job = lines.iter().find(|line| line.starts_with("job-7")).unwrap_or_else(|| panic!("{text}"));
-    // Arrived 60 s ago, began 50 s ago, and 20 of 50 slot-seconds are done.
+    // Arrived 60 s ago, started 50 s ago, and 20 of 50 slot-seconds are done.
     for words in ["wordcount", "running", "20/40", "0/4", "60.0 s", "~75.0 s"] {
         assert!(job.contains(words), "{words}: {text}");
     }
