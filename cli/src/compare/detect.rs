@@ -1,6 +1,7 @@
-//! `compare --check --detect SHARE`: a short trial, and how many repetitions it takes to show a difference.
+//! `compare --check --detect SHARE`: a short trial, and the number of repetitions needed to show a
+//! difference.
 //!
-//! Not here: the statistics, which are the laboratory's (`compare::power`).
+//! The statistics are implemented in the laboratory (`compare::power`).
 
 use super::{CompareFlags, RunPrinter};
 use crate::files::InputFileError;
@@ -18,7 +19,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The share that is to be detected, from `--detect`; `None` without it.
+/// Returns the share to be detected, from `--detect`; `None` without it.
 pub(super) fn share(flags: &CompareFlags, contenders: usize) -> anyhow::Result<Option<f64>> {
     let Some(text) = &flags.detect else { return Ok(None) };
     let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
@@ -37,7 +38,7 @@ pub(super) fn share(flags: &CompareFlags, contenders: usize) -> anyhow::Result<O
     Ok(Some(percent / 100.0))
 }
 
-/// Runs the trial in a folder that goes again, and prints what each pair of policies needs.
+/// Runs the trial in a temporary directory, and prints what each pair of policies needs.
 pub(super) fn trial(
     registry: &Registry,
     workload: &Workload,
@@ -64,7 +65,7 @@ pub(super) fn trial(
     let mut printer = RunPrinter::new(&trial, flags.quiet);
     let ran = run(registry, workload, &trial, Some(interrupted), &mut |progress| printer.print(&progress));
     let seconds = begun.elapsed().as_secs_f64();
-    // Nothing was there before it, and an error may come before there is anything.
+    // The directory did not exist before, and an error may come before it is created.
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
             .with_context(|| format!("could not remove the trial's directory {}", folder.display()))?;

@@ -1,6 +1,7 @@
 //! `gristmill compare`: a workload under several policies on real processes, and the page about it.
 //!
-//! Flags and the terminal here; runs, statistics and the page are the laboratory's (`gristmill_lab::compare`).
+//! This module has the flags and the terminal; runs, statistics and the page are in the laboratory
+//! (`gristmill_lab::compare`).
 
 mod detect;
 mod options;
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What `compare` takes besides the flags of clusters and masters.
+/// Flags of `compare` besides those of clusters and masters.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct CompareFlags {
@@ -42,10 +43,10 @@ struct CompareFlags {
     repeat: u32,
     /// Plan one comparison before anything runs: the first of the other policies against this one
     ///
-    /// It is judged at 4 % (at 5 % if there are only two policies) and named first. All other pairs were not planned:
-    /// they are corrected for their number (Holm) and share 1 %, and 5 % once the planned one shows a difference.
-    /// Without this flag all pairs are corrected and share 5 %. Either way, if the policies are equal, a false "faster"
-    /// or "slower" stands on at most 5 % of the pages. Only mean flow times are judged so.
+    /// The planned pair is judged at 4 % (at 5 % if there are only two policies) and named first. All other
+    /// pairs are corrected for their number (Holm). They share 1 %, and 5 % once the planned one shows a
+    /// difference. Without this flag all pairs are corrected and share 5 %. Either way, if the policies are
+    /// equal, at most 5 % of the pages show a false "faster" or "slower". Only mean flow times are judged so.
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
     /// Directory for the page, the numbers and all runs [default: compare-NAME]
@@ -60,10 +61,11 @@ struct CompareFlags {
     /// Check everything and print the arrivals, but run nothing (except a trial with --detect)
     #[arg(long)]
     check: bool,
-    /// With --check: print how many repetitions detect a difference of this share of the mean flow time, such as 5%
+    /// With --check: print how many repetitions detect a difference of this share of the mean flow time, such
+    /// as 5%
     ///
-    /// A trial of --repeat repetitions tells how much the ratio of two policies varies from one to the next. It is
-    /// thrown away, and its differences are not looked at.
+    /// A trial of --repeat repetitions measures how much the ratio of two policies varies between
+    /// repetitions. The trial is discarded, and its differences are not used.
     #[arg(long, value_name = "SHARE", requires = "check", hide_short_help = true)]
     detect: Option<String>,
     /// Also run each kind of job alone three times, for slowdown (the median counts); `--estimator oracle` does so if
@@ -83,7 +85,7 @@ struct CompareFlags {
     /// Wait until outputs are on disk; they are discarded, so this only adds the noise of the disk
     #[arg(long, hide_short_help = true)]
     sync: bool,
-    /// Longest time of one run; a longer one ends the comparison, and --resume continues
+    /// Maximum time of one run; a longer one ends the comparison, and --resume continues
     #[arg(long, value_name = "TIME", default_value = "30min", hide_short_help = true)]
     limit: String,
     /// Print summaries and differences as JSON
@@ -107,7 +109,7 @@ The table [cluster] of the workload can have the flags under \"Cluster\"; flags 
 pub fn command() -> Command {
     let command = CompareFlags::augment_args(Command::new("compare"));
     let command = MasterFlags::augment_args(ClusterFlags::augment_args(command));
-    // Flags that come later bring words about themselves, so the command's own stand at the end.
+    // Flags that are added later set the texts of the command, so its own texts come last.
     command
         .about("Run a workload under several policies on real processes and compare")
         .long_about(
@@ -232,7 +234,7 @@ fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow:
     Ok(())
 }
 
-/// Refuses a workload whose inputs are not there.
+/// Refuses a workload whose inputs do not exist.
 fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     // A path on a worker has a colon.
     let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
@@ -245,7 +247,7 @@ fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     }
 }
 
-/// When which job arrives.
+/// Returns the arrival time of each job.
 fn arrivals(workload: &Workload) -> anyhow::Result<String> {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
@@ -263,7 +265,7 @@ fn arrivals(workload: &Workload) -> anyhow::Result<String> {
     Ok(table.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
 }
 
-/// Says on stderr how far it is.
+/// Prints progress to stderr.
 struct RunPrinter {
     quiet: bool,
     runs: u32,

@@ -1,4 +1,4 @@
-//! What a comparison is to do, by its flags, the settings file and the workload's `[cluster]`.
+//! Options of a comparison, from its flags, the settings file and the workload's `[cluster]`.
 
 use super::CompareFlags;
 use crate::flags::{ClusterFlags, MasterFlags, Spread};
@@ -22,7 +22,7 @@ pub(super) fn options(
     typed: &ArgMatches,
     file: &WorkloadFile,
 ) -> anyhow::Result<Options> {
-    // The journal of each run goes into its folder.
+    // The journal of each run is written to its directory.
     let settings = Settings { journal: None, ..settings.clone() };
     let cluster = ClusterFlags::from_arg_matches(typed)?;
     if cluster.journal.is_some() {
@@ -49,7 +49,7 @@ pub(super) fn options(
     })
 }
 
-/// Fresh clusters, or that of a master that was named.
+/// New clusters, or that of a given master.
 fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: bool) -> anyhow::Result<Site> {
     let master = MasterFlags::from_arg_matches(typed)?;
     if master.master.is_none() && master.join.is_none() {
@@ -87,7 +87,7 @@ fn contenders(settings: &Settings, cluster: &ClusterFlags) -> anyhow::Result<Vec
     Ok(contenders.collect())
 }
 
-/// Flags about the shape of the cluster that were typed: names and values.
+/// Flags on the command line about the shape of the cluster: names and values.
 fn shape_flags(typed: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
     let known = ClusterFlags::augment_args(Command::new("cluster"));
     let shape = known
@@ -104,11 +104,11 @@ fn shape_flags(typed: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
     found
 }
 
-/// The workload's cluster with what was typed in its place.
+/// The workload's cluster, overridden by the command line.
 fn merged(typed: &ArgMatches, file: &WorkloadFile) -> anyhow::Result<ClusterFlags> {
     let mut flags: BTreeMap<String, Vec<OsString>> = BTreeMap::new();
     let typed = shape_flags(typed);
-    // Slots by kind and slots for both exclude each other, so the typed ones replace all.
+    // Slots by kind and slots for both exclude each other, so typed ones replace all.
     let slots = ["slots", "map-slots", "reduce-slots"];
     let new_slots = slots.iter().any(|flag| typed.contains_key(*flag));
     for (key, value) in &file.cluster {

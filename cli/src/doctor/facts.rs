@@ -25,17 +25,17 @@ pub(super) struct Facts {
 
 /// This machine.
 pub(super) struct MachineFacts {
-    /// Addresses that cannot be listened on, and why.
+    /// Addresses that cannot be listened on, with the reason.
     pub deaf: Vec<(String, String)>,
     pub memory_bytes: u64,
     pub memory_available_bytes: u64,
-    /// `None`: a share of the memory.
+    /// `None` for a share of the memory.
     pub memory_named_bytes: Option<u64>,
     /// The path that all should see, if it does not exist on this machine.
     pub missing: Option<PathBuf>,
     /// Worker processes.
     pub workers: u32,
-    /// Directories for spills, with the free bytes, or why nothing can be written.
+    /// Directories for spills, with the free bytes, or the reason why they are not writable.
     pub spill_dirs: Vec<(PathBuf, Result<u64, String>)>,
     /// Bytes that spills leave free in each file system.
     pub reserve_bytes: u64,
@@ -45,7 +45,7 @@ pub(super) struct MachineFacts {
 pub(super) enum MasterFacts {
     /// No master is known here.
     None,
-    /// One is known and does not respond.
+    /// A master is known and does not respond.
     Unusable {
         why: String,
         remedy: &'static str,
@@ -57,14 +57,14 @@ pub(super) enum MasterFacts {
 pub(super) struct ClusterFacts {
     pub own_build: String,
     pub build: String,
-    /// Why it accepts no jobs for now.
+    /// Reason why it accepts no jobs for now.
     pub trouble: Option<String>,
     /// The path that all should see.
     pub path: Option<PathBuf>,
     /// Fingerprint of what is under it here.
     pub fingerprint: Option<u32>,
     pub workers: Vec<WorkerFacts>,
-    /// Lost workers, and how long ago that was.
+    /// Lost workers, with the time since their loss.
     pub given_up: Vec<(GivenUpWorker, Span)>,
 }
 
@@ -76,14 +76,14 @@ pub(super) struct WorkerFacts {
     pub pid: u32,
     pub endpoint: Endpoint,
     pub away: bool,
-    /// Its own report, and its clock minus ours in milliseconds; or why it sent none.
+    /// Its own report, and its clock minus the local one in milliseconds; or the reason why it sent none.
     pub check: Result<(WorkerCheck, i64), Unheard>,
 }
 
-/// Why a worker sent no report.
+/// Reason why a worker sent no report.
 #[derive(Debug)]
 pub(super) enum Unheard {
-    /// It was not reached: why.
+    /// It was not reached, for this reason.
     Unreached(String),
     /// It accepts connections, and sent nothing for this long.
     Hangs(Duration),
@@ -100,7 +100,7 @@ impl Unheard {
     }
 }
 
-/// What to do about a known master that does not respond.
+/// Returns what to do about a known master that does not respond.
 fn remedy(error: &anyhow::Error) -> &'static str {
     let refused =
         |source: &HttpError| matches!(source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. });
@@ -117,7 +117,7 @@ fn remedy(error: &anyhow::Error) -> &'static str {
     }
 }
 
-/// Looks at everything.
+/// Collects all facts.
 pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Facts> {
     let machine = machine(settings, flags)?;
     let known = flags.master.join.is_some()
@@ -159,7 +159,7 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
     })
 }
 
-/// Why nothing can listen on an address; `None` if something can.
+/// Returns the reason why an address cannot be listened on, or `None` if it can.
 fn deaf(address: ListenAddress) -> Option<String> {
     let mut last = None;
     for port in address.ports() {
@@ -171,7 +171,8 @@ fn deaf(address: ListenAddress) -> Option<String> {
     last
 }
 
-/// Memory that can be had without taking it from others, bytes; all if the system does not say.
+/// Memory available without taking it from other processes, bytes; all memory if the system does not report
+/// it.
 fn memory_available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -179,7 +180,7 @@ fn memory_available_bytes() -> u64 {
     kib.map_or(u64::MAX, |kib| kib * 1024)
 }
 
-/// Bytes that are free in a folder in which a file can be made.
+/// Returns the free bytes of a directory in which files can be created.
 fn free(folder: &Path) -> Result<u64, String> {
     let probe = || -> io::Result<u64> {
         let file = folder.join(format!("{PROBE}{}", std::process::id()));
@@ -194,7 +195,7 @@ fn free(folder: &Path) -> Result<u64, String> {
 fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<ClusterFacts> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let path = flags.path.as_deref().map(std::path::absolute).transpose()?;
-    // Two directories of one name: a file that comes into one of them is not in the other.
+    // Two different directories may have the same name: a file created in one is not in the other.
     let name = format!("{PROBE}{}-{}", std::process::id(), wall_ms());
     let probe = path.as_ref().filter(|path| path.is_dir()).map(|path| path.join(name));
     let probe = probe.filter(|probe| fs::File::create_new(probe).is_ok());

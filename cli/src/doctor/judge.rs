@@ -1,13 +1,13 @@
-//! Judgement of the facts: what is wrong, and what to do about each.
+//! Judgement of the facts: the problems, and a remedy for each.
 
 use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, Unheard, WorkerFacts};
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::Bytes;
 
-/// Memory that a worker process needs at least, with that of the program itself.
+/// Minimum memory of a worker process, including that of the program itself.
 const WORKER_BYTES_MIN: u64 = 64 << 20;
 
-/// Files and connections that a process should be allowed to have open.
+/// Minimum for the limit of open files and connections of a process.
 const DESCRIPTORS_MIN: u64 = 1024;
 
 /// Largest difference of clocks that does not confuse readers of files and logs.
@@ -197,7 +197,7 @@ fn judge_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64, fin
         findings.check(sees && differs, wrong, remedy);
     }
     for (peer, why) in all.workers.iter().zip(&check.unreached) {
-        // That a worker hangs is reported once, of itself.
+        // A worker that hangs is reported once, by its own finding.
         if let Some(why) = why
             && !matches!(peer.check, Err(Unheard::Hangs(_)))
         {
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// The cluster of these facts.
+    /// Returns the cluster of these facts.
     fn there(facts: &mut Facts) -> &mut ClusterFacts {
         match &mut facts.master {
             MasterFacts::There(cluster) => cluster,
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// What the second worker says.
+    /// Returns the report of the second worker.
     fn said(facts: &mut Facts) -> &mut (WorkerCheck, i64) {
         there(facts).workers[1].check.as_mut().unwrap()
     }

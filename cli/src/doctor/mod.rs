@@ -1,6 +1,6 @@
-//! `gristmill doctor`: problems of this machine and of the cluster, and what to do about each.
+//! `gristmill doctor`: problems of this machine and of the cluster, and a remedy for each.
 //!
-//! `facts` gathers, `judge` decides and is pure.
+//! `facts` collects, `judge` decides and is pure.
 
 mod facts;
 mod judge;
@@ -18,8 +18,8 @@ use std::path::PathBuf;
 
 /// Diagnose this machine and cluster
 ///
-/// Looks at this machine (ports, memory, disks, limits), and at the master and its workers if one is known: builds,
-/// clocks, routes between all of them, and whether they see a path.
+/// Checks this machine (ports, memory, disks, limits), and the master and its workers if one is known:
+/// builds, clocks, routes between all of them, and that they see a path.
 #[derive(Args)]
 pub struct DoctorCommand {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Flags of a job, and the options that they make together with the settings file.
+//! Flags of a job, and the options that result from them and the settings file.
 
 use crate::settings::Settings;
 use crate::usage::usage;
@@ -13,7 +13,7 @@ use gristmill_worker::output::PartFormat;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a job is run.
+/// Flags for the execution of a job.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Job")]
 pub struct JobFlags {
@@ -80,7 +80,7 @@ pub struct JobFlags {
     pub serve: Option<ListenAddress>,
 }
 
-/// How tables by columns lie in their files.
+/// Format of columnar tables.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum OutputFormat {
     /// As Apache Parquet, compressed by snappy
@@ -98,7 +98,7 @@ impl From<OutputFormat> for PartFormat {
     }
 }
 
-/// How parts are compressed.
+/// Compression of parts.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum CompressOutput {
     /// With gzip, as its own level 6 does
@@ -107,7 +107,7 @@ pub enum CompressOutput {
     Zstd,
     /// With bzip2, as its own level 9 does
     Bzip2,
-    /// Not at all, whatever the job says
+    /// No compression, whatever the job sets
     None,
 }
 
@@ -122,7 +122,7 @@ impl From<CompressOutput> for Compression {
     }
 }
 
-/// What policies and estimators go by.
+/// Flags for policies and estimators.
 #[derive(Args, Clone, Debug)]
 pub struct RankFlags {
     /// Weight compared with other jobs, for the policies `fair`, `gristmill`, `ps` and `k-lps`
@@ -153,7 +153,7 @@ pub struct RankFlags {
     pub exact: Option<PathBuf>,
 }
 
-/// What is said about the job.
+/// Flags for reports of the job.
 #[derive(Args, Clone, Debug)]
 pub struct ReportFlags {
     /// Print the report as JSON on stdout
@@ -168,16 +168,16 @@ pub struct ReportFlags {
 }
 
 impl JobFlags {
-    /// Whether files that tell about the job take the place of those that are there: they are those of the same rounds where
-    /// these go on.
+    /// True if files about the job replace existing ones: always where rounds are resumed, since the files
+    /// are of the same rounds.
     pub fn replaces_files(&self) -> bool {
         self.overwrite || self.resume
     }
 
-    /// The options of a job that writes to `output`.
+    /// Returns the options of a job that writes to `output`.
     ///
     /// # Errors
-    /// Values that make no sense.
+    /// Invalid values.
     pub fn options(&self, settings: &Settings, output: PathBuf) -> anyhow::Result<JobOptions> {
         let reduces = self.reduces.or(settings.reduces);
         self.check_numbers(reduces)?;
@@ -208,7 +208,7 @@ impl JobFlags {
         Ok(options)
     }
 
-    /// Refuses numbers that make no job.
+    /// Refuses invalid numbers.
     fn check_numbers(&self, reduces: Option<u32>) -> anyhow::Result<()> {
         if reduces == Some(0) {
             return Err(usage(
@@ -238,8 +238,8 @@ impl JobFlags {
     }
 }
 
-/// The names of columns in a list with commas between. A backslash takes from a comma or a backslash behind it what these
-/// mean; before anything else it is one.
+/// Splits a comma-separated list of column names. A backslash escapes a comma or a backslash; before any
+/// other character it is a backslash.
 fn columns(names: &str) -> Vec<String> {
     let (mut columns, mut name) = (Vec::new(), String::new());
     let mut characters = names.chars().peekable();
@@ -255,10 +255,10 @@ fn columns(names: &str) -> Vec<String> {
     columns
 }
 
-/// A size that was typed behind a flag, bytes; at least one.
+/// Parses the size of a flag, bytes; at least one.
 ///
 /// # Errors
-/// What is no size.
+/// An invalid size.
 pub fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
     match parse_bytes(text) {
         Ok(0) => Err(usage(format!("{flag} must be at least 1"))),
@@ -267,7 +267,7 @@ pub fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
     }
 }
 
-/// A time from the job's arrival.
+/// Parses a time from the job's arrival.
 fn deadline(text: &str) -> anyhow::Result<Duration> {
     let wrong = |reason: &str| usage(format!("--deadline {text}: {reason}"));
     if text.starts_with('-') {
@@ -280,7 +280,7 @@ fn deadline(text: &str) -> anyhow::Result<Duration> {
     }
 }
 
-/// The work of a job, measured before.
+/// Reads the measured work of a job.
 fn exact(path: &Path) -> anyhow::Result<ExactWork> {
     let wrong = |reason: String| usage(format!("--exact {}: {reason}", path.display()));
     let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;

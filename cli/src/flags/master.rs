@@ -1,4 +1,4 @@
-//! Flags that say which master is meant and how it is reached, and those of a listener beyond this machine.
+//! Flags that select a master and the route to it, and those of a listener beyond this machine.
 
 use crate::settings::Settings;
 use crate::trusted::{self, Closed, TrustError};
@@ -11,14 +11,14 @@ use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The variable that names the state folder. It is read here and not by the parser of flags, which would take it for
-/// something that the command line must have.
+/// Variable with the state directory. It is read here and not by the parser of flags, which would treat it as
+/// an argument in usage messages.
 const STATE_VARIABLE: &str = "GRISTMILL_STATE";
 
-/// Name of the file with the join line in the state folder.
+/// Name of the file with the join line in the state directory.
 pub const JOIN_FILE: &str = "join";
 
-/// Which master.
+/// Flags that select a master.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Master")]
 pub struct MasterFlags {
@@ -36,7 +36,7 @@ pub struct MasterFlags {
     pub plaintext: PlaintextFlag,
 }
 
-/// Leave to speak without TLS.
+/// Permission for plain HTTP.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlaintextFlag {
     /// Use plain HTTP on the network: everyone on the route can read all data
@@ -45,10 +45,10 @@ pub struct PlaintextFlag {
 }
 
 impl MasterFlags {
-    /// The state folder.
+    /// Returns the state directory.
     ///
     /// # Errors
-    /// No folder given and no home to put one.
+    /// No directory is given and there is no home directory for it.
     pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
         let of_variable =
             || std::env::var_os(STATE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
@@ -62,10 +62,10 @@ impl MasterFlags {
             .ok_or_else(|| usage("no home directory: name one with --state".into()))
     }
 
-    /// The master's address and secret.
+    /// Returns the master's address and secret.
     ///
     /// # Errors
-    /// No join line where one is expected.
+    /// No join line in the expected place.
     pub fn join_line(&self, settings: &Settings) -> anyhow::Result<JoinLine> {
         let text = match &self.join {
             Some(path) if path.as_os_str() == "-" => {
@@ -88,7 +88,7 @@ impl MasterFlags {
     }
 }
 
-/// The join line of the master that was started in this state folder.
+/// Returns the join line of the master that was started in this state directory.
 fn own_join(path: &Path) -> anyhow::Result<String> {
     trusted::read(path, Closed::Altogether).map_err(|error| match error {
         TrustError::Io { path, source } => usage(format!(
@@ -100,7 +100,7 @@ fn own_join(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// What to do about a file that was named and cannot be read.
+/// Returns an error with the remedy for a given file that cannot be read.
 fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
     match error {
         TrustError::Io { source, .. } if source.kind() == ErrorKind::NotFound => usage(format!(
@@ -115,7 +115,7 @@ fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
     }
 }
 
-/// Whether jobs may bring their own programs.
+/// Flags for jobs with their own programs.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shipped programs")]
 pub struct ShipFlags {
@@ -131,10 +131,10 @@ pub struct ShipFlags {
 }
 
 impl ShipFlags {
-    /// How many programs are taken; `None`: none.
+    /// Returns the limits of shipped programs, or `None` if none are accepted.
     ///
     /// # Errors
-    /// A size that is none.
+    /// An invalid size.
     pub fn limits(&self) -> anyhow::Result<Option<ProgramLimits>> {
         let named = self.shipped_bytes.as_deref().map(parse_bytes).transpose();
         let bytes_max = named.map_err(|error| usage(format!("--shipped-bytes: {error}")))?;
@@ -144,7 +144,7 @@ impl ShipFlags {
     }
 }
 
-/// What a listener beyond this machine needs.
+/// Flags of a listener beyond this machine.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Listening")]
 pub struct ListenFlags {
@@ -157,7 +157,7 @@ pub struct ListenFlags {
 }
 
 impl ListenFlags {
-    /// As permissions.
+    /// Converts the flags to permissions.
     pub fn permissions(&self, plaintext: &PlaintextFlag) -> Permissions {
         Permissions {
             insecure_plaintext: plaintext.insecure_plaintext,

@@ -1,7 +1,7 @@
-//! Flags that several commands share, and what they mean together with the settings file.
+//! Flags that several commands share, and their combination with the settings file.
 //!
-//! Two steps: what was typed (the structs), then what it means (their methods). Of an embedded cluster here; of
-//! workers, jobs and masters in files of their own.
+//! The structs have the command line, their methods the resulting values. This file is about an embedded
+//! cluster; workers, jobs and masters have files of their own.
 
 mod job;
 mod master;
@@ -33,10 +33,10 @@ pub struct ClusterFlags {
     /// processes]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: gristmill]
+    /// Policy for slots: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: gristmill]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Which worker gets a task: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
+    /// Placement of tasks: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
     #[arg(long, global = true, value_name = "PLACEMENT", hide_short_help = true)]
     pub placement: Option<String>,
     /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
@@ -50,20 +50,20 @@ pub struct ClusterFlags {
     pub no_backup: bool,
 }
 
-/// How slots that nobody has spread over worker processes are spread.
+/// Distribution of slots over worker processes, if no flag sets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spread {
-    /// A process for each slot: user code may bring its process down.
+    /// A process for each slot: user code may crash its process.
     Apart,
-    /// All in one process, which costs less: nothing that runs in it can bring it down.
+    /// All slots in one process, which costs less: no code that runs in it can crash it.
     Together,
 }
 
 impl ClusterFlags {
-    /// The size of the cluster.
+    /// Returns the size of the cluster.
     ///
     /// # Errors
-    /// Numbers that make no cluster.
+    /// Invalid numbers.
     pub fn config(&self, settings: &Settings, spread: Spread) -> anyhow::Result<ClusterConfig> {
         let workers = match spread {
             Spread::Together => self.workers.together(settings),
@@ -85,13 +85,13 @@ impl ClusterFlags {
     }
 }
 
-/// Who decides if nobody says otherwise. `benches/results` has the comparison that speaks for it.
+/// Default policy. `benches/results` has the comparison that supports it.
 const DEFAULT_POLICY: &str = "gristmill";
 
-/// Who decides where pools were named, if nobody says otherwise: it shares by them.
+/// Default policy if pools are named: it shares by them.
 const DEFAULT_POLICY_OF_POOLS: &str = "fair";
 
-/// The policy of a flag or the settings, or the default of a master with or without `pools`.
+/// Returns the policy of a flag or the settings, or the default of a master with or without `pools`.
 pub fn policy(flag: Option<&String>, settings: &Settings, pools: bool) -> String {
     let default = if pools { DEFAULT_POLICY_OF_POOLS } else { DEFAULT_POLICY };
     flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| default.to_owned())
@@ -102,7 +102,7 @@ pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
 }
 
-/// What policies know of sizes unless told otherwise, on real clusters and simulated ones.
+/// Default estimator, on real clusters and simulated ones.
 pub const DEFAULT_ESTIMATOR: &str = "history";
 
 /// The estimator of a flag or the settings, or the default.
@@ -110,10 +110,10 @@ pub fn estimator(flag: Option<&String>, settings: &Settings) -> String {
     flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| DEFAULT_ESTIMATOR.to_owned())
 }
 
-/// Pools and their weights, of the flag or the settings; none: any pool is welcome.
+/// Returns pools and their weights, from the flag or the settings; empty if any pool is accepted.
 ///
 /// # Errors
-/// Words that name no pool, or weights that are none.
+/// An invalid pool or weight.
 pub fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
     let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
     let mut pools = BTreeMap::new();
@@ -138,10 +138,10 @@ fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, 
     Ok(pools)
 }
 
-/// Where the journal goes, if anywhere.
+/// Returns the path of the journal, if any.
 ///
 /// # Errors
-/// A file that is there already, or a folder that is not.
+/// A file that exists, or a directory that does not.
 pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Option<PathBuf>> {
     let path = flag.or(settings.journal.as_ref()).cloned();
     let wrong = |path: &Path, reason: &str| Err(usage(format!("--journal {}: {reason}", path.display())));
@@ -154,11 +154,11 @@ pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Op
     }
 }
 
-/// Memory of all workers together, bytes: as named for so many, or a share of the machine's. Other programs of this user
-/// know of it until this process ends.
+/// Returns the memory of all workers together, in bytes: the given memory of one times their number, or a
+/// share of the machine's memory. Other programs of this user see the share as taken until this process ends.
 ///
 /// # Errors
-/// A text that is no size, or less than 16 MiB.
+/// An invalid size, or less than 16 MiB.
 pub fn memory(named: Option<&String>, of_each: u32) -> anyhow::Result<u64> {
     static TAKEN: OnceLock<MemoryShare> = OnceLock::new();
     let bytes =
@@ -168,7 +168,7 @@ pub fn memory(named: Option<&String>, of_each: u32) -> anyhow::Result<u64> {
         };
     let share = MemoryShare::take(named.map(bytes).transpose()?);
     let bytes = share.bytes;
-    // Nobody asks twice.
+    // The function is called once.
     let _ = TAKEN.set(share);
     Ok(bytes)
 }

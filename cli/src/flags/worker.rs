@@ -1,7 +1,7 @@
-//! Flags that say what worker processes are made to be, shared by `run`, whose workers are its own, and by `worker`.
+//! Flags for worker processes, shared by `run`, which starts its own workers, and by `worker`.
 //!
-//! How much memory they have each of the two says in its own way. What a worker makes of its settings is in
-//! `gristmill_worker::settings`.
+//! Each of the two has its own flag for memory. `gristmill_worker::settings` has the effects of these
+//! settings.
 
 use crate::settings::{Settings, SpeedSetting};
 use crate::usage::usage;
@@ -16,16 +16,16 @@ use gristmill_worker::settings::{Shuffle, WatchedJob, WorkerSettings};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Worker processes of one machine.
+/// Maximum number of worker processes of one machine.
 const WORKERS_MAX: u32 = 1000;
 
-/// Speeds that can be given.
+/// Maximum number of speeds.
 const SPEEDS_MAX: usize = 1000;
 
 /// The slowest pace: a millisecond of computing takes ten seconds.
 const SLOW_MAX: f64 = 10_000.0;
 
-/// Longest time that a job can be made to take.
+/// Maximum time that a job can be slowed down to.
 const WATCHED_MAX: Span = Span::whole_seconds(3600);
 
 /// The slowest slots: a second of work takes 1,000 s.
@@ -71,7 +71,7 @@ pub struct WorkerFlags {
     pub shuffle: Option<Shuffle>,
 }
 
-/// The values of `--shuffle`.
+/// Parser of the values of `--shuffle`.
 fn shuffles() -> impl TypedValueParser<Value = Shuffle> {
     let auto = "Those of another worker over HTTP; a worker's own are read where they lie";
     let values = [
@@ -82,7 +82,7 @@ fn shuffles() -> impl TypedValueParser<Value = Shuffle> {
 }
 
 impl WorkerFlags {
-    /// How many workers there are.
+    /// Returns the number of workers.
     ///
     /// # Errors
     /// None, or too many.
@@ -93,7 +93,7 @@ impl WorkerFlags {
         }
     }
 
-    /// One process with a slot for each core, unless something is named that is said of each worker.
+    /// Returns one process with a slot for each core, unless a flag per worker is set.
     #[must_use]
     pub fn together(&self, settings: &Settings) -> Self {
         let numbers = [self.workers, self.slots, self.map_slots, self.reduce_slots];
@@ -110,10 +110,10 @@ impl WorkerFlags {
         }
     }
 
-    /// What workers with so much memory each are made to be.
+    /// Returns the settings of workers with this much memory each.
     ///
     /// # Errors
-    /// Numbers that make no worker.
+    /// Invalid numbers.
     pub fn workers(&self, settings: &Settings, memory: Bytes) -> anyhow::Result<WorkerProcesses> {
         let count = self.count(settings)?;
         let slots = self.slots(settings)?;
@@ -129,7 +129,7 @@ impl WorkerFlags {
         let watched = self.slow.as_deref().and_then(parse_watched);
         let watched = watched.map(|takes| WatchedJob { takes, slots: count.saturating_mul(slots.total()) });
         let slow = self.slow.as_deref().filter(|_| watched.is_none()).map(parse_slow).transpose()?;
-        // What the file says of speeds is for another purpose.
+        // Speeds in the file are for another purpose.
         let speeds = if self.slow.is_some() { Vec::new() } else { speeds };
         let each = WorkerSettings {
             slow: slow.unwrap_or(1.0),
@@ -160,7 +160,7 @@ impl WorkerFlags {
         Ok(speeds)
     }
 
-    /// What was typed hides what the file says of the other kind of slots.
+    /// Returns the slots. A flag overrides the file's other kind of slots.
     fn slots(&self, settings: &Settings) -> anyhow::Result<SlotCounts> {
         let typed_pools = self.map_slots.is_some() || self.reduce_slots.is_some();
         let (slots, map, reduce) = match (self.slots, typed_pools) {
@@ -192,12 +192,12 @@ impl WorkerFlags {
     }
 }
 
-/// Cores that this process may use.
+/// Number of cores that this process may use.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// How many times as long: `5x`, or `5`.
+/// Parses a factor: `5x`, or `5`.
 fn parse_slow(text: &str) -> anyhow::Result<f64> {
     let times = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
     match times.filter(|times| (1.0..=SLOW_MAX).contains(times)) {
@@ -208,7 +208,7 @@ fn parse_slow(text: &str) -> anyhow::Result<f64> {
     }
 }
 
-/// The time that a job is to take: `30s`, always with a unit.
+/// Parses the time that a job is to take: `30s`, always with a unit.
 fn parse_watched(text: &str) -> Option<Duration> {
     let span = text.parse::<Span>().ok().filter(|span| 0 < span.0 && *span <= WATCHED_MAX);
     span.map(|span| Duration::from_nanos(span.0))
@@ -225,7 +225,7 @@ fn parse_speeds(text: &str) -> anyhow::Result<Vec<f64>> {
     text.split(',').map(parse).collect()
 }
 
-/// The folders for spills as named, which must be different ones, whatever they are called.
+/// Returns the given directories for spills, which must be different ones, whatever their names.
 fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
     let named = match named {
         [] => settings.spill_dir.clone().unwrap_or_default(),
@@ -233,7 +233,7 @@ fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<Path
     };
     let mut seen: Vec<(PathBuf, &Path)> = Vec::with_capacity(named.len());
     for path in &named {
-        // One that is not there is refused when it is used.
+        // A directory that does not exist is refused when it is used.
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
             let (before, path) = (before.display(), path.display());

@@ -1,4 +1,4 @@
-//! What is known of a job that has ended: its trace, and what its attempts have kept.
+//! Facts about an ended job: its trace, and the records of its attempts.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
 use gristmill_runtime::deciders::DeciderNames;
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// Bytes of a part that are told.
+/// Maximum bytes of a part that are shown.
 const PART_BYTES_MAX: u64 = 256 << 10;
 
-/// All that a story is made of.
+/// All facts for a story.
 pub struct Facts {
     pub trace: JobTrace,
-    /// Where the attempts of tasks that count stand in the trace.
+    /// Indices in the trace of the attempts that count, by task.
     winners: BTreeMap<(TaskKind, u32), usize>,
-    /// What the winning attempts of maps kept, by map.
+    /// Records of the winning attempts of maps, by map.
     pub maps: BTreeMap<u32, MapStory>,
     /// The same of reduces, by partition.
     pub reduces: BTreeMap<u32, ReduceStory>,
@@ -30,12 +30,12 @@ pub struct PartFacts {
     pub name: String,
     /// Its bytes, decompressed, at most [`PART_BYTES_MAX`] of them.
     pub bytes: Vec<u8>,
-    /// Whether there are more.
+    /// True if there are more.
     pub is_cut: bool,
 }
 
 impl Facts {
-    /// Reads what the winning attempts of a job kept, and its parts.
+    /// Reads the records of the winning attempts of a job, and its parts.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -66,7 +66,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Of a job of which nothing was kept.
+    /// Creates the facts of a job without records.
     pub fn new(trace: JobTrace, deciders: DeciderNames) -> Self {
         let winners = winners(&trace);
         Self { trace, winners, maps: BTreeMap::new(), reduces: BTreeMap::new(), parts: Vec::new(), deciders }
@@ -77,12 +77,12 @@ impl Facts {
         ns.saturating_sub(self.trace.status.arrived_ns)
     }
 
-    /// The attempt of a task that counts, if there is one.
+    /// Returns the attempt of a task that counts, if any.
     pub fn winner(&self, kind: TaskKind, index: u32) -> Option<&AttemptRecord> {
         self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
     }
 
-    /// The map that ended first on a worker, of those whose attempts count.
+    /// Returns the map that ended first on a worker, of those whose attempts count.
     pub fn first_map_on(&self, worker: WorkerId) -> Option<u32> {
         let maps = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Map);
         let there = maps.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
@@ -92,26 +92,26 @@ impl Facts {
             .map(|(_, index)| index)
     }
 
-    /// The partitions that are gathered at a worker.
+    /// Returns the partitions that are collected at a worker.
     pub fn partitions_at(&self, worker: WorkerId) -> Vec<u32> {
         let reduces = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Reduce);
         let there = reduces.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
         there.map(|((_, index), _)| *index).collect()
     }
 
-    /// The partitions for which a map put out pairs; `None` if that was not kept.
+    /// Returns the partitions for which a map emitted pairs; `None` if that was not recorded.
     pub fn filled(&self, map: u32) -> Option<Vec<u32>> {
         self.maps.get(&map).map(|story| story.segments.iter().map(|(partition, _)| *partition).collect())
     }
 
-    /// What this reducer wrote between two places of its part.
+    /// Returns what this reducer wrote between two positions of its part.
     pub fn written(&self, partition: u32, from: u64, until: u64) -> Option<&[u8]> {
         self.parts.get(partition as usize)?.bytes.get(from as usize..until as usize)
     }
 }
 
-/// The attempt of each task that counts: the last that ended well. A map that ran again after its output was lost put
-/// out the same pairs both times, or its job has failed.
+/// Returns the attempt of each task that counts: the last successful one. A map that ran again after its
+/// output was lost emitted the same pairs both times, or its job has failed.
 fn winners(trace: &JobTrace) -> BTreeMap<(TaskKind, u32), usize> {
     let well =
         trace.attempts.iter().enumerate().filter(|(_, record)| matches!(record.end, AttemptEnd::Succeeded));

@@ -1,4 +1,4 @@
-//! Lists in words, and remarks on what is missing in them.
+//! Lists as text, and remarks on what they omit.
 
 use super::step::{StepBlock, StepTable};
 pub use gristmill_runtime::plural::counted as count;
@@ -6,10 +6,10 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::clean;
 use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
 
-/// Items of a list that are shown.
+/// Maximum number of items of a list.
 pub const SHOWN_MAX: usize = 500;
 
-/// Names one after another, as a sentence has them.
+/// Joins names as in a sentence.
 pub fn named(names: &[String]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -18,10 +18,10 @@ pub fn named(names: &[String]) -> String {
     }
 }
 
-/// Values of one key that are shown in a cell.
+/// Maximum number of values of one key in a cell.
 pub const VALUES_SHOWN_MAX: usize = 200;
 
-/// The first values of a key one after another, and how many more there are; `omitted` were not even kept.
+/// Returns the first values of a key, and how many more there are; `omitted` were not recorded.
 pub fn values<'a>(kept: impl ExactSizeIterator<Item = &'a str>, omitted: u64) -> String {
     let more = kept.len().saturating_sub(VALUES_SHOWN_MAX) as u64 + omitted;
     let shown: Vec<&str> = kept.take(VALUES_SHOWN_MAX).collect();
@@ -32,7 +32,7 @@ pub fn values<'a>(kept: impl ExactSizeIterator<Item = &'a str>, omitted: u64) ->
     }
 }
 
-/// The first rows of a table, and a remark if that is not all; `omitted` were not even kept.
+/// Returns the first rows of a table, and a remark if there are more; `omitted` were not recorded.
 pub fn table(head: &[&'static str], mut rows: Vec<Vec<String>>, omitted: u64) -> Vec<StepBlock> {
     let more = rows.len().saturating_sub(SHOWN_MAX) as u64;
     rows.truncate(SHOWN_MAX);
@@ -40,14 +40,14 @@ pub fn table(head: &[&'static str], mut rows: Vec<Vec<String>>, omitted: u64) ->
     [Some(table), left_out(more, omitted)].into_iter().flatten().collect()
 }
 
-/// The first of many short things, likewise.
+/// Returns the first of many short items, with the same remark.
 pub fn row(mut items: Vec<String>, omitted: u64) -> Vec<StepBlock> {
     let more = items.len().saturating_sub(SHOWN_MAX) as u64;
     items.truncate(SHOWN_MAX);
     [Some(StepBlock::Row(items)), left_out(more, omitted)].into_iter().flatten().collect()
 }
 
-/// The first few that wait.
+/// Returns the first few waiting jobs.
 pub fn waiting(names: &[String]) -> String {
     const NAMED_MAX: usize = 6;
     match names.len() {
@@ -56,17 +56,17 @@ pub fn waiting(names: &[String]) -> String {
     }
 }
 
-/// Bytes of a line that are shown.
+/// Maximum bytes of a line.
 const LINE_BYTES_MAX: usize = 200;
 
-/// The lines of a part, for a person.
+/// Returns the lines of a part, made readable.
 pub fn lines(bytes: &[u8]) -> Vec<String> {
     let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let lines = whole.split(|byte| *byte == b'\n').filter(|_| !bytes.is_empty());
     lines.map(shown_line).collect()
 }
 
-/// Columns apart, and no two lines alike that differ; cut at [`LINE_BYTES_MAX`].
+/// Separates columns, and keeps different lines different; cuts at [`LINE_BYTES_MAX`].
 fn shown_line(line: &[u8]) -> String {
     let fields: Vec<String> = line.split(|byte| *byte == b'\t').map(words_of).collect();
     clean::line(&fields.join(" ⇥ "), LINE_BYTES_MAX)

@@ -1,4 +1,5 @@
-//! What a map did: its records, its pairs, what the combiner made of them, where each goes and why.
+//! Steps of a map: its records, its pairs, the combiner's result, and the destination of each with the
+//! reason.
 
 use super::facts::Facts;
 use super::lists::{count, lines, named, row, table, values};
@@ -8,7 +9,7 @@ use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{MapStory, PartitionRule, PlacedPair};
 use std::collections::BTreeMap;
 
-/// The step in which a map has ended; `first`: what is the same for all maps is explained here.
+/// Returns the step of a map's end. If `first`, it explains what all maps have in common.
 pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let map = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
@@ -40,7 +41,7 @@ pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, blocks, about }
 }
 
-/// What all maps of a worker see beside their splits.
+/// Returns the side inputs of all maps of a worker.
 fn sides(facts: &Facts, record: &AttemptRecord, story: &MapStory) -> Vec<StepBlock> {
     if story.sides.is_empty() {
         return Vec::new();
@@ -67,7 +68,7 @@ fn sides(facts: &Facts, record: &AttemptRecord, story: &MapStory) -> Vec<StepBlo
     blocks
 }
 
-/// What a map of a job without reduces wrote.
+/// Returns the part that a map of a job without reduces wrote.
 fn part(facts: &Facts, map: u32) -> Vec<StepBlock> {
     let shown = facts.parts.get(map as usize).map(|part| lines(&part.bytes)).unwrap_or_default();
     if shown.is_empty() {
@@ -95,7 +96,7 @@ fn emitted(story: &MapStory) -> Vec<StepBlock> {
     blocks
 }
 
-/// Runs that went to disk.
+/// Returns the runs that were spilled to disk.
 fn spills(record: &AttemptRecord) -> Option<StepBlock> {
     let report = record.report.as_ref().filter(|report| 0 < report.spills)?;
     Some(StepBlock::words(format!(
@@ -105,7 +106,7 @@ fn spills(record: &AttemptRecord) -> Option<StepBlock> {
     )))
 }
 
-/// The pairs of the output, with their partitions.
+/// Returns the pairs of the output, with their partitions.
 fn placed(story: &MapStory, first: bool) -> Vec<StepBlock> {
     let output = &story.output;
     let (before, after) =
@@ -158,7 +159,7 @@ fn placed_row(story: &MapStory, pair: &PlacedPair, of_keys: &BTreeMap<u64, Vec<&
     cells
 }
 
-/// The emitted values of each key, in order; by the keys' sums, as the words of long keys are cut.
+/// Emitted values of each key, in order; by the keys' checksums, since the text of long keys is cut.
 fn values_by_key(story: &MapStory) -> BTreeMap<u64, Vec<&str>> {
     let mut values: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     for pair in &story.emitted.kept {
@@ -167,7 +168,7 @@ fn values_by_key(story: &MapStory) -> BTreeMap<u64, Vec<&str>> {
     values
 }
 
-/// How a partition is chosen.
+/// Describes the choice of a partition.
 fn rule(story: &MapStory) -> String {
     let partitions = story.partitions;
     match &story.rule {

@@ -1,8 +1,8 @@
-//! `run --narrate`: a job of little input told step by step, as text or as one page.
+//! `run --narrate`: a job of little input, shown step by step, as text or as one page.
 //!
-//! What is told comes from the job's trace and from the pairs that its attempts kept on their way
-//! ([`gristmill_worker::narration`]); nothing is computed a second time. Two flags instead of one with an optional file:
-//! `--narrate story.html` would be a narration in the terminal of an input called `story.html`.
+//! The narration is made from the job's trace and from the pairs that its attempts recorded
+//! ([`gristmill_worker::narration`]); nothing is computed a second time. There are two flags instead of one
+//! with an optional file: `--narrate story.html` would narrate an input called `story.html` in the terminal.
 
 mod facts;
 mod lists;
@@ -26,7 +26,7 @@ use gristmill_worker::input::FilePath;
 use gristmill_worker::narration::Narration;
 use std::path::PathBuf;
 
-/// Whether a job is told, and where.
+/// Flags for the narration of a job.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Narration")]
 pub struct NarrateFlags {
@@ -39,26 +39,26 @@ pub struct NarrateFlags {
 }
 
 impl NarrateFlags {
-    /// Whether pairs are to be kept.
+    /// True if pairs are to be recorded.
     pub fn is_asked(&self) -> bool {
         self.narrate || self.narrate_html.is_some()
     }
 }
 
-/// Who tells a job that is still to run.
+/// Narrator of a job that is still to run.
 pub struct JobNarrator {
     flags: NarrateFlags,
-    /// Whether its page may take the place of a file that is there.
+    /// True if its page may replace an existing file.
     overwrite: bool,
     folder: ScratchFolder,
     deciders: DeciderNames,
 }
 
 impl JobNarrator {
-    /// Makes the folder in which attempts are to keep their pairs, if anybody wants them told.
+    /// Creates the directory in which attempts record their pairs, if a narration is requested.
     ///
     /// # Errors
-    /// A folder that cannot be made, or a page that could not be written where it is asked for.
+    /// A directory that cannot be created, or a page that cannot be written to its path.
     pub fn new(
         flags: &NarrateFlags,
         overwrite: bool,
@@ -74,20 +74,20 @@ impl JobNarrator {
         Ok(Some(Self { flags: flags.clone(), overwrite, folder, deciders: deciders.clone() }))
     }
 
-    /// Where workers are to put what their attempts keep.
+    /// Directory for the records of attempts.
     pub fn folder(&self) -> FilePath {
         FilePath::from(self.folder.path())
     }
 
-    /// Whether the story stands where the result would.
+    /// True if the story replaces the result on stdout.
     pub fn takes_stdout(&self) -> bool {
         self.flags.narrate
     }
 
-    /// Tells a job that has ended; `report` if it ended well.
+    /// Narrates an ended job; `report` if it succeeded.
     ///
     /// # Errors
-    /// A trace that the master does not give, or a story that cannot be written.
+    /// A trace that the master does not return, or a story that cannot be written.
     pub fn tell(&self, client: &Client, job: JobId, report: Option<&JobReport>) -> anyhow::Result<()> {
         let narration = Narration::new(self.folder.path());
         let parts = report.map(JobReport::parts).unwrap_or_default();

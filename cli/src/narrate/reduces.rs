@@ -1,4 +1,4 @@
-//! What a reduce did: its segments, the order in which it read them, its groups and what it wrote.
+//! Steps of a reduce: its segments, the order in which it read them, its groups and its output.
 
 use super::facts::Facts;
 use super::lists::{count, lines, row, table, values};
@@ -7,7 +7,7 @@ use gristmill_runtime::api::AttemptRecord;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{GroupTold, ReduceStory};
 
-/// The step in which a reduce has ended.
+/// Returns the step of a reduce's end.
 pub fn ended(facts: &Facts, record: &AttemptRecord) -> Step {
     let partition = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
@@ -87,7 +87,7 @@ fn groups(facts: &Facts, partition: u32, story: &ReduceStory) -> Vec<StepBlock> 
     blocks
 }
 
-/// What the reducer wrote for a group.
+/// Returns what the reducer wrote for a group.
 fn written(facts: &Facts, partition: u32, group: &GroupTold) -> String {
     match facts.written(partition, group.from, group.until) {
         Some(bytes) => lines(bytes).join(" | "),

@@ -1,4 +1,4 @@
-//! What travelled, and when.
+//! Steps of the shuffle: which data was sent, and when.
 
 use super::facts::Facts;
 use super::lists::{count, named, waiting};
@@ -8,18 +8,18 @@ use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::TASKS_MAX;
 
-/// A step for each fetch.
+/// Returns a step for each fetch.
 pub fn fetches(facts: &Facts) -> impl Iterator<Item = Step> + '_ {
     let told = facts.trace.fetches.iter().enumerate().filter(|(_, fetch)| fetch.map.task.index < TASKS_MAX);
     told.enumerate().map(|(place, (number, fetch))| step(facts, number, fetch, place == 0))
 }
 
-/// The name of a fetch among bars.
+/// Returns the name of a fetch in the chart.
 pub fn name(number: usize) -> String {
     format!("fetch-{number}")
 }
 
-/// `first`: what is the same for all fetches is explained here.
+/// Returns the step of a fetch. If `first`, it explains what all fetches have in common.
 fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step {
     let map = fetch.map.task.index;
     let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
@@ -29,7 +29,7 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step 
     }
     let filled = facts.filled(map);
     let has_pairs = |partition: &u32| filled.as_ref().is_none_or(|filled| filled.contains(partition));
-    // Of those that are gathered there: a map may have put out nothing for some of them.
+    // Only partitions collected there: a map may have emitted nothing for some of them.
     let for_some = at_home.iter().any(has_pairs);
     let told: Vec<String> = at_home
         .iter()
@@ -37,11 +37,11 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step 
         .map(|partition| format!("reduce-{partition}"))
         .collect();
     let reduces = match told.is_empty() {
-        // It moved, or its other attempt ended first.
+        // The reduce moved, or its other attempt ended first.
         true => vec!["a reduce that ended elsewhere".to_owned()],
         false => told,
     };
-    // Of partitions without pairs there is no segment, though they are asked for with the others.
+    // Partitions without pairs have no segment, though they are requested with the others.
     let brought = if filled.is_some() && for_some { reduces.len() as u64 } else { fetch.partitions.into() };
     let segments = count(brought, "segment", "segments");
     let what = match (fetch.from == fetch.to, fetch.bytes) {
@@ -77,7 +77,8 @@ fn step(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step 
     fetch_step(facts, (number, fetch, first), title, what)
 }
 
-/// A fetch for other partitions than those that were reduced there in the end: some came to this home or left it.
+/// A fetch for partitions other than those that were reduced there in the end: some were moved to this keep
+/// or away from it.
 fn moved(facts: &Facts, number: usize, fetch: &FetchRecord, first: bool) -> Step {
     let map = fetch.map.task.index;
     let span = Span(fetch.ended_ns.saturating_sub(fetch.started_ns));
@@ -130,7 +131,7 @@ fn fetch_step(
     }
 }
 
-/// When a fetch began, and who had not ended then.
+/// Start of a fetch, and the maps that had not ended then.
 fn when(facts: &Facts, fetch: &FetchRecord) -> String {
     let running = running_maps(facts, fetch.started_ns);
     let asked = Span(facts.since_arrival(fetch.started_ns));
@@ -147,7 +148,7 @@ fn when(facts: &Facts, fetch: &FetchRecord) -> String {
     }
 }
 
-/// Maps that had not ended at some time.
+/// Maps that had not ended at this time.
 fn running_maps(facts: &Facts, at_ns: u64) -> Vec<String> {
     let still = |map: &u32| {
         facts.winner(TaskKind::Map, *map).and_then(|record| record.ended_ns).is_none_or(|ended| at_ns < ended)

@@ -1,18 +1,18 @@
-//! What a story consists of, however it is shown.
+//! Parts of a story, independent of its presentation.
 
 /// One step of a story.
 pub struct Step {
-    /// When it happened, nanoseconds after the job arrived.
+    /// Time of the step, nanoseconds after the job arrived.
     pub at_ns: u64,
     pub kind: StepKind,
     /// One line.
     pub title: String,
     pub blocks: Vec<StepBlock>,
-    /// The names of what it is about, among [`Lanes`](super::page::lanes): attempts and fetches.
+    /// Names of its subjects among [`Lanes`](super::page::lanes): attempts and fetches.
     pub about: Vec<String>,
 }
 
-/// What a step is about; also the order of steps of one moment.
+/// Subject of a step; also the order of simultaneous steps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
     Job,
@@ -26,7 +26,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// Its word in the page's style, and its colour in a terminal.
+    /// Its class in the page's style, and its colour in a terminal.
     pub fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Job => ("job", "1"),
@@ -43,9 +43,9 @@ impl StepKind {
 
 /// A piece of a step.
 pub enum StepBlock {
-    /// A sentence or several.
+    /// One or more sentences.
     Words(String),
-    /// Short things one after another.
+    /// Short items in a row.
     Row(Vec<String>),
     /// Rows under a head.
     Table(StepTable),

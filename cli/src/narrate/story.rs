@@ -10,7 +10,7 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::clean;
 use gristmill_worker::narration::TASKS_MAX;
 
-/// The story of a job, in the order in which things happened.
+/// Returns the story of a job in chronological order.
 pub fn steps(facts: &Facts) -> Vec<Step> {
     let mut steps = vec![job(facts), input(facts)];
     let told = facts.trace.attempts.iter().filter(|record| record.attempt.task.index < TASKS_MAX);
@@ -21,12 +21,12 @@ pub fn steps(facts: &Facts) -> Vec<Step> {
     }
     steps.extend(shuffle::fetches(facts));
     steps.push(output(facts));
-    // What happened at one moment stays in the order of kinds, and then of numbers.
+    // Simultaneous steps are in the order of kinds, and then of numbers.
     steps.sort_by_key(|step| (step.at_ns, step.kind));
     steps
 }
 
-/// What there is to do.
+/// The job's arrival: its tasks and parameters.
 fn job(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let cluster = format!(
@@ -65,7 +65,7 @@ fn job(facts: &Facts) -> Step {
     Step { at_ns: 0, kind: StepKind::Job, title, blocks, about: Vec::new() }
 }
 
-/// How the input was cut.
+/// The splits of the input.
 fn input(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let rows = facts.maps.iter().flat_map(|(map, story)| {
@@ -94,12 +94,12 @@ fn input(facts: &Facts) -> Step {
     Step { at_ns: 0, kind: StepKind::Input, title, blocks, about: Vec::new() }
 }
 
-/// Who waited when an attempt was launched, and why it was this one's turn.
+/// The jobs that waited when an attempt was launched, and the reason for the choice.
 fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let now = record.launched_ns;
     let status = &facts.trace.status;
     let attempts = &facts.trace.attempts;
-    // Of one moment's orders the trace has the first one first.
+    // Of simultaneous orders the trace has the first one first.
     let own = attempts.iter().position(|other| other.attempt == record.attempt).unwrap_or(0);
     let before: Vec<&AttemptRecord> = (0..)
         .zip(attempts)
@@ -109,7 +109,8 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let running: Vec<&AttemptRecord> =
         before.iter().copied().filter(|other| other.ended_ns.is_none_or(|ended| now < ended)).collect();
     let free = u64::from(status.slots).saturating_sub(running.len() as u64);
-    // The master sends short maps ahead when no slot is free: a slot need not wait for its next order then.
+    // The master sends short maps ahead when no slot is free, so that a slot need not wait for its next
+    // order.
     let ahead = free == 0;
     let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, ""));
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
@@ -162,7 +163,7 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     }
 }
 
-/// What stood in line when these attempts had been launched and so many slots were free.
+/// The queue when these attempts had been launched and this many slots were free.
 fn queue(facts: &Facts, before: &[&AttemptRecord], free: u64) -> String {
     let status = &facts.trace.status;
     let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
@@ -189,13 +190,13 @@ fn queue(facts: &Facts, before: &[&AttemptRecord], free: u64) -> String {
     )
 }
 
-/// The map that ended before the others: with it, what is the same for all of them is explained.
+/// The map that ended first: its step explains what all maps have in common.
 fn first_map(facts: &Facts) -> Option<u32> {
     let ended = |map: u32| Some((facts.winner(TaskKind::Map, map)?.ended_ns?, map));
     (0..facts.trace.status.maps.total.min(TASKS_MAX)).filter_map(ended).min().map(|(_, map)| map)
 }
 
-/// The end of an attempt; `first` is the map whose end comes first.
+/// The end of an attempt; `first` is the map that ended first.
 fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<Step> {
     let index = record.attempt.task.index;
     let kind = record.attempt.task.kind;
@@ -212,7 +213,7 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
         AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
         end => {
             let (class, message) = end.shown().unwrap_or_default();
-            // Of a backup that came second there is one word for both.
+            // A speculative attempt that lost the race has one word for both.
             let why = if class == message { class.to_owned() } else { format!("{class}: {message}") };
             Some(failure(facts, record, &why))
         }
@@ -236,7 +237,7 @@ fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     }
 }
 
-/// What came out.
+/// The output of the job.
 fn output(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));

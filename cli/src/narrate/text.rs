@@ -1,4 +1,4 @@
-//! A story as text, in colour where a terminal shows it.
+//! A story as text, in colour if the terminal supports it.
 
 use super::step::{Step, StepBlock, StepTable};
 use gristmill_scheduler::units::Span;
@@ -7,7 +7,8 @@ use gristmill_worker::clean;
 /// Columns of a line of prose.
 const WIDTH: usize = 100;
 
-/// The whole story. What others named in it is cleaned here once more; nothing but our own colours drives a terminal.
+/// Returns the whole story. Texts from others are sanitized here once more, so that only this module's
+/// colours control the terminal.
 pub fn text(steps: &[Step], coloured: bool) -> String {
     let style = |code: &str| if coloured { format!("\x1b[{code}m") } else { String::new() };
     let mut out = String::new();
@@ -35,10 +36,10 @@ pub fn text(steps: &[Step], coloured: bool) -> String {
     out
 }
 
-/// Before each line of a step's body.
+/// Prefix of each line of a step's body.
 const INDENT: &str = "                 ";
 
-/// Pieces one after another, on lines of at most [`WIDTH`].
+/// Joins pieces into lines of at most [`WIDTH`] columns.
 fn wrapped<'a>(pieces: impl Iterator<Item = &'a str>, between: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
@@ -57,7 +58,7 @@ fn wrapped<'a>(pieces: impl Iterator<Item = &'a str>, between: &str) -> String {
     out + &format!("{INDENT}{line}\n")
 }
 
-/// Columns side by side.
+/// Aligns the columns of a table.
 fn aligned(table: &StepTable, dim: &str, plain: &str) -> String {
     let clean = |cells: &[String]| cells.iter().map(|cell| clean::line(cell, usize::MAX)).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| clean(row)).collect();

@@ -71,7 +71,7 @@ pub struct UpCommand {
     /// Slurm and Kubernetes: print the batch script or the manifests without secrets, and start nothing
     #[arg(long)]
     pub print: bool,
-    /// Policy: which job gets a slot, as with `gristmill master`
+    /// Policy for slots, as with `gristmill master`
     #[arg(long, value_name = "POLICY", help_heading = "Master")]
     policy: Option<String>,
     /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers

@@ -51,11 +51,11 @@ pub struct MasterCommand {
     /// A host name with which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Policy: which job gets a slot, as NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
+    /// Policy for slots: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
     /// [default: gristmill; with --pools fair]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// Placement: which worker gets a task, as NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
+    /// Placement of tasks: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
     /// [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,

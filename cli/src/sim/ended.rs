@@ -1,4 +1,4 @@
-//! A simulated job that is over: its times in seconds, and what it takes when no other is there.
+//! An ended simulated job: its times in seconds, and its time alone in the system.
 
 use super::model::{SimulatedMachine, SimulatedSystem};
 use gristmill_scheduler::metrics::{JobRecord, JobTimes};
@@ -7,7 +7,7 @@ use gristmill_scheduler::sim::{cluster, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
 
-/// A job that is over, in seconds and slot-seconds whatever the model counts in.
+/// An ended job, in seconds and slot-seconds for all models.
 pub struct EndedJob {
     /// Order of arrival, from 0.
     pub seq: u64,
@@ -17,13 +17,13 @@ pub struct EndedJob {
     pub weight: f64,
 }
 
-/// What the jobs of a seed take alone, in seconds. It is the same for all policies.
+/// Times of the jobs of a seed alone in the system, in seconds. They are the same for all policies.
 pub enum AloneTimes {
-    /// In the fluid model: a record has all that it takes.
+    /// In the fluid model they follow from the records.
     Fluid,
     /// By order of arrival.
     Jobs(Vec<f64>),
-    /// Nobody wants to know.
+    /// Not needed.
     Unknown,
 }
 
@@ -39,8 +39,8 @@ impl AloneTimes {
 }
 
 impl SimulatedSystem<'_> {
-    /// What the jobs of a seed take alone. In the cluster model that is a simulation of its own, which takes about as long
-    /// as one policy at most.
+    /// Returns the times of the jobs of a seed alone. The cluster model simulates each job for that, which
+    /// takes at most about as long as one policy.
     pub fn alone(&self, seed: u64) -> anyhow::Result<AloneTimes> {
         let times = match &self.machine {
             SimulatedMachine::Fluid { .. } => return Ok(AloneTimes::Fluid),
@@ -58,7 +58,7 @@ impl SimulatedSystem<'_> {
         Ok(AloneTimes::Jobs(times))
     }
 
-    /// The job of this record.
+    /// Converts a record to an ended job.
     pub(super) fn ended(&self, record: &JobRecord, alone: &AloneTimes) -> EndedJob {
         let second = match self.machine {
             SimulatedMachine::Slotted { slot_seconds, .. } => slot_seconds,

@@ -1,4 +1,4 @@
-//! `sim --list`: everything that can be called by name.
+//! `sim --list`: all names of policies, placements, estimators, workloads and metrics.
 
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::{Entry, Parameter};

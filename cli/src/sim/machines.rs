@@ -1,4 +1,4 @@
-//! What the simulated jobs run on: machines, workers, slots, network.
+//! Machines, workers, slots and network of the simulated system.
 
 use crate::flags::DEFAULT_ESTIMATOR;
 use crate::number_table::NumberTable;
@@ -54,10 +54,10 @@ pub struct MachineFlags {
         hide_short_help = true
     )]
     pub latency: f64,
-    /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
+    /// Maximum seconds of a task, when work of a job without tasks is split (cluster model) [default: 1]
     #[arg(long, value_name = "S", allow_negative_numbers = true, hide_short_help = true)]
     pub task_length: Option<f64>,
-    /// Which worker gets a task (cluster model)
+    /// Placement of tasks (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
     /// How policies learn how large jobs are (cluster model; in the other models they know it exactly)
@@ -65,17 +65,17 @@ pub struct MachineFlags {
     pub estimator: String,
 }
 
-/// Workers of a simulated cluster.
+/// Maximum number of workers of a simulated cluster.
 const WORKERS_MAX: u32 = 1_000_000;
-/// Workers of the cluster unless told otherwise.
+/// Default number of workers of the cluster.
 const WORKERS: u32 = 10;
-/// Longest task into which work is cut unless told otherwise, in seconds: a slot of the slotted model.
+/// Default for the longest task into which work is split, in seconds: a slot of the slotted model.
 const TASK_SECONDS: f64 = 1.0;
-/// Slots of one worker.
+/// Maximum number of slots of one worker.
 const SLOTS_MAX: u32 = 10_000;
 
 impl MachineFlags {
-    /// Bytes per second of the whole network as typed; `None` for the default and for no limit.
+    /// Bytes per second of the whole network on the command line; `None` for the default and for no limit.
     pub fn network(&self) -> anyhow::Result<Option<f64>> {
         match self.network.as_deref() {
             None | Some("none") => Ok(None),
@@ -86,7 +86,7 @@ impl MachineFlags {
         }
     }
 
-    /// What map work in slot-seconds is divided by to make time of the whole map station of the fluid model.
+    /// Divisor that converts map work in slot-seconds to time of the whole map station of the fluid model.
     pub fn fluid_slots(&self) -> anyhow::Result<f64> {
         let workers = match &self.workers {
             None => 1,
@@ -99,7 +99,7 @@ impl MachineFlags {
         Ok(f64::from(workers) * f64::from(slots))
     }
 
-    /// The simulated cluster; the seed is set for each run.
+    /// Returns the simulated cluster; the seed is set for each run.
     pub fn cluster(&self, whole_network: f64) -> anyhow::Result<Config> {
         let slots = self.slots_of_worker()?;
         let mut config = match &self.workers {
@@ -112,7 +112,7 @@ impl MachineFlags {
             }
         };
         if self.network.as_deref() != Some("none") {
-            // Each worker has its part, in and out alike.
+            // Each worker has an equal share, inbound and outbound.
             let rate = whole_network / config.workers.len() as f64;
             config.network = NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() };
         }
@@ -149,8 +149,8 @@ fn count(flag: &str, text: &str, most: u32) -> anyhow::Result<u32> {
     count.ok_or_else(|| usage(format!("{flag} {text} must be a whole number from 1 to {most}")))
 }
 
-/// Workers of a table: `count` of them in a row, with their `slots` (as the flags say), `speed` (1), and the
-/// distribution of their service (exact).
+/// Reads workers from a table: `count` equal ones, with their `slots` (default: from the flags), `speed` (1),
+/// and the distribution of their service times (exact).
 fn read_workers(path: &Path, slots: Slots) -> anyhow::Result<Vec<SimWorker>> {
     let columns = ["count", "slots", "speed", "a", "b", "t"];
     let table = NumberTable::read(path, &columns)?;

@@ -1,7 +1,7 @@
 //! `sim`: policies on simulated jobs and machines.
 //!
-//! Flags here; what they mean in `source` (jobs), `model` (one run), `machines` (the simulated cluster); what comes out
-//! in `output` and `plot`. Not here: simulators and policies, which are the scheduler's.
+//! This file has the flags. `source` has the jobs, `model` one run, `machines` the simulated cluster, and
+//! `output` and `plot` the results. Simulators and policies are in the scheduler.
 
 mod ended;
 mod list;
@@ -28,8 +28,8 @@ use std::path::PathBuf;
 
 /// Simulate policies on jobs and machines
 ///
-/// Runs every policy on the same jobs, once for each seed, and prints what came out: means over the seeds, with the
-/// half width of their 95 % interval. The policies are the very ones of a live cluster.
+/// Runs every policy on the same jobs, once for each seed. Prints means over the seeds, with the half width
+/// of their 95 % interval. The policies are the same code as in a live cluster.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SimCommand {
@@ -69,7 +69,7 @@ Examples:
       --workload day.tsv --scale-bytes 0.01 --jobs 500 --plot day.html
   gristmill lab sim --list";
 
-/// What is simulated.
+/// Model of the system.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum SimModel {
     /// Map and shuffle as fluids that overlap, one job after another or side by side; seconds are of whole stations:
@@ -83,7 +83,7 @@ enum SimModel {
 }
 
 impl SimModel {
-    /// As metrics are declared for it.
+    /// The system for which metrics are declared.
     fn system(self) -> System {
         match self {
             SimModel::Fluid => System::Fluid,
@@ -93,7 +93,7 @@ impl SimModel {
     }
 }
 
-/// What is shown and written.
+/// Flags for the output.
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 struct OutputFlags {
@@ -122,14 +122,14 @@ struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// Whether anything is written that has metrics besides those of the table.
+    /// True if an output has metrics besides those of the table.
     fn has_all_metrics(&self) -> bool {
         self.json || self.csv.is_some() || self.plot.is_some()
     }
 }
 
 impl SimCommand {
-    /// Whether anything is made of what jobs take alone.
+    /// True if an output uses the times of jobs alone.
     fn needs_alone(&self, metrics: Option<&[Metric]>) -> bool {
         let shown = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
         shown || self.output.has_all_metrics()
@@ -138,9 +138,9 @@ impl SimCommand {
 
 /// All runs of one policy.
 struct PolicyRuns {
-    /// As typed.
+    /// The policy on the command line.
     policy: String,
-    /// By seed, from the first on.
+    /// Results by seed, starting with the first.
     outcomes: Vec<RunMetrics>,
 }
 
@@ -176,7 +176,7 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Refuses what makes no sense, before anything is read or run.
+/// Refuses invalid flags, before anything is read or run.
 fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
     let refuse = |words: &str| Err(usage(words.to_owned()));
     let output = &flags.output;
@@ -201,10 +201,10 @@ fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs of one policy.
+/// Maximum number of runs of one policy.
 const SEEDS_MAX: u32 = 10_000;
 
-/// The metrics of a list, which this system must have.
+/// Parses a list of metrics, which this system must have.
 fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metric>>> {
     let Some(list) = list else { return Ok(None) };
     let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -212,7 +212,7 @@ fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metr
     Ok(Some(metrics.map_err(|error| usage(error.to_string()))?))
 }
 
-/// What jobs take alone, seed by seed, if anything is made of it.
+/// Returns the times of jobs alone, seed by seed, if they are needed.
 fn alone_times(system: &SimulatedSystem<'_>, needed: bool, seeds: &[u64]) -> anyhow::Result<Vec<AloneTimes>> {
     if !needed {
         return Ok(seeds.iter().map(|_| AloneTimes::Unknown).collect());
@@ -220,8 +220,8 @@ fn alone_times(system: &SimulatedSystem<'_>, needed: bool, seeds: &[u64]) -> any
     parallel::each(seeds, |&seed| system.alone(seed)).into_iter().collect()
 }
 
-/// Every policy with every seed, on all processors; one after another where each job is written down, so that the
-/// lines come in a fixed order.
+/// Runs every policy with every seed, on all processors. Runs are sequential if a line is written for each
+/// job, so that the order of lines is fixed.
 fn run_all(
     system: &SimulatedSystem<'_>,
     flags: &SimCommand,

@@ -1,4 +1,4 @@
-//! What came out, as a table, as JSON, and as lines of jobs.
+//! Results as a table, as JSON, and as lines of jobs.
 
 use super::ended::EndedJob;
 use super::model::SimulatedSystem;
@@ -31,13 +31,13 @@ pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, job: &EndedJob) -
     writeln!(file, ",{map},{shuffle},{reduce},{}", job.weight)
 }
 
-/// The mean over the seeds; `None` where the metric means nothing in one of them.
+/// Returns the mean over the seeds; `None` if the metric is undefined for one of them.
 pub fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
     let values: Option<Vec<f64>> = runs.outcomes.iter().map(|outcome| outcome.value(metric)).collect();
     Interval::of(&values?)
 }
 
-/// Metrics of the table unless told otherwise, if they mean anything.
+/// Default metrics of the table, if they are defined.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP50,

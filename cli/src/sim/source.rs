@@ -1,4 +1,4 @@
-//! Where simulated jobs come from: a file, read once, or a generator.
+//! Source of simulated jobs: a file, read once, or a generator.
 
 use super::machines::MachineFlags;
 use crate::files::{InputFileError, read_text};
@@ -10,7 +10,7 @@ use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
 use std::path::Path;
 
-/// Which jobs, and how many of them.
+/// Flags for the source and number of jobs.
 #[derive(Args)]
 #[command(next_help_heading = "Jobs")]
 pub struct JobsFlags {
@@ -47,7 +47,7 @@ pub struct JobsFlags {
         hide_short_help = true
     )]
     scale_bytes: f64,
-    /// Most unreadable lines of a trace that are skipped
+    /// Maximum number of unreadable lines of a trace that are skipped
     #[arg(long, value_name = "N", default_value_t = 100, hide_short_help = true)]
     skip: u64,
     /// Input of one map, if a trace has only bytes
@@ -59,7 +59,7 @@ pub struct JobsFlags {
     /// Rate of a task, if a trace has only bytes
     #[arg(long, value_name = "RATE", default_value = "20MB/s", hide_short_help = true)]
     task_rate: String,
-    /// Seconds of a task besides, if a trace has only bytes
+    /// Additional seconds of each task, if a trace has only bytes
     #[arg(
         long,
         value_name = "S",
@@ -75,7 +75,7 @@ pub struct JobsFlags {
 enum FormatName {
     /// SWIM: tab-separated arrivals and bytes
     Swim,
-    /// Rumen: JSON objects one after another
+    /// Rumen: a sequence of JSON objects
     Rumen,
     /// Comma-separated, with a header line
     Csv,
@@ -108,7 +108,7 @@ enum Origin {
 }
 
 impl SimulatedJobs {
-    /// Reads the file of this name, or makes the generator. What was skipped is told on stderr.
+    /// Reads the file of this name, or creates the generator. Reports skipped lines on stderr.
     pub fn open(name: &str, flags: &JobsFlags, machines: &MachineFlags) -> anyhow::Result<SimulatedJobs> {
         let scale = Scale { load: flags.scale_load, time: flags.scale_time, bytes: flags.scale_bytes };
         scale.validate().map_err(|error| usage(format!("--{error}").replace('`', "")))?;
@@ -142,12 +142,12 @@ impl SimulatedJobs {
         Ok(source(Origin::File(trace.jobs)))
     }
 
-    /// As typed.
+    /// The name on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether every seed gives the same jobs.
+    /// True if every seed gives the same jobs.
     pub fn is_fixed(&self) -> bool {
         matches!(self.kind, Origin::File(_))
     }

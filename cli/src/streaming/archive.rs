@@ -1,6 +1,7 @@
 //! Archives that tasks find unpacked in their working directory: tar, plain or gzipped, and zip (jar).
 //!
-//! Unpacked once, where the job is submitted, by the libraries `tar` and `zip`, which write nothing outside of the directory.
+//! Unpacked once, where the job is submitted, by the libraries `tar` and `zip`, which write nothing outside
+//! the directory.
 
 use flate2::read::MultiGzDecoder;
 use std::fs::{self, File};
@@ -9,10 +10,10 @@ use std::path::{Path, PathBuf};
 use tar::EntryType;
 use zip::ZipArchive;
 
-/// Bytes that may come out of an archive: a small one can fill any disk.
+/// Maximum unpacked bytes of an archive: a small one can fill any disk.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Files and directories in an archive.
+/// Maximum number of files and directories in an archive.
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// Error of an archive that is not unpacked.
@@ -44,7 +45,7 @@ pub fn unpack(archive: &Path, directory: &Path) -> Result<(), ArchiveError> {
 }
 
 fn unpack_within(archive: &Path, directory: &Path, bytes_max: u64) -> Result<(), ArchiveError> {
-    // A pipe would be waited for.
+    // Reading a pipe would block.
     if !fs::metadata(archive)?.is_file() {
         return Err(ArchiveError::NoFile);
     }
@@ -66,7 +67,7 @@ fn unpack_within(archive: &Path, directory: &Path, bytes_max: u64) -> Result<(),
 fn unpack_tar(tar: impl Read, directory: &Path, bytes_max: u64) -> Result<(), ArchiveError> {
     let mut archive = tar::Archive::new(tar.take(bytes_max));
     let unpacked = unpack_entries(&mut archive, directory);
-    // The checksum of a gzipped archive is behind its last entry.
+    // The checksum of a gzipped archive is after its last entry.
     let mut rest = archive.into_inner();
     let read = io::copy(&mut rest, &mut io::sink());
     if rest.limit() == 0 {
@@ -88,7 +89,7 @@ fn unpack_entries(archive: &mut tar::Archive<impl Read>, directory: &Path) -> Re
             return Err(ArchiveError::Outside(name));
         }
     }
-    // Last and from the inside out, as their rights may forbid to write in them.
+    // Last and from the inside out, as their permissions may forbid writes.
     directories.sort_by(|(one, _), (other, _)| other.cmp(one));
     for (name, mut entry) in directories {
         if !entry.unpack_in(directory)? {
@@ -105,7 +106,7 @@ fn unpack_zip(zip: BufReader<File>, directory: &Path, bytes_max: u64) -> Result<
     }
     let mut bytes = 0;
     for number in 0..archive.len() {
-        // Sizes in an archive need not be true, and `extract` has no limit of its own.
+        // Sizes in an archive may be false, and `extract` has no limit of its own.
         let entry = archive.by_index(number)?;
         bytes += io::copy(&mut entry.take(bytes_max + 1 - bytes), &mut io::sink())?;
         if bytes > bytes_max {
@@ -140,7 +141,8 @@ mod tests {
         header
     }
 
-    /// A tar file of a directory that is not writable, a program in it and a link to that, and of a file of this name.
+    /// A tar file with a directory that is not writable, a program in it, a link to that program, and a file
+    /// of this name.
     fn tarred(name: &str) -> Vec<u8> {
         let mut tar = tar::Builder::new(Vec::new());
         let mut add = |mut header: tar::Header, link: &str, content: &[u8]| {

@@ -1,6 +1,7 @@
-//! Which forms of pairs were asked for: `-io`, `stream.map.input` and its like, input and output formats of typed bytes.
+//! Requested forms of pairs: `-io`, `stream.map.input` and similar properties, input and output formats of
+//! typed bytes.
 //!
-//! What the forms are stands in `gristmill_runtime::streaming`.
+//! The forms themselves are in `gristmill_runtime::streaming`.
 
 use super::StreamError;
 use super::names::Properties;
@@ -9,16 +10,16 @@ use gristmill_runtime::streaming::{
     FieldRule, LineInput, PairForm, PairForms, PartContent, PartRule, StreamStep, StreamingJob,
 };
 
-/// Properties with the forms, in the order of a pair's ways.
+/// Properties with the forms, in the order in which a pair passes through them.
 const NAMES: [&str; 4] =
     ["stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"];
 
-/// What `-io` does: one form for all ways.
+/// Handles `-io`: one form for all stages.
 pub fn set_all(properties: &mut Properties, form: &str) {
     NAMES.iter().for_each(|name| properties.set(name, form));
 }
 
-/// The forms that properties name.
+/// Returns the forms that properties name.
 pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
     let form = |name: &str| {
         let typed = properties.get(name).unwrap_or("text");
@@ -37,7 +38,7 @@ pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
     })
 }
 
-/// What the output format makes of pairs.
+/// Returns the content that the output format makes of pairs.
 pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
     match class {
         None | Some("TextOutputFormat") => Ok(PartContent::Text),
@@ -46,16 +47,16 @@ pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
     }
 }
 
-/// How lines of this form fall into key and value.
+/// Returns the rule that splits lines of this form into key and value.
 pub fn line_rule(form: PairForm, rule: FieldRule) -> FieldRule {
     match form {
-        // Without a separator a line is the key.
+        // Without a separator the whole line is the key.
         PairForm::KeyOnlyText => FieldRule { separator: String::new(), key_fields: 1 },
         _ => rule,
     }
 }
 
-/// Refuses forms that other parts of the job can make nothing of.
+/// Refuses forms that other parts of the job do not support.
 pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
     let forms = &job.forms;
     if !forms.map_output.is_text() {

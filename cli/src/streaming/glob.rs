@@ -1,4 +1,4 @@
-//! Names with wildcards and braces as Hadoop has them. They match names that start with `_` or `.` too.
+//! Names with wildcards and braces as in Hadoop. They match names that start with `_` or `.` too.
 
 use anyhow::Context as _;
 use gristmill_worker::input::wildcards::NamePattern;
@@ -7,12 +7,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// True if a name contains a sign that stands for others.
+/// True if a name contains a wildcard.
 pub fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '{', '\\'])
 }
 
-/// Returns the paths that match a pattern, in the order of their names. Each part between slashes is a pattern of its own.
+/// Returns the paths that match a pattern, in the order of their names. Each part between slashes is a
+/// separate pattern.
 ///
 /// # Errors
 /// An invalid pattern, or a directory that cannot be read.

@@ -1,7 +1,8 @@
-//! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it does what scripts ask of those.
+//! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it implements their
+//! commands for scripts.
 //!
-//! Commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`. Names of files without a
-//! scheme are those of `hdfs:`, as on a cluster.
+//! Supports the commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`.
+//! Names of files without a scheme are those of `hdfs:`, as on a cluster.
 
 use super::{DefaultSystem, job_commands, not_text, run_with_flags_of_environment, shell};
 use crate::settings;
@@ -13,17 +14,17 @@ use std::path::Path;
 /// Names that mean Hadoop.
 const NAMES: [&str; 4] = ["hadoop", "hdfs", "yarn", "mapred"];
 
-/// What is answered when the version is asked: drivers take the first number, which decides how they speak.
+/// Reported version: drivers parse the first number, which selects their protocol.
 const VERSION: &str = "3.3.6";
 
-/// Whether the program was called by one of Hadoop's names.
+/// True if the program was called by one of Hadoop's names.
 #[must_use]
 pub fn is_called_as_hadoop(arguments: &[OsString]) -> bool {
     let name = arguments.first().and_then(|program| Path::new(program).file_name());
     name.and_then(|name| name.to_str()).is_some_and(|name| NAMES.contains(&name))
 }
 
-/// Runs the program under the name it was called by. Answers the exit code.
+/// Runs the program under the name it was called by. Returns the exit code.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
     let words: Option<Vec<String>> = arguments.iter().map(|word| word.to_str().map(str::to_owned)).collect();
@@ -38,7 +39,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
             return exit::OK;
         }
         stderr_line(&format!("{name}: {error:#}"));
-        // What -1 becomes.
+        // The exit code of -1.
         u8::MAX
     })
 }
@@ -69,7 +70,7 @@ fn version() -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// `jar FILE OPTIONS`: the file is that of Hadoop Streaming, and need not hold anything.
+/// `jar FILE OPTIONS`: the file is that of Hadoop Streaming, and may be empty.
 fn jar(words: &[String]) -> anyhow::Result<u8> {
     let Some((jar, rest)) = words.split_first() else {
         stderr_line("RunJar jarFile [mainClass] args...");

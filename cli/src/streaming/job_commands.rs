@@ -1,17 +1,17 @@
-//! `mapred job` and `yarn application`: list, show and end jobs that were started under Hadoop's names on this machine, by
-//! the files of those jobs (`kept`), which are at most a second old.
+//! `mapred job` and `yarn application`: list, show and end jobs that were started under Hadoop's names on
+//! this machine. They read the files of those jobs (`kept`), which are at most a second old.
 //!
-//! Not here: jobs of other users, single tasks, and the history of a job.
+//! Jobs of other users, single tasks, and the history of a job are not supported.
 
 use super::kept::{KeptJob, KeptJobs, KeptState};
 use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{stderr_line, stdout_line, stdout_text};
 use gristmill_runtime::exit;
 
-/// Exit code of a call that did nothing: what -1 becomes.
+/// Exit code of a call that did nothing: that of -1.
 const NOT_DONE: u8 = u8::MAX;
 
-/// Carries out `mapred job …` (`kind` is `job`) or `yarn application …` and returns the exit code.
+/// Executes `mapred job …` (`kind` is `job`) or `yarn application …` and returns the exit code.
 ///
 /// # Errors
 /// A stdout that is closed, or no directory for `hdfs:`.

@@ -1,7 +1,8 @@
-//! Files about jobs that were started under Hadoop's names, for `mapred job` and `yarn application` (`job_commands`).
+//! Files about jobs that were started under Hadoop's names, for `mapred job` and `yarn application`
+//! (`job_commands`).
 //!
-//! They are where Hadoop's clusters keep theirs, below [`STAGING`] in `hdfs:`, for their user alone. The program that follows
-//! a job writes `USER/.staging/JOB/job.json`, and the last lines of failed attempts to
+//! They are where Hadoop's clusters store theirs, below [`STAGING`] in `hdfs:`, private to their user. The
+//! program that follows a job writes `USER/.staging/JOB/job.json`, and the last lines of failed attempts to
 //! `userlogs/APPLICATION/ATTEMPT/{stderr,syslog}`, where drivers look for them.
 
 use super::log::{Level, record};
@@ -16,13 +17,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Directory of `hdfs:` in which Hadoop keeps files about jobs.
+/// Directory of `hdfs:` in which Hadoop stores files about jobs.
 const STAGING: &str = "tmp/hadoop-yarn/staging";
 
-/// Jobs that are kept. The oldest that have ended are removed, with the logs of their attempts.
+/// Maximum number of recorded jobs. The oldest ended ones are removed, with the logs of their attempts.
 const JOBS_MAX: usize = 100;
 
-/// Bytes of a job's file that are read.
+/// Maximum bytes of a job's file.
 const RECORD_BYTES_MAX: u64 = 4 << 20;
 
 /// File of a job in its directory.
@@ -31,17 +32,17 @@ const RECORD: &str = "job.json";
 /// File that marks a job as ended by `-kill`.
 const KILL: &str = "kill";
 
-/// Time that `-kill` waits for the end of a job, and the pause between two looks.
+/// Time that `-kill` waits for the end of a job, and the pause between two checks.
 const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 const KILL_PAUSE: Duration = Duration::from_millis(20);
 
 /// Start of the line by which an attempt reports its input.
 const SPLIT: &str = "Processing split: ";
 
-/// mrjob takes a failure seriously only where `syslog` has a line of a Java program's stack.
+/// mrjob recognises a failure only if `syslog` has a line of a Java program's stack.
 const STACK: &str = "\tat org.apache.hadoop.streaming.PipeMapRed.waitOutputThreads(PipeMapRed.java:326)";
 
-/// State of a job in Hadoop's words.
+/// State of a job in Hadoop's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum KeptState {
@@ -155,7 +156,7 @@ impl KeptJobs {
         self.all().into_iter().find(|job| job.number == number)
     }
 
-    /// Starts a job's file, and removes the oldest jobs that are too many.
+    /// Starts a job's file, and removes the oldest jobs beyond the limit.
     ///
     /// # Errors
     /// A directory that is full or belongs to another user.
@@ -183,7 +184,7 @@ impl KeptJobs {
             Err(rustix::io::Errno::SRCH) => return Ok(false),
             held => held?,
         };
-        // While it is held, its number is not used again.
+        // While it is held, its number is not reused.
         if !job.runs() {
             return Ok(false);
         }
@@ -203,7 +204,7 @@ impl KeptJobs {
     }
 }
 
-/// Creates a directory, with its parents, for its user alone.
+/// Creates a private directory, with its parents.
 fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(path)
 }
@@ -211,7 +212,7 @@ fn create_private(path: &Path) -> io::Result<()> {
 /// Returns the start time of a process in ticks since the system's; `None` if it has ended.
 fn start_of(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program is in parentheses, and may contain others.
+    // The name of the program is in parentheses, and may contain parentheses.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let state = words.next()?;
@@ -241,8 +242,8 @@ impl JobKeeper {
         self.jobs.directory(&self.job.number).join(KILL).exists()
     }
 
-    /// Writes the last lines of a failed attempt. The first is the error; the others are the command's, but for that of its
-    /// split.
+    /// Writes the last lines of a failed attempt. The first is the error; the others are the command's,
+    /// except the line of its split.
     ///
     /// # Errors
     /// A directory that is full or belongs to another user.

@@ -1,12 +1,12 @@
-//! What drivers of Hadoop Streaming read of its log: lines with a time, a level and who speaks, as Hadoop's own have them.
+//! Log lines that drivers of Hadoop Streaming read: with a time, a level and a logger, in Hadoop's format.
 //!
-//! No colours and no bars, also on a terminal: programs look for these lines there.
+//! No colours and no bars, also on a terminal: programs parse these lines there.
 
 use crate::terminal::stderr_line;
 use gristmill_runtime::wall_time::{clock, date};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How loud a line is.
+/// Level of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Info,
@@ -19,7 +19,7 @@ pub fn log(level: Level, logger: &str, message: &str) {
     stderr_line(&record(level, logger, message));
 }
 
-/// One line, of now.
+/// Returns one line with the current time.
 pub fn record(level: Level, logger: &str, message: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     line(since, level, logger, message)

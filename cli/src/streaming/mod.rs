@@ -1,6 +1,6 @@
-//! `streaming`, and `hadoop jar`: a job of Hadoop Streaming on an embedded cluster, or on a master that is there already.
+//! `streaming`, and `hadoop jar`: a job of Hadoop Streaming on an embedded cluster, or on a running master.
 //!
-//! What is printed, and with which code it ends, is what programs that call Hadoop expect. What the job is stands in
+//! Output and exit codes are those that callers of Hadoop expect. The job itself is in
 //! `gristmill_runtime::streaming`.
 
 mod archive;
@@ -53,34 +53,34 @@ use told::Teller;
 /// Exit codes of Hadoop Streaming.
 mod code {
     pub const OK: u8 = 0;
-    /// The job failed, or the arguments make no sense.
+    /// The job failed, or the arguments are invalid.
     pub const FAILED: u8 = 1;
     /// A path of the input is missing.
     pub const INPUT: u8 = 2;
-    /// The job's configuration makes no sense.
+    /// The job's configuration is invalid.
     pub const CONFIGURATION: u8 = 3;
     /// The output directory exists.
     pub const OUTPUT: u8 = 4;
     /// Something else went wrong before the job ran.
     pub const SUBMIT: u8 = 5;
-    /// Somebody interrupted.
+    /// The job was interrupted.
     pub const INTERRUPTED: u8 = 6;
 }
 
-/// The variable with flags for jobs of those who cannot type them, such as `--workers 4`.
+/// Variable with flags, for example `--workers 4`, for jobs of drivers that cannot pass them.
 const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
 
 /// Bytes of a block of Hadoop's file system, which bounds a split.
 const BLOCK_BYTES: u64 = 128 << 20;
 
-/// Maps that Hadoop aims at unless told otherwise.
+/// Hadoop's default target for the number of maps.
 const MAPS: u64 = 2;
 
 /// Run a job of Hadoop Streaming: commands that read lines and write lines
 ///
-/// Takes the options of `hadoop jar hadoop-streaming.jar` behind its own, reads and writes what Hadoop would, and ends with
-/// Hadoop's codes. Paths without a scheme are files of this machine; hdfs:/// is the folder that GRISTMILL_HDFS_ROOT names.
-/// The book's chapter "Hadoop Streaming" says what is as in Hadoop and what is not.
+/// Accepts the options of `hadoop jar hadoop-streaming.jar` after its own. Input, output and exit codes are
+/// those of Hadoop. Paths without a scheme are files of this machine; hdfs:/// is the directory named by
+/// GRISTMILL_HDFS_ROOT. The book's chapter "Hadoop Streaming" lists the differences from Hadoop.
 #[derive(Args)]
 #[command(
     disable_help_flag = true,
@@ -98,7 +98,7 @@ pub struct StreamingCommand {
     words: Vec<String>,
 }
 
-/// What is said of the cluster, in front of Hadoop's options.
+/// Flags of the cluster, before Hadoop's options.
 #[derive(Args, Clone, Debug)]
 struct StreamingFlags {
     #[command(flatten)]
@@ -112,15 +112,16 @@ struct StreamingFlags {
     /// Do not wait until the output is on disk
     #[arg(long)]
     no_sync: bool,
-    /// Longest line that ends with a newline [default: 64MiB]
+    /// Maximum length of a line that ends with a newline [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     max_record: Option<String>,
-    /// Tell how the job goes on as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it closes
+    /// Print progress as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it
+    /// closes
     #[arg(long)]
     json: bool,
 }
 
-/// Whether `--NAME` is said of the cluster, and so not of the job.
+/// True if `--NAME` is a flag of the cluster, and so not of the job.
 fn is_flag_of_the_cluster(name: &str) -> bool {
     let name = name.split_once('=').map_or(name, |(name, _)| name);
     StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE))
@@ -128,10 +129,10 @@ fn is_flag_of_the_cluster(name: &str) -> bool {
         .any(|argument| argument.get_long() == Some(name))
 }
 
-/// Why a job did not come about or not succeed.
+/// Reason why a job did not start or did not succeed.
 #[derive(Debug)]
 pub struct StreamError {
-    /// With which code the program ends.
+    /// Exit code of the program.
     pub code: u8,
     /// One sentence.
     pub message: String,
@@ -143,12 +144,12 @@ impl StreamError {
         Self { code, message: message.into() }
     }
 
-    /// Error of words that make no sense.
+    /// Error of invalid arguments.
     pub fn usage(message: impl ToString) -> Self {
         Self { code: code::FAILED, message: message.to_string() }
     }
 
-    /// Error of a configuration that makes no sense.
+    /// Error of an invalid configuration.
     pub fn configuration(message: impl ToString) -> Self {
         Self { code: code::CONFIGURATION, message: message.to_string() }
     }
@@ -159,7 +160,7 @@ pub fn streaming(settings: &Settings, command: &StreamingCommand) -> u8 {
     run(settings, &command.flags, &command.words, DefaultSystem::Local)
 }
 
-/// A job of these words, with flags from the environment; see [`FLAGS_VARIABLE`].
+/// Runs the job of these words, with flags from the environment; see [`FLAGS_VARIABLE`].
 fn run_with_flags_of_environment(settings: &Settings, words: &[String], default: DefaultSystem) -> u8 {
     let typed = std::env::var(FLAGS_VARIABLE).unwrap_or_default();
     let typed =
@@ -171,7 +172,7 @@ fn run_with_flags_of_environment(settings: &Settings, words: &[String], default:
     }
 }
 
-/// Says why there is no result.
+/// Prints an error and returns its exit code.
 fn failed(error: &StreamError) -> u8 {
     log(Level::Error, "streaming.StreamJob", &error.message);
     if error.code == code::FAILED {
@@ -203,7 +204,7 @@ Usage: hadoop jar hadoop-streaming.jar [options]
 fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: DefaultSystem) -> u8 {
     match options::read(words) {
         Ok(typed) if typed.help => {
-            // A closed stdout is an end, and no error.
+            // A closed stdout ends the program without an error.
             let _ = terminal::stdout_line(&HELP);
             code::OK
         }
@@ -215,7 +216,7 @@ fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: D
     }
 }
 
-/// The number by which jobs of different moments are told apart, milliseconds since 1970.
+/// Number that distinguishes jobs started at different times, milliseconds since 1970.
 fn stamp() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
@@ -265,7 +266,7 @@ fn carry_out(
     }
 }
 
-/// The master that was named, if one was.
+/// Returns the join line of the given master, if any.
 fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Option<JoinLine>> {
     if flags.join.is_none() && flags.master.is_none() {
         return Ok(None);
@@ -279,7 +280,7 @@ fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Optio
     master.join_line(settings).map(Some)
 }
 
-/// Refuses what Hadoop refuses before it asks anybody.
+/// Refuses what Hadoop refuses before it contacts a server.
 fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
     if fs::symlink_metadata(&job.output).is_ok() {
         let said = format!("Output directory {} already exists", places.uri(&job.output));
@@ -294,7 +295,7 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
     }
 }
 
-/// How the job is run and its input is cut.
+/// Returns the options of the job and of its splits.
 fn job_options(
     flags: &StreamingFlags,
     settings: &Settings,
@@ -325,7 +326,7 @@ fn job_options(
         typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
     let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS);
     let goal = match job.job.line_input {
-        // Marks may lie on both sides of any cut, and nothing says where another pair starts.
+        // Marks may be on both sides of any cut, and no rule finds the start of the next pair.
         LineInput::Between(_) | LineInput::TypedBytes => None,
         _ => Some(SplitGoal { maps, bytes_min, bytes_max }),
     };
@@ -339,7 +340,7 @@ fn job_options(
     Ok(options)
 }
 
-/// Runs the job on the master of this join line, whose cluster is this process's own or not.
+/// Runs the job on the master of this join line, embedded or not.
 fn run_on(
     runtime: &Arc<tokio::runtime::Runtime>,
     line: &JoinLine,
@@ -357,7 +358,7 @@ fn run_on(
     }
     let mut job = typed.job;
     let ships = cluster.is_none() && !job.files.is_empty();
-    // Making one waits for the disk, and few jobs need one.
+    // Creating one waits for the disk, and few jobs need one.
     let scratch = (ships || !typed.archives.is_empty()).then(|| ScratchFolder::new("streaming-")).transpose();
     let scratch =
         scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
@@ -405,9 +406,10 @@ fn failed_job() -> u8 {
     code::FAILED
 }
 
-/// Leaves the output directory as Hadoop does: `_SUCCESS` is empty, so that who reads all files reads nothing of it.
+/// Leaves the output directory as Hadoop does. `_SUCCESS` is empty, so that readers of all files read nothing
+/// from it.
 fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
-    // The result is there; what is left of it changes nothing.
+    // The result exists; an error here does not change that.
     let mark = report.output.join("_SUCCESS");
     let _ = if marks_success { fs::File::create(mark).map(drop) } else { fs::remove_file(mark) };
     if lazy {
@@ -416,7 +418,7 @@ fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
     }
 }
 
-/// With which code a job ends that did not run.
+/// Exit code of a job that did not run.
 fn submit_error(error: &ClientError) -> StreamError {
     let code = match error {
         ClientError::Interrupted { .. } => code::INTERRUPTED,
@@ -447,13 +449,13 @@ fn submit_error(error: &ClientError) -> StreamError {
     StreamError::new(code, message)
 }
 
-/// The registry with jobs of commands, for workers and for masters that take them.
+/// Returns the registry with jobs of commands, for workers and for masters that accept them.
 #[must_use]
 pub fn registered(registry: Registry) -> Registry {
     registry.inner_job::<gristmill_runtime::streaming::StreamingJob>()
 }
 
-/// What is wrong with words that are no text.
+/// Error of words that are not UTF-8.
 fn not_text() -> anyhow::Error {
     usage("an argument is not UTF-8".to_owned())
 }

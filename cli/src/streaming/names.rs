@@ -42,9 +42,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("mapreduce.inputformat.class", "mapreduce.job.inputformat.class"),
 ];
 
-/// New names of properties that change the result in Hadoop and have no effect here, each with a value by which it changes
-/// nothing, and with a replacement. A job with another value is refused. A name with `*` stands for all that start so. All
-/// other properties change how a job runs, or are a job's own: commands see them.
+/// New names of properties that change the result in Hadoop and have no effect here. Each has a harmless
+/// value and a replacement. A job with another value is refused. A name with `*` means all names with this
+/// prefix. All other properties change how a job runs, or are a job's own: commands see them.
 const REFUSED: [(&str, &str, &str); 20] = [
     ("aggregate.max.num.unique.values", "9223372036854775807", NOTHING),
     ("mapred.child.env", "", CMDENV),
@@ -71,7 +71,7 @@ const NOTHING: &str = "leave it out";
 const CMDENV: &str = "use -cmdenv NAME=VALUE";
 const IO: &str = "use -io";
 
-/// Names that are replaced in one value, as in Hadoop.
+/// Maximum number of replaced names in one value, as in Hadoop.
 const EXPANSIONS_MAX: usize = 20;
 
 /// Properties by name.
@@ -86,7 +86,7 @@ impl Properties {
         }
     }
 
-    /// All names of the property that has this one.
+    /// Returns all names of the property that has this name.
     pub fn names_of(name: &str) -> impl Iterator<Item = &str> {
         let other = ALIASES.iter().find_map(|(old, new)| match name {
             _ if name == *old => Some(*new),
@@ -96,8 +96,8 @@ impl Properties {
         [Some(name), other, both_spellings(name)].into_iter().flatten()
     }
 
-    /// Replaces `${NAME}` in values by what `outer` returns for it, else by the value of that property. The first unknown
-    /// name ends the replacing in a value.
+    /// Replaces `${NAME}` in values by what `outer` returns for it, else by the value of that property. At
+    /// the first unknown name the rest of a value stays unchanged.
     pub fn expand(&mut self, outer: impl Fn(&str) -> Option<String>) {
         let raw = self.0.clone();
         for value in self.0.values_mut() {
@@ -111,17 +111,17 @@ impl Properties {
         }
     }
 
-    /// The value of this name.
+    /// Returns the value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// All of them, under all names.
+    /// Returns all properties, under all names.
     pub fn all(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 
-    /// Refuses what would change the result and has no effect here.
+    /// Refuses properties that would change the result and have no effect here.
     ///
     /// # Errors
     /// The first such property, and what to write instead.
@@ -145,7 +145,7 @@ impl Properties {
     }
 }
 
-/// The document and the code of Hadoop call this by different names.
+/// Properties whose names differ between Hadoop's documentation and its code.
 fn both_spellings(name: &str) -> Option<&'static str> {
     (name == "stream.num.reduce.output.fields").then_some("stream.num.reduce.output.key.fields")
 }

@@ -1,6 +1,7 @@
-//! The words of a command line of Hadoop Streaming, `-input x -mapper cat -D a=b`, and the job that they mean.
+//! The words of a command line of Hadoop Streaming, `-input x -mapper cat -D a=b`, and the job that they
+//! describe.
 //!
-//! Generic options may stand anywhere; Hadoop wants them first.
+//! Generic options may be in any position; Hadoop requires them first.
 
 use super::glob;
 use super::names::Properties;
@@ -18,34 +19,34 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Options with a value behind them.
+/// Options with a value.
 const WITH_VALUE: &str = "input output mapper combiner reducer file dfs additionalconfspec inputformat outputformat \
                           partitioner numReduceTasks inputreader mapdebug reducedebug jobconf cmdenv cacheFile \
                           cacheArchive io conf D fs jt files libjars archives tokenCacheFile numMapTasks";
 
-/// Bytes of a file of settings. Those of whole clusters have some hundred thousand.
+/// Maximum bytes of a settings file. Those of whole clusters have a few hundred thousand.
 const CONFIGURATION_BYTES_MAX: u64 = 4 << 20;
 
-/// Bytes of a file's name.
+/// Maximum bytes of a file's name.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
-/// The property that says what a name without a scheme means.
+/// The property with the meaning of a name without a scheme.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
 
-/// Properties that name what looks at failed attempts.
+/// Properties that name the command for failed attempts.
 const MAP_DEBUG: &str = "mapreduce.map.debug.script";
 const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
 
-/// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` says otherwise.
+/// Default bytes of pairs that a combiner gets at once, without `mapreduce.task.io.sort.mb`.
 const COMBINE_BYTES: u64 = 64 << 20;
 
-/// The most of them.
+/// Maximum of these bytes.
 const COMBINE_BYTES_MAX: u64 = 512 << 20;
 
-/// How long a command may stand still unless `mapreduce.task.timeout` says otherwise, milliseconds.
+/// Default time that a command may hang, without `mapreduce.task.timeout`, milliseconds.
 const TIMEOUT_MS: u64 = 600_000;
 
-/// What was typed.
+/// Parsed options.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TypedOptions {
     pub inputs: Vec<String>,
@@ -56,7 +57,7 @@ pub struct TypedOptions {
     pub input_format: Option<String>,
     pub output_format: Option<String>,
     pub partitioner: Option<String>,
-    /// Files for the working directory, each with `#NAME` behind it or not.
+    /// Files for the working directory, each with an optional `#NAME`.
     pub files: Vec<String>,
     pub archives: Vec<String>,
     pub properties: Properties,
@@ -67,8 +68,8 @@ pub struct TypedOptions {
     pub remarks: Vec<String>,
 }
 
-/// Reads the words. Where several set one property, the last counts, but none of a settings file that is set outside it too,
-/// and `-fs` only where `-D` does not.
+/// Parses the words. If several set one property, the last counts. A property from a settings file yields to
+/// one from outside it, and `-fs` yields to `-D`.
 ///
 /// # Errors
 /// A word that is not an option, or an option without its value.
@@ -159,10 +160,10 @@ impl TypedOptions {
         Ok(())
     }
 
-    /// What a name without a scheme means, if it is said.
+    /// Returns the meaning of a name without a scheme, if an option sets it.
     ///
     /// # Errors
-    /// A system that is not here.
+    /// A system that is not supported.
     pub(super) fn default_system(&self) -> Result<Option<DefaultSystem>, StreamError> {
         let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::of).transpose();
         system.map_err(StreamError::configuration)
@@ -185,10 +186,10 @@ fn read_configuration(name: &str, properties: &mut Properties) -> io::Result<()>
         return Err(io::Error::other("included files are not read here: name them with -conf"));
     }
     for property in tree.descendants().filter(|node| node.has_tag_name("property")) {
-        // A child of its own, or an attribute.
+        // A child element, or an attribute.
         let value_of = |tag: &str| {
             let child = property.children().find(|child| child.has_tag_name(tag));
-            // Comments cut the text into pieces.
+            // Comments split the text into pieces.
             let pieces = child.map(|child| child.children().filter(roxmltree::Node::is_text));
             let text = pieces.map(|pieces| pieces.filter_map(|piece| piece.text()).collect::<String>());
             text.or_else(|| property.attribute(tag).map(str::to_owned))
@@ -201,9 +202,9 @@ fn read_configuration(name: &str, properties: &mut Properties) -> io::Result<()>
     Ok(())
 }
 
-/// The names of a list of what is shipped.
+/// Returns the names of a list of shipped files.
 fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
-    // As Hadoop has it, nothing is behind a comma at the end.
+    // As in Hadoop, a trailing comma adds no name.
     let names: Vec<String> = list.trim_end_matches(',').split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {
         true => Err(StreamError::usage(format!("-{option} `{list}': a name in it is empty"))),
@@ -211,25 +212,25 @@ fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
     }
 }
 
-/// The words of a command for failed attempts, if there are any.
+/// Returns the words of a command for failed attempts, if any.
 fn debug_of(typed: Option<&str>) -> Option<Vec<String>> {
     typed.map(split_command).filter(|words| !words.is_empty())
 }
 
-/// A job with what its submitter needs beside it.
+/// A job with the data that its submitter needs.
 #[derive(Debug)]
 pub struct TypedJob {
     pub job: StreamingJob,
     pub output: PathBuf,
     pub inputs: Vec<PathBuf>,
     pub lazy_output: bool,
-    /// `_SUCCESS` stays.
+    /// True to keep `_SUCCESS`.
     pub marks_success: bool,
-    /// Archives that are to be unpacked, each with the name of its folder.
+    /// Archives to unpack, each with the name of its directory.
     pub archives: Vec<ShippedFile>,
 }
 
-/// A list with commas, of which those within braces are no separators.
+/// Splits a comma-separated list; commas within braces are no separators.
 fn split_list(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |letter| {
@@ -245,7 +246,7 @@ fn split_list(text: &str) -> impl Iterator<Item = &str> {
 /// Returns the paths of one name of `-input`. Braces are replaced here, as inputs of other jobs have none.
 fn input_paths(name: &str, places: &FileNames) -> Result<Vec<PathBuf>, StreamError> {
     if name.is_empty() {
-        // Most often an unset variable.
+        // The usual cause is an unset variable.
         return Err(StreamError::usage(
             "Can not create a Path from an empty string: a name of -input is empty",
         ));
@@ -266,10 +267,10 @@ fn input_paths(name: &str, places: &FileNames) -> Result<Vec<PathBuf>, StreamErr
 }
 
 impl TypedOptions {
-    /// The job that was meant.
+    /// Returns the job.
     ///
     /// # Errors
-    /// What is missing, or makes no sense.
+    /// A missing or invalid option.
     pub fn job(&self, places: &FileNames, stamp: u64) -> Result<TypedJob, StreamError> {
         let property = |name: &str| self.properties.get(name);
         let named_inputs =
@@ -353,7 +354,7 @@ impl TypedOptions {
         Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
     }
 
-    /// The properties of which commands are told.
+    /// Returns the properties that commands get.
     fn told_properties(
         &self,
         places: &FileNames,
@@ -435,7 +436,7 @@ impl TypedOptions {
         }
     }
 
-    /// Between the fields of a key.
+    /// Separator of the fields of a key.
     fn key_separator(&self) -> &str {
         self.properties.get("mapreduce.map.output.key.field.separator").unwrap_or("\t")
     }
@@ -477,17 +478,17 @@ impl TypedOptions {
         Ok(FieldRule { separator, key_fields: u32::try_from(key_fields).unwrap_or(u32::MAX) })
     }
 
-    /// How parts are compressed, if they are.
+    /// Returns the compression of parts, if any.
     ///
     /// # Errors
-    /// A codec that nothing here has.
+    /// A codec that is not supported.
     pub fn compression(&self) -> Result<Option<Compression>, StreamError> {
         if self.truth("mapreduce.output.fileoutputformat.compress")? != Some(true) {
             return Ok(None);
         }
         let codec = self.properties.get("mapreduce.output.fileoutputformat.compress.codec");
         match codec.map(simple_name) {
-            // Hadoop's own default, `.deflate`, is one that little else reads.
+            // Few other programs read Hadoop's own default, `.deflate`.
             None | Some("GzipCodec" | "DefaultCodec") => Ok(Some(Compression::Gzip)),
             Some("ZStandardCodec") => Ok(Some(Compression::Zstd)),
             Some("BZip2Codec") => Ok(Some(Compression::Bzip2)),
@@ -495,20 +496,20 @@ impl TypedOptions {
         }
     }
 
-    /// The whole number of a property.
+    /// Returns the whole number of a property.
     pub fn number(&self, name: &str) -> Result<Option<u64>, StreamError> {
         let invalid = |text: &str| StreamError::configuration(format!("{name}={text} is not a whole number"));
         let read = |text: &str| text.trim().parse().map_err(|_| invalid(text));
         self.properties.get(name).map(read).transpose()
     }
 
-    /// Whether a property is true; what is neither counts as nothing, as in Hadoop.
+    /// Returns the boolean value of a property; any other word counts as unset, as in Hadoop.
     pub fn truth(&self, name: &str) -> Result<Option<bool>, StreamError> {
         Ok(self.properties.get(name).and_then(|text| text.trim().to_ascii_lowercase().parse().ok()))
     }
 }
 
-/// The name of a class without its package.
+/// Returns the name of a class without its package.
 fn simple_name(class: &str) -> &str {
     let class = class.trim();
     class.rsplit(['.', '$']).next().unwrap_or(class)
@@ -519,7 +520,7 @@ pub(super) fn not_found(option: &str, class: &str, available: &str) -> StreamErr
     StreamError::configuration(format!("{option} : class not found : {class}; available: {available}"))
 }
 
-/// Returns the file of `PATH#NAME`, with the name that tasks know it by.
+/// Returns the file of `PATH#NAME`, with its name for tasks.
 fn named_file(text: &str, places: &FileNames) -> Result<ShippedFile, StreamError> {
     let (path, name) = text.rsplit_once('#').unwrap_or((text, ""));
     // A file of this machine unless its name has another scheme.

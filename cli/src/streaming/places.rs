@@ -1,30 +1,30 @@
-//! Names of files as Hadoop's programs write them, `hdfs:///user/me/x`, and the files of this machine that they stand for.
+//! Names of files as Hadoop's programs write them, `hdfs:///user/me/x`, and the local files that they mean.
 //!
-//! `hdfs:` is a folder of this machine, whatever host stands in the name: [`ROOT_VARIABLE`] names it, else it is `hdfs` in
-//! the user's folder for data. A name cannot lead out of it.
+//! `hdfs:` is a directory of this machine, for any host in the name. [`ROOT_VARIABLE`] sets it; the default
+//! is `hdfs` in the user's data directory. A name cannot lead out of it.
 
 use crate::usage::usage;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The variable that names the folder that `hdfs:///` stands for.
+/// Variable with the directory of `hdfs:///`.
 pub const ROOT_VARIABLE: &str = "GRISTMILL_HDFS_ROOT";
 
-/// What a name without a scheme means.
+/// Meaning of a name without a scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultSystem {
-    /// A file of `hdfs:`, relative to the user's folder there.
+    /// A file of `hdfs:`, relative to the user's directory there.
     Hdfs,
     /// A file of this machine, relative to the working directory.
     Local,
 }
 
 impl DefaultSystem {
-    /// The one that a URI, `local`, or a machine of `hdfs:` names.
+    /// Parses a URI, `local`, or a host of `hdfs:`.
     ///
     /// # Errors
-    /// Another system, or what names none.
+    /// Another system, or an invalid name.
     pub fn of(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
         let is_host = |host: &str| {
@@ -46,27 +46,27 @@ impl DefaultSystem {
     }
 }
 
-/// The user, as Hadoop knows them.
+/// User name as Hadoop determines it.
 pub fn user_of_environment() -> String {
     let named = ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
     user.unwrap_or_else(|| "root".to_owned())
 }
 
-/// Which file a name stands for, and what a file is called.
+/// Converter between names and files.
 #[derive(Clone, Debug)]
 pub struct FileNames {
-    /// Empty where no folder is known, so that only names of this machine's files mean anything.
+    /// Empty if no directory is known, so that only names of local files are valid.
     root: PathBuf,
     user: String,
     pub default: DefaultSystem,
 }
 
 impl FileNames {
-    /// Those of this process.
+    /// Creates the converter of this process.
     ///
     /// # Errors
-    /// No folder for `hdfs:` where names without a scheme mean files in it.
+    /// No directory for `hdfs:` where names without a scheme mean files in it.
     pub fn new(default: DefaultSystem) -> anyhow::Result<Self> {
         let named = std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
@@ -79,35 +79,36 @@ impl FileNames {
         Ok(Self { root, user: user_of_environment(), default })
     }
 
-    /// The same, where names without a scheme mean something else.
+    /// Returns a copy with another meaning of names without a scheme.
     pub fn with_default(&self, default: DefaultSystem) -> Self {
         Self { default, ..self.clone() }
     }
 
-    /// The folder that `hdfs:///` stands for, if one is known.
+    /// Returns the directory of `hdfs:///`, if known.
     pub fn known_root(&self) -> Option<&Path> {
         Some(self.root()).filter(|root| !root.as_os_str().is_empty())
     }
 
-    /// The same, which is known where names without a scheme lie in it.
+    /// Returns the same directory, which is known if names without a scheme are in it.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The user, as Hadoop knows them.
+    /// Returns the user name as Hadoop determines it.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The user's folder in `hdfs:`, there or not.
+    /// Returns the user's directory in `hdfs:`, which may not exist.
     pub fn home(&self) -> PathBuf {
         self.root.join("user").join(&self.user)
     }
 
-    /// The file that a name stands for. A slash at its end says nothing: a link is itself with it, too.
+    /// Returns the file of a name. A trailing slash is ignored: a link with a slash still means the link
+    /// itself.
     ///
     /// # Errors
-    /// A scheme that nothing here reads.
+    /// A scheme that is not supported.
     pub fn local(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some((scheme, rest)) = scheme_of(name) else {
             return match self.default {
@@ -122,7 +123,7 @@ impl FileNames {
         match scheme {
             "hdfs" | "viewfs" => self.below_root(path),
             "file" if is_this(machine) => Ok(Path::new(path).components().collect()),
-            // As likely a folder of which the first slash is missing.
+            // It may also be a directory whose first slash is missing.
             "file" => Err(usage(format!(
                 "Wrong FS: {name}, expected: file:///: `{machine}' is where the name of a machine stands, and only this \
                  one's files are read"
@@ -133,11 +134,11 @@ impl FileNames {
         }
     }
 
-    /// The same of a name with wildcards, as one that whoever looks for files reads: only what was typed is a pattern, whatever
-    /// the folders are called in which that lies.
+    /// Returns the file of a name with wildcards as a pattern. Only the typed part is a pattern; the names of
+    /// its parent directories are escaped.
     ///
     /// # Errors
-    /// As [`FileNames::local`], and a working directory that is gone.
+    /// As [`FileNames::local`], and a working directory that does not exist.
     pub fn pattern(&self, name: &str) -> anyhow::Result<PathBuf> {
         if scheme_of(name).is_none() && self.default == DefaultSystem::Local && !name.starts_with('/') {
             let within = escaped(&std::env::current_dir()?);
@@ -147,7 +148,7 @@ impl FileNames {
         Self { root: escaped(&self.root), user, default: self.default }.local(name)
     }
 
-    /// A name in `hdfs:` as a file; `..` ends at its root.
+    /// Returns a name in `hdfs:` as a file; `..` ends at its root.
     fn below_root(&self, name: &str) -> anyhow::Result<PathBuf> {
         let mut path = self.known_root().ok_or_else(no_root)?.to_owned();
         let begin = if name.starts_with('/') { String::new() } else { format!("/user/{}/", self.user) };
@@ -168,7 +169,7 @@ impl FileNames {
         Ok(path)
     }
 
-    /// What a file is called, as a URI.
+    /// Returns the URI of a file.
     pub fn uri(&self, path: &Path) -> String {
         match self.known_root().and_then(|root| path.strip_prefix(root).ok()) {
             Some(below) => format!("hdfs:///{}", below.display()),
@@ -176,7 +177,8 @@ impl FileNames {
         }
     }
 
-    /// The same as Hadoop lists what was found by this name: without a scheme if the name has none, and relative if it is.
+    /// Returns a path as Hadoop lists results for this name: without a scheme if the name has none, and
+    /// relative if the name is.
     pub fn as_typed(&self, name: &str, path: &Path) -> String {
         let below = |folder: &Path| path.strip_prefix(folder).ok().map(|below| below.display().to_string());
         match scheme_of(name) {
@@ -192,14 +194,14 @@ fn no_root() -> anyhow::Error {
     usage(format!("no folder for hdfs: is known, as HOME is not set: name one in {ROOT_VARIABLE}"))
 }
 
-/// The machine and the path in what stands behind a scheme; `//MACHINE` may stand in front of the path, or alone.
+/// Returns the host and the path after a scheme; `//HOST` may precede the path, or be alone.
 fn machine_and_path(rest: &str) -> (&str, &str) {
     let Some(rest) = rest.strip_prefix("//") else { return ("", rest) };
     let (machine, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     (machine, if path.is_empty() { "/" } else { path })
 }
 
-/// Whether a machine behind `file:` is this one.
+/// True if a host after `file:` is this machine.
 fn is_this(machine: &str) -> bool {
     machine.is_empty() || machine.eq_ignore_ascii_case("localhost")
 }
@@ -216,7 +218,7 @@ fn escaped(path: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(escaped))
 }
 
-/// The scheme of a name, and what stands behind its colon.
+/// Returns the scheme of a name, and the text after its colon.
 pub fn scheme_of(name: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = name.split_once(':')?;
     let is_scheme = scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic())

@@ -1,14 +1,14 @@
-//! What `-inputreader` names: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in Hadoop its words
-//! become properties, `stream.recordreader.begin` and the like.
+//! Parser of `-inputreader`: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in
+//! Hadoop its words become properties, for example `stream.recordreader.begin`.
 
 use super::StreamError;
 use super::names::Properties;
 use gristmill_runtime::streaming::Marks;
 
-/// What the properties' names begin with.
+/// Prefix of the properties' names.
 const PREFIX: &str = "stream.recordreader.";
 
-/// Takes the words of `-inputreader`.
+/// Parses the words of `-inputreader`.
 pub fn set(reader: &str, properties: &mut Properties) {
     let mut words = reader.split(',');
     properties.set(&format!("{PREFIX}class"), words.next().unwrap_or_default());
@@ -18,10 +18,10 @@ pub fn set(reader: &str, properties: &mut Properties) {
     }
 }
 
-/// The marks between which records stand; `None` without a reader.
+/// Returns the marks that delimit records; `None` without a reader.
 ///
 /// # Errors
-/// Another reader, a mark that is missing, and patterns.
+/// Another reader, a missing mark, and patterns.
 pub fn marks(properties: &Properties) -> Result<Option<Marks>, StreamError> {
     let property = |name: &str| properties.get(&format!("{PREFIX}{name}"));
     let Some(class) = property("class") else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What is printed of a job as it goes, for people and for programs that read Hadoop's log.
+//! Progress output of a job, for people and for programs that read Hadoop's log.
 
 use super::kept::{JobKeeper, KeptJob, KeptJobs, KeptState};
 use super::log::{Level, log};
@@ -15,16 +15,17 @@ use std::time::{Duration, Instant};
 /// Time between two lines of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 
-/// Who speaks of the job.
+/// Logger of messages about the job.
 const JOB: &str = "mapreduce.Job";
 
-/// Prints the progress of a job, and keeps its file.
+/// Prints the progress of a job, and updates its file.
 pub struct JobReporter {
     stamp: u64,
     places: FileNames,
     /// Address of the master.
     url: String,
-    /// Name of the job if its file is to be kept, for `mapred job` and for drivers that look for the logs of tasks.
+    /// Name of the job if its file is to be written, for `mapred job` and for drivers that look for the logs
+    /// of tasks.
     kept_name: Option<String>,
     kept: Option<JobKeeper>,
     is_started: bool,
@@ -78,7 +79,8 @@ impl JobReporter {
         let _ = keeper.save();
     }
 
-    /// Notes that the job was interrupted. Returns true if `mapred job -kill` did it, which is an end as any other.
+    /// Notes that the job was interrupted. Returns true if `mapred job -kill` did it, which counts as a
+    /// normal end.
     pub fn interrupted(&mut self) -> bool {
         let Some(keeper) = &mut self.kept else { return false };
         let is_killed = keeper.is_killed();
@@ -92,7 +94,7 @@ impl JobReporter {
         is_killed
     }
 
-    /// The number of the job in Hadoop's style: its tools expect four digits.
+    /// Returns the number of the job in Hadoop's style: its tools expect four digits.
     fn number(&self, status: &JobStatus) -> String {
         format!("{}_{:04}", self.stamp, (status.job.0.max(1) - 1) % 9_999 + 1)
     }
@@ -122,7 +124,7 @@ impl JobReporter {
         log(Level::Info, JOB, &format!(" map {}% reduce {}%", progress.0, progress.1));
     }
 
-    /// Tells of each failed attempt once, as Hadoop does.
+    /// Reports each failed attempt once, as Hadoop does.
     fn tell_failures(&mut self, status: &JobStatus) {
         for incident in &status.incidents {
             if !self.incidents.insert(incident.clone()) {
@@ -141,7 +143,7 @@ impl JobReporter {
         }
     }
 
-    /// The job has succeeded.
+    /// Reports the success of the job.
     pub fn succeeded(&mut self, status: &JobStatus, output: &Path, has_reduces: bool) {
         self.show(status);
         let all = (100, if has_reduces { 100 } else { 0 });
@@ -154,7 +156,7 @@ impl JobReporter {
         log(Level::Info, "streaming.StreamJob", &format!("Output directory: {}", self.places.uri(output)));
     }
 
-    /// The job has failed, or was cancelled.
+    /// Reports the failure or cancellation of the job.
     pub fn failed(&mut self, status: &JobStatus, has_reduces: bool) {
         self.show(status);
         let state = if status.state == JobState::Cancelled { "KILLED" } else { "FAILED" };
@@ -167,7 +169,7 @@ impl JobReporter {
     }
 }
 
-/// Maps and reduces that are done, of hundred.
+/// Finished maps and reduces in percent.
 fn progress(status: &JobStatus) -> (u64, u64) {
     let of = |done: u64, total: u64| (done * 100).checked_div(total).unwrap_or(0);
     let maps = match status.input_bytes {
@@ -177,7 +179,7 @@ fn progress(status: &JobStatus) -> (u64, u64) {
     (maps, of(status.reduces.done.into(), status.reduces.total.into()))
 }
 
-/// The attempt of an incident, in Hadoop's style without the job, and what it reported.
+/// Returns the attempt of an incident, in Hadoop's style without the job, and its message.
 fn failed_attempt(incident: &str) -> Option<(String, &str)> {
     let (_, rest) = incident.split_once(": ")?;
     let (attempt, rest) = rest.split_once(" on ")?;
@@ -209,7 +211,7 @@ fn tell_counters(status: &JobStatus, has_reduces: bool) {
     stderr_text(&text);
 }
 
-/// Counters by group: what the system counts under the names that Hadoop has for it, then what commands have counted.
+/// Returns counters by group: those of the system under Hadoop's names, then those of commands.
 fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(String, u64)>> {
     let totals = &status.totals;
     let mut groups: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
@@ -218,7 +220,7 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
     };
     add("File Input Format Counters", "Bytes Read", totals.map_bytes_in);
     add("File Output Format Counters", "Bytes Written", totals.bytes_out);
-    // Hadoop counts attempts. Those that came back before they began are none of them.
+    // Hadoop counts attempts. Those that were returned before they started do not count.
     let attempts = &status.attempts;
     let maps = attempts.maps_launched.saturating_sub(attempts.returned);
     let reduces = attempts.launched.saturating_sub(attempts.maps_launched);
@@ -235,7 +237,7 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
         add(framework, "Map output records", totals.records_out);
     }
     for (group, name, sum) in counter_sums(&status.counters) {
-        // Programs that read this take no negative number.
+        // Programs that read this accept no negative number.
         if let Ok(sum) = u64::try_from(sum) {
             add(&group, &name, sum);
         }

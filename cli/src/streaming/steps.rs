@@ -1,14 +1,14 @@
-//! What `-mapper`, `-combiner` and `-reducer` name: a command, or one of the classes of Hadoop's that there are.
+//! Parser of `-mapper`, `-combiner` and `-reducer`: a command, or one of the supported classes of Hadoop.
 
 use super::StreamError;
 use super::names::Properties;
 use super::options::not_found;
 use gristmill_runtime::streaming::{FieldSelection, StreamStep, split_command};
 
-/// The step that was typed. A word that names one of Hadoop's classes is that class.
+/// Returns the step on the command line. The name of a class of Hadoop means that class.
 ///
 /// # Errors
-/// A class that there is not, a list of fields that cannot be read, a command without words.
+/// An unknown class, an invalid list of fields, a command without words.
 pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Result<StreamStep, StreamError> {
     let Some(typed) = typed else { return Ok(StreamStep::Identity) };
     if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
@@ -39,7 +39,7 @@ pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Resul
     }
 }
 
-/// The fields that properties name.
+/// Returns the fields that properties name.
 fn selection(option: &str, properties: &Properties) -> Result<FieldSelection, StreamError> {
     let name = match option {
         "-mapper" => "mapreduce.fieldsel.map.output.key.value.fields.spec",

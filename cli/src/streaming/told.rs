@@ -1,8 +1,9 @@
-//! How a job goes on, as lines of JSON on standard output, for programs that start this one (`--json`).
+//! Progress of a job as lines of JSON on standard output, for programs that start this one (`--json`).
 //!
-//! Each line is an object with an `event`: `status` while the job runs, then `end` with the last status and the trace, or
-//! `error` if there is no job. A program that has given a pipe as standard input and closes it, or dies, wants no job any more.
-//! People and drivers of Hadoop read the log on standard error ([`report`](super::report)).
+//! Each line is an object with an `event`: `status` while the job runs, then `end` with the last status and
+//! the trace, or `error` if there is no job. If the program gave a pipe as standard input, it cancels the job
+//! by closing it, or by dying. People and drivers of Hadoop read the log on standard error
+//! ([`report`](super::report)).
 
 use super::StreamError;
 use crate::terminal;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Time between two statuses.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Tells a program how the job goes on, if one wants to know.
+/// Reports the progress of a job to a program, if requested.
 pub struct Teller {
     wanted: bool,
     told_at: Option<Instant>,
@@ -32,7 +33,7 @@ impl Teller {
         Self { wanted, told_at: None }
     }
 
-    /// A new status is there.
+    /// Reports a new status.
     pub fn show(&mut self, status: &JobStatus) {
         if self.wanted && self.told_at.is_none_or(|at| PAUSE <= at.elapsed()) {
             self.told_at = Some(Instant::now());
@@ -40,16 +41,16 @@ impl Teller {
         }
     }
 
-    /// The job has ended, well or not.
+    /// Reports the end of the job.
     pub fn end(&self, status: &JobStatus, output: &Path, client: &Client) {
         if self.wanted {
-            // A trace that cannot be had any more is left out: the result is there.
+            // A trace that is not available any more is left out: the result exists.
             let trace = client.trace(status.job).ok().map(|trace| chrome(&trace));
             say(&json!({"event": "end", "status": short(status), "output": output, "trace": trace}));
         }
     }
 
-    /// There is no job.
+    /// Reports that there is no job.
     pub fn error(&self, error: &StreamError) {
         if self.wanted {
             say(&json!({"event": "error", "code": error.code, "message": error.message}));
@@ -62,7 +63,7 @@ pub fn end_with_listener() -> io::Result<()> {
     let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     if stdin.metadata()?.file_type().is_fifo() {
         let watch = move || {
-            // Nobody says anything; an error is an end too.
+            // The program sends nothing; an error is an end too.
             let _ = io::copy(&mut &stdin, &mut io::sink());
             let _ = kill_process(getpid(), Signal::INT);
         };
@@ -71,7 +72,7 @@ pub fn end_with_listener() -> io::Result<()> {
     Ok(())
 }
 
-/// A status without the parameters, which the program that asks has made itself.
+/// Returns a status without the parameters, which the program has made itself.
 fn short(status: &JobStatus) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
@@ -81,6 +82,6 @@ fn short(status: &JobStatus) -> Value {
 }
 
 fn say(value: &Value) {
-    // Whoever does not listen any more needs no answer; the job is ended by a signal.
+    // A program that has closed the pipe needs no report; a signal ends the job.
     let _ = terminal::stdout_line(value);
 }

@@ -1,4 +1,4 @@
-//! What ran where and when: a row for each slot and lane of each worker, as in the trace.
+//! Chart of attempts and fetches over time: a row for each slot and lane of each worker, as in the trace.
 
 use super::super::facts::Facts;
 use super::super::shuffle;
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 /// Height of a row, and its distance from the next, in units of the drawing, which is [`WIDTH`] wide.
 const ROW: f64 = 24.0;
 const WIDTH: f64 = 1000.0;
-/// Room for the names of rows.
+/// Width of the column with the names of rows.
 const NAMES: f64 = 150.0;
-/// A bar is at least so wide that it is seen.
+/// Minimum width of a bar, so that it is visible.
 const BAR_MIN: f64 = 3.0;
 
-/// A bar: what ran, where, and from when until when, in nanoseconds after the job's arrival.
+/// A bar: the attempt or fetch, its row, and its start and end in nanoseconds after the job's arrival.
 pub struct Lane {
     pub name: String,
     class: &'static str,

@@ -1,7 +1,8 @@
-//! A story as one page: steps to go through forwards and backwards, and beside them what ran where and when.
+//! A story as one page: steps to go through forwards and backwards, next to a chart of attempts and fetches.
 //!
-//! The page asks nobody for anything and stores nothing. All text is escaped; its only script is the one below, named by
-//! its checksum in the page's policy, so that no other would run. Without scripts all steps stand one below the other.
+//! The page sends no requests and stores nothing. All text is escaped. Its only script is the one below,
+//! named by its checksum in the page's policy, so that no other would run. Without scripts all steps are
+//! shown one below the other.
 
 mod gantt;
 
@@ -84,11 +85,11 @@ fn table_of(table: &StepTable) -> String {
     )
 }
 
-/// Words in an element; what stands between backticks in them is typed or a name, and looks so.
+/// Text in an element; backticks mark code, which is styled.
 fn prose(words: &str) -> String {
     let pieces: Vec<String> = words.split('`').map(escape).collect();
     if pieces.len().is_multiple_of(2) {
-        // One too many, of a name: all of them are its own.
+        // An odd number, from a name: then all backticks belong to names.
         return escape(words);
     }
     let look = |(place, piece): (usize, &String)| match place % 2 {

@@ -1,8 +1,8 @@
 //! One run: the jobs of a seed under one policy on one of the models.
 //!
-//! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
-//! reduces, the slotted one whole units and no shuffle, the cluster tasks, its own or those that its work is cut into.
-//! What of that is said before a run stands in `remarks`.
+//! The models have different units, so jobs are converted. The fluid model uses time of whole stations and
+//! has no reduces. The slotted model uses whole units and has no shuffle. The cluster model uses tasks: the
+//! job's own, or those that its work is split into. `remarks` has the messages before a run.
 
 mod remarks;
 
@@ -33,7 +33,7 @@ pub struct SimulatedSystem<'a> {
     pub(super) machine: SimulatedMachine,
     slowdown_edges: Vec<f64>,
     bound: bool,
-    /// Tasks that have ended in all runs so far, or jobs where the model has no tasks; shown on a terminal.
+    /// Tasks that have ended in all runs so far, or jobs if the model has no tasks; shown on a terminal.
     progress: ProgressBar,
 }
 
@@ -43,11 +43,11 @@ pub(super) enum SimulatedMachine {
     Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
 }
 
-/// Machines of the slotted model.
+/// Maximum number of machines of the slotted model.
 const MACHINES_MAX: u32 = 10_000_000;
 
 impl<'a> SimulatedSystem<'a> {
-    /// Checks the machines, and the load if a steady state is asked for.
+    /// Checks the machines, and the load if a steady state is requested.
     pub fn new(
         registry: &'a Registry,
         flags: &SimCommand,
@@ -92,10 +92,10 @@ impl<'a> SimulatedSystem<'a> {
         Ok(system)
     }
 
-    /// The policy of this text, if this model can run it.
+    /// Returns the policy of this text, if this model can run it.
     pub fn policy(&self, text: &str) -> anyhow::Result<Box<dyn Policy>> {
         let made = match self.machine {
-            // It is the live master's core.
+            // The cluster model runs the live master's core.
             SimulatedMachine::Cluster { .. } => self.registry.make_policy(text),
             SimulatedMachine::Fluid { .. } | SimulatedMachine::Slotted { .. } => {
                 self.registry.simulated_policy(text)
@@ -134,7 +134,7 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// The jobs of a seed as this model takes them.
+    /// Returns the jobs of a seed, converted for this model.
     pub(super) fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
         let jobs = self.source.jobs(seed);
         match &self.machine {
@@ -162,7 +162,7 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// Runs a policy on the jobs of a seed, which take so long alone; `sink` gets each job as it ends.
+    /// Runs a policy on the jobs of a seed, with their times alone; `sink` gets each job as it ends.
     pub fn run(
         &self,
         policy_name: &str,
@@ -199,7 +199,7 @@ impl<'a> SimulatedSystem<'a> {
         Ok(outcome)
     }
 
-    /// What the cluster was told besides the jobs, by name.
+    /// Settings of the cluster by name.
     pub fn described(&self) -> Option<Value> {
         let SimulatedMachine::Cluster { config, placement, estimator, .. } = &self.machine else {
             return None;
@@ -210,7 +210,7 @@ impl<'a> SimulatedSystem<'a> {
         }))
     }
 
-    /// Counts steps that are not those of a run.
+    /// Adds steps that do not belong to a run.
     pub(super) fn add_steps(&self, steps: u64) {
         self.progress.inc(steps);
     }
@@ -220,7 +220,7 @@ impl<'a> SimulatedSystem<'a> {
         self.progress.finish_and_clear();
     }
 
-    /// Runs the machine. Answers how busy the stations were, if the model measures that itself.
+    /// Runs the machine. Returns the utilisation of the stations, if the model measures it.
     fn simulate(
         &self,
         policy_name: &str,
@@ -257,7 +257,7 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// A total flow time that no schedule can beat.
+    /// Lower bound of the total flow time of any schedule.
     fn lowest_total(&self, seed: u64) -> anyhow::Result<f64> {
         match &self.machine {
             SimulatedMachine::Fluid { .. } => {
@@ -277,7 +277,7 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// Who is to blame: the jobs, the flags, or the policy.
+    /// Attributes an error to the jobs, the flags, or the policy.
     pub(super) fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
         match error {
             SimError::Job { .. } => InputFileError::new(Path::new(self.source.name()), error).into(),
@@ -296,7 +296,7 @@ impl Observer for Counted<'_> {
     }
 }
 
-/// A line on a terminal that shows how much is simulated; elsewhere nothing.
+/// Shows the progress of the simulation on a terminal; elsewhere nothing.
 fn progress(model: SimModel) -> ProgressBar {
     let unit = if model == SimModel::Cluster { "tasks" } else { "jobs" };
     let style = ProgressStyle::with_template("simulated {human_pos} {msg} in {elapsed}");
@@ -306,9 +306,9 @@ fn progress(model: SimModel) -> ProgressBar {
     bar
 }
 
-/// A job in whole units of a slot, rounded up.
+/// Converts a job to whole units of a slot, rounded up.
 fn in_units(mut job: Job, slot: f64) -> Job {
-    // A unit and a rounding error are one unit.
+    // A unit plus a rounding error counts as one unit.
     let units = |work: f64| (work / slot - 1e-9).ceil().max(0.0);
     job.arrival /= slot;
     job.deadline = job.deadline.map(|deadline| deadline / slot);

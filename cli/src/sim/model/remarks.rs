@@ -1,5 +1,5 @@
-//! What is said of jobs, or refused, before they are simulated: what the model leaves out, which tasks they become, how
-//! many those are, and whether queues grow.
+//! Remarks on jobs, and refusals, before the simulation: what the model leaves out, the kind and number of
+//! tasks, and whether queues grow.
 
 use super::{SimulatedMachine, SimulatedSystem};
 use crate::files::InputFileError;
@@ -12,7 +12,7 @@ use gristmill_scheduler::workload::{Growth, Job, LOAD_JOBS_MIN, OfferedLoad, off
 use std::path::Path;
 
 impl SimulatedSystem<'_> {
-    /// Says what has to be known before a run, and refuses what cannot be meant.
+    /// Prints remarks before a run, and refuses unusable jobs.
     pub(super) fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
         if self.source.is_fixed() && 1 < flags.seeds && flags.model != SimModel::Cluster {
             say!("the jobs and this model are the same for every seed; --seeds 1 suffices");
@@ -47,7 +47,7 @@ impl SimulatedSystem<'_> {
         Ok(())
     }
 
-    /// What of the jobs this model does not run.
+    /// Reports the parts of the jobs that this model does not run.
     fn remark_left_out(&self, flags: &SimCommand, jobs: &[Job]) {
         let left_out = match self.machine {
             SimulatedMachine::Fluid { .. } => {
@@ -94,7 +94,7 @@ impl SimulatedSystem<'_> {
     }
 }
 
-/// Why these loads do not show a steady state: at which station, and in words.
+/// Returns the reason why these loads do not show a steady state: the station, and a text.
 fn refusal(loads: PerStation<OfferedLoad>, jobs: usize) -> Option<(usize, String)> {
     let at = |growth: Growth| loads.0.iter().position(|load| load.growth() == growth);
     let because = |station: usize, words: &str| (station, format!("{}{words}", shown(loads.0[station])));

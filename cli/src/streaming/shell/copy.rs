@@ -1,4 +1,4 @@
-//! `hadoop fs -put`, `-get`, `-cp`, `-mv` and `-getmerge`. A file is written whole or not at all.
+//! `hadoop fs -put`, `-get`, `-cp`, `-mv` and `-getmerge`. A file is written completely or not at all.
 
 use super::{FsCall, FsError, NOT_FOUND, in_hadoops_words, path_of};
 use crate::streaming::glob::entries;
@@ -91,7 +91,7 @@ impl FsCall<'_> {
                 }
                 continue;
             }
-            // A pipe in a directory would be waited for.
+            // Reading a pipe in a directory would block.
             if !found.is_file() && entry.depth() > 0 {
                 return Err(FsError(format!("`{from}': is a pipe, a socket or a device")).into());
             }
@@ -127,8 +127,8 @@ impl FsCall<'_> {
     }
 }
 
-/// Writes a file whole or not at all, in place of an existing one. A device, a pipe, and the file that is this program's
-/// output take the bytes as they come.
+/// Writes a file completely or not at all, in place of an existing one. A device, a pipe, and the file that
+/// is this program's output get the bytes as they come.
 fn write_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     if let Some(mut stream) = own_stream(path)? {
         return write(&mut stream);

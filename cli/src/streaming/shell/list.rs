@@ -12,7 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 /// Bytes of a block of Hadoop's file system.
 const BLOCK_BYTES: u64 = 128 << 20;
 
-/// Number and size of what is in a tree.
+/// Number and size of the entries of a tree.
 #[derive(Default)]
 struct Tally {
     directories: u64,
@@ -147,7 +147,7 @@ impl FsCall<'_> {
     }
 }
 
-/// Returns the rights as nine letters.
+/// Returns the permissions as nine letters.
 fn rights(found: &Metadata) -> String {
     let mode = found.permissions().mode();
     let letters = "rwxrwxrwx".chars().enumerate();

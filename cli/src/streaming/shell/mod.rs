@@ -1,6 +1,7 @@
 //! `hadoop fs`: files of `hdfs:` by the commands of Hadoop that mrjob and luigi call.
 //!
-//! Errors are one line each, in Hadoop's words, as drivers read them. Not here: owners, replicas, quotas and a trash.
+//! Errors are one line each, in Hadoop's words, as drivers parse them. Owners, replicas, quotas and a trash
+//! are not supported.
 
 mod copy;
 mod list;
@@ -26,7 +27,7 @@ const NOT_FOUND: &str = "No such file or directory";
 const COMMANDS: &str = "ls (lsr), cat, mkdir, rm (rmr), du (dus), touchz, test, stat, mv, cp, put, get, getmerge, \
                         count, chmod and chown";
 
-/// Exit code of a call that makes no sense: what -1 becomes.
+/// Exit code of an invalid call: that of -1.
 const NOT_DONE: u8 = u8::MAX;
 
 /// Bytes that are printed at once.
@@ -46,7 +47,7 @@ struct FsCall<'a> {
     has_failed: Cell<bool>,
 }
 
-/// Carries out `hadoop fs -COMMAND …` and returns its exit code.
+/// Executes `hadoop fs -COMMAND …` and returns its exit code.
 ///
 /// # Errors
 /// A stdout that is closed, or no directory for `hdfs:`.
@@ -63,7 +64,7 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
     let Some((command, rest)) = words.split_first() else {
         return refuse("Usage: hadoop fs [generic options]".to_owned());
     };
-    // mrjob and luigi know two by their longer names.
+    // mrjob and luigi call two of them by longer names.
     let name = match command.trim_start_matches('-') {
         "copyToLocal" => "get",
         "copyFromLocal" => "put",
@@ -77,14 +78,15 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
         Err(unknown) => return refuse(format!("{command}: Illegal option {unknown}")),
     };
     if paths.contains(&"") {
-        // Most often an unset variable. The user's directory would be meant: `-rm -r ""` would remove it.
+        // The usual cause is an unset variable. The name would mean the user's directory: `-rm -r ""` would
+        // remove it.
         return refuse(format!("{name}: Can not create a Path from an empty string"));
     }
     if paths.len() < paths_min || (name == "test" && paths.len() != 1) {
         let got = paths.len();
         return refuse(format!("{name}: Not enough arguments: expected {paths_min} but got {got}"));
     }
-    // Exists from the start, as where an administrator has set up a cluster.
+    // It exists from the start, as on a cluster set up by an administrator.
     let _ = fs::create_dir_all(names.root());
     FsCall { name, flags, paths, names, has_failed: Cell::new(false) }.carry_out()
 }
@@ -108,7 +110,8 @@ fn signature(name: &str) -> Option<(&'static [&'static str], usize)> {
     })
 }
 
-/// Splits off the generic options, which come first: the meaning of names without a scheme, and the words behind.
+/// Splits off the generic options, which come first: the meaning of names without a scheme, and the words
+/// after.
 ///
 /// # Errors
 /// An unknown file system, or settings that cannot be read.
@@ -125,10 +128,10 @@ fn take_generic(words: &[String]) -> Result<(DefaultSystem, &[String]), StreamEr
     Ok((typed.default_system()?.unwrap_or(DefaultSystem::Hdfs), rest))
 }
 
-/// Flags of a call, without their dash, and the words behind them.
+/// Flags of a call, without their dash, and the words after them.
 type FlagsAndPaths<'a> = (Vec<&'a str>, Vec<&'a str>);
 
-/// Splits the words behind a command into flags and paths.
+/// Splits the words after a command into flags and paths.
 ///
 /// # Errors
 /// The flag that the command does not know.
@@ -178,7 +181,7 @@ impl FsCall<'_> {
         Ok(if self.has_failed.get() { exit::FAILED } else { exit::OK })
     }
 
-    /// Prints an error, so that the other paths of the call get their turn; a closed stdout ends the call.
+    /// Prints an error and continues with the other paths of the call; a closed stdout ends the call.
     fn report(&self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         match result {
             Err(error) if !error.is::<StdoutClosed>() => {
@@ -190,7 +193,7 @@ impl FsCall<'_> {
         }
     }
 
-    /// Calls `work` with each name and each path that it stands for.
+    /// Calls `work` with each name and each path that it means.
     fn each(
         &self,
         names: &[&str],
@@ -212,8 +215,8 @@ impl FsCall<'_> {
             .try_for_each(|name| self.report(path_of(&self.names, name).and_then(|path| work(name, &path))))
     }
 
-    /// Returns the paths that a name stands for, in the order of their names: the path of exactly this name, else those
-    /// that match it as a pattern, else none.
+    /// Returns the paths that a name means, in the order of their names: the path of exactly this name, else
+    /// those that match it as a pattern, else none.
     fn find(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
         let path = path_of(names, name)?;
         match path.symlink_metadata() {
@@ -226,7 +229,7 @@ impl FsCall<'_> {
         }
     }
 
-    /// As [`FsCall::find`], with an error if there are none, unless `-rm -f` forgives it.
+    /// As [`FsCall::find`], with an error if there are none, unless `-rm -f` ignores it.
     fn found(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
         let is_forgiven = self.name.starts_with("rm") && self.has("f");
         match self.find(names, name)? {
@@ -242,7 +245,7 @@ impl FsCall<'_> {
         Ok(in_hadoops_words(name, made)?)
     }
 
-    /// `-cat PATH…`. An error of the file and one of stdout are told apart.
+    /// `-cat PATH…`. Distinguishes an error of the file from one of stdout.
     fn print(&self, path: &Path) -> anyhow::Result<()> {
         let name = self.names.uri(path);
         let mut file = in_hadoops_words(&name, File::open(path))?;
@@ -270,9 +273,9 @@ impl FsCall<'_> {
         stdout_line(&format!("Deleted {}", self.names.uri(path)))
     }
 
-    /// Refuses to remove or move a root, a home, the working directory, and what contains one of them.
+    /// Refuses to remove or move a root, a home directory, the working directory, and parents of one of them.
     fn refuse_root(&self, name: &str, path: &Path) -> anyhow::Result<()> {
-        // A link is itself, and not what it leads to.
+        // A link means itself, and not its target.
         let whole = match (path.parent().map(fs::canonicalize), path.file_name()) {
             (Some(Ok(parent)), Some(last)) => parent.join(last),
             _ => path.to_owned(),
@@ -316,7 +319,8 @@ impl FsCall<'_> {
     }
 }
 
-/// Returns the path of exactly this name. The user's directory is created, as where an administrator has set up a cluster.
+/// Returns the path of exactly this name. The user's directory is created, as on a cluster set up by an
+/// administrator.
 fn path_of(names: &FileNames, name: &str) -> anyhow::Result<PathBuf> {
     let path = names.local(name)?;
     if path == names.home() {
@@ -334,7 +338,7 @@ fn touch_empty(name: &str, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts an error of the operating system in Hadoop's words.
+/// Converts an error of the operating system to Hadoop's words.
 fn in_hadoops_words<T>(name: &str, result: io::Result<T>) -> Result<T, FsError> {
     result.map_err(|error| {
         let words = match error.kind() {

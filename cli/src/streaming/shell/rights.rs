@@ -16,7 +16,7 @@ impl FsCall<'_> {
             let words = format!("mode '{mode}' does not match the expected pattern.");
             return self.report(Err(FsError(words).into()));
         }
-        // A link is followed only where it is named itself, not where it matches a pattern.
+        // A link is followed only if the name is the link itself, not if it matches a pattern.
         self.each(&self.paths[1..], |name, path| {
             let is_named = path_of(&self.names, name).is_ok_and(|named| named == path);
             let flags = if is_named { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -24,8 +24,8 @@ impl FsCall<'_> {
         })
     }
 
-    /// Changes a path below an open directory, and with `-R` all below it. Goes by handles, so that no name that becomes
-    /// a link meanwhile is followed.
+    /// Changes a path below an open directory, and with `-R` all below it. Uses handles, so that a name
+    /// replaced by a link meanwhile is not followed.
     fn change(
         &self,
         parent: impl AsFd,
@@ -42,7 +42,7 @@ impl FsCall<'_> {
             return Ok(());
         }
         let own = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-        // Entries come first, as the change may close the directory.
+        // Entries come first, as the change may make the directory inaccessible.
         if self.has("R") && found.is_dir() {
             for entry in in_hadoops_words(&shown, entries(&own))? {
                 let entry = Path::new(entry.file_name().unwrap_or_default());
@@ -54,7 +54,8 @@ impl FsCall<'_> {
     }
 }
 
-/// Returns the rights after a change such as `755`, `u+x,go-w` or `a=rX`; `None` if it is invalid. Bits above 0o777 stay.
+/// Returns the permissions after a change such as `755`, `u+x,go-w` or `a=rX`; `None` if it is invalid. Bits
+/// above 0o777 stay.
 fn changed(mut rights: u32, is_directory: bool, mode: &str) -> Option<u32> {
     if mode.bytes().all(|byte| byte.is_ascii_digit()) {
         let digits = u32::from_str_radix(mode, 8).ok().filter(|digits| *digits <= 0o777);
