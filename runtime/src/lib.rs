@@ -25,7 +25,6 @@ mod role;
 mod sample;
 pub mod scratch;
 mod standard_input;
-pub mod streaming;
 pub mod submit;
 mod submitter;
 pub mod testing;

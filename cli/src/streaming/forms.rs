@@ -1,12 +1,12 @@
 //! Requested forms of pairs: `-io`, `stream.map.input` and similar properties, input and output formats of
 //! typed bytes.
 //!
-//! The forms themselves are in `gristmill_runtime::streaming`.
+//! The forms themselves are in `gristmill_streaming`.
 
 use super::StreamError;
 use super::names::Properties;
 use super::options::not_found;
-use gristmill_runtime::streaming::{
+use gristmill_streaming::{
     FieldRule, LineInput, PairForm, PairForms, PartContent, PartRule, StreamStep, StreamingJob,
 };
 

@@ -1,7 +1,7 @@
 //! `streaming`, and `hadoop jar`: a job of Hadoop Streaming on an embedded cluster, or on a running master.
 //!
 //! Output and exit codes are those that callers of Hadoop expect. The job itself is in
-//! `gristmill_runtime::streaming`.
+//! `gristmill_streaming`.
 
 mod archive;
 mod forms;
@@ -34,8 +34,8 @@ use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
 use gristmill_runtime::scratch::ScratchFolder;
-use gristmill_runtime::streaming::{LineInput, ShippedFile, write_bundle};
 use gristmill_runtime::submit::{JobOptions, SubmitError};
+use gristmill_streaming::{LineInput, ShippedFile, write_bundle};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
@@ -163,8 +163,7 @@ pub fn streaming(settings: &Settings, command: &StreamingCommand) -> u8 {
 /// Runs the job of these words, with flags from the environment; see [`FLAGS_VARIABLE`].
 fn run_with_flags_of_environment(settings: &Settings, words: &[String], default: DefaultSystem) -> u8 {
     let typed = std::env::var(FLAGS_VARIABLE).unwrap_or_default();
-    let typed =
-        [vec![FLAGS_VARIABLE.to_owned()], gristmill_runtime::streaming::split_command(&typed)].concat();
+    let typed = [vec![FLAGS_VARIABLE.to_owned()], gristmill_streaming::split_command(&typed)].concat();
     let parsed = StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE)).try_get_matches_from(typed);
     match parsed.and_then(|matches| StreamingFlags::from_arg_matches(&matches)) {
         Ok(flags) => run(settings, &flags, words, default),
@@ -452,7 +451,7 @@ fn submit_error(error: &ClientError) -> StreamError {
 /// Returns the registry with jobs of commands, for workers and for masters that accept them.
 #[must_use]
 pub fn registered(registry: Registry) -> Registry {
-    registry.inner_job::<gristmill_runtime::streaming::StreamingJob>()
+    registry.inner_job::<gristmill_streaming::StreamingJob>()
 }
 
 /// Error of words that are not UTF-8.

@@ -9,10 +9,10 @@ use super::places::{DefaultSystem, FileNames, scheme_of, user_of_environment};
 use super::readers;
 use super::steps::step;
 use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
-use gristmill_runtime::streaming::{
+use gristmill_scheduler::units::REDUCES_MAX;
+use gristmill_streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
 };
-use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
 use std::fs::{self, File};

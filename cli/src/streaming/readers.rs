@@ -3,7 +3,7 @@
 
 use super::StreamError;
 use super::names::Properties;
-use gristmill_runtime::streaming::Marks;
+use gristmill_streaming::Marks;
 
 /// Prefix of the properties' names.
 const PREFIX: &str = "stream.recordreader.";

@@ -5,7 +5,7 @@ use super::log::{Level, log};
 use super::places::FileNames;
 use crate::terminal::stderr_text;
 use gristmill_runtime::api::{JobState, JobStatus};
-use gristmill_runtime::streaming::counter_sums;
+use gristmill_streaming::counter_sums;
 use gristmill_worker::http::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

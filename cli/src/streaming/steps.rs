@@ -3,7 +3,7 @@
 use super::StreamError;
 use super::names::Properties;
 use super::options::not_found;
-use gristmill_runtime::streaming::{FieldSelection, StreamStep, split_command};
+use gristmill_streaming::{FieldSelection, StreamStep, split_command};
 
 /// Returns the step on the command line. The name of a class of Hadoop means that class.
 ///

@@ -49,10 +49,11 @@ fn imports_go_one_way() {
     assert_eq!(ours("worker"), ["gristmill-scheduler"]);
     assert_eq!(ours("runtime/jobs"), ["gristmill-worker"]);
     assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker", "gristmill-jobs"]);
+    assert_eq!(ours("runtime/streaming"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
     assert_eq!(ours("lab/papers"), all);
-    assert_eq!(ours("cli"), [&all[..], &["gristmill-papers"]].concat());
+    assert_eq!(ours("cli"), [&all[..3], &["gristmill-streaming"], &all[3..], &["gristmill-papers"]].concat());
     assert_eq!(ours("examples"), ["gristmill"]);
 }
 

@@ -2,7 +2,7 @@
 //! worker's own.
 
 use super::StreamingJob;
-use crate::cluster::inherited;
+use gristmill_runtime::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_worker::api::InputStretch;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 
 use super::StreamingJob;
 use super::process::look_up;
-use crate::cluster::{CommandStart, end_strays, start_command};
+use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

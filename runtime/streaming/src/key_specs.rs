@@ -1,6 +1,6 @@
 //! Parts of a key, `-k2,2nr`, for the partitioner and the comparator by fields of keys.
 
-use crate::jobs::sort::push_number;
+use gristmill_runtime::jobs::sort::push_number;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

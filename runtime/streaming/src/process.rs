@@ -16,7 +16,7 @@ use super::forms::{OutputCutter, PairForm};
 use super::pipes::{CommandPipes, Moved};
 use super::reported::{CountsByName, Talk};
 use super::{ShippedFile, StreamingJob};
-use crate::cluster::{CommandStart, end_strays, start_command};
+use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::api::{InputStretch, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
