@@ -208,8 +208,8 @@
 //!
 //! # Inside
 //!
-//! This crate has the command line ([`cli`]) and re-exports what a program of jobs needs: from the decisions
-//! ([`scheduler`]), the execution of tasks ([`worker`]) and the processes around them ([`gristmill_runtime`]).
+//! This crate has the command line ([`cli`]) and re-exports what a program of jobs needs. Decisions are in
+//! [`scheduler`], the execution of tasks in [`worker`], and the processes around them in [`gristmill_runtime`].
 
 /// Prints a line to stderr.
 macro_rules! say {

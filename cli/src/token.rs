@@ -70,7 +70,7 @@ enum Action {
     },
     /// Replace all tokens; the join line in the state directory is updated
     Rotate {
-        /// How long the previous tokens are still accepted
+        /// Seconds for which the previous tokens are still accepted
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
         grace: u64,
     },

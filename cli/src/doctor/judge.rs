@@ -132,7 +132,7 @@ fn judge_cluster(facts: &ClusterFacts, findings: &mut Findings) {
     }
 }
 
-/// What to do about a process that may hang.
+/// Returns the remedy for a process that may hang.
 fn remedy_of_hanging(host: &str, pid: u32) -> String {
     format!(
         "on {host}, `ps -o stat= -p {pid}` prints T if the process was stopped: then `kill -CONT {pid}`; else its disk or \

@@ -62,7 +62,7 @@ pub struct UpCommand {
     /// else the path of this one]
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     program: Option<String>,
-    /// How long to wait for workers, seconds
+    /// Maximum time to wait for workers, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub wait: u32,
     /// Print JSON
@@ -144,7 +144,7 @@ pub struct DownCommand {
     /// The directory given to `gristmill up` [default: the same as there]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// How long to wait for running jobs, seconds
+    /// Maximum time to wait for running jobs, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 80)]
     grace: u32,
     /// Do not wait for running jobs

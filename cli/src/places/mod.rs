@@ -148,7 +148,7 @@ async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) 
     match start(flags, &state, &words, &mut record).await {
         Ok(()) => Ok(exit::OK),
         Err(error) => {
-            // What does not start is ended again; what cannot be ended is kept for `down`.
+            // Workers that do not start are ended again; those that cannot be ended are left to `down`.
             if let Err(left) = take_down(record, &state, Duration::ZERO, false).await {
                 complain("warning", &clean::message(&chain(left.as_ref())));
             }

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The program that calls Ray.
 const PROGRAM: &str = include_str!("../../../deploy/ray.py");
 
-/// How long it may take; it waits 60 s for actors to be placed.
+/// Time limit of a call; it waits 60 s for actors to be placed.
 const CALL_MAX: Duration = Duration::from_secs(150);
 
 /// Actors of Ray.

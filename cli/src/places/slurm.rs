@@ -25,7 +25,7 @@ const CALL_MAX: Duration = Duration::from_secs(60);
 /// Time that workers may take to end by themselves after their master.
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// How long cancelled jobs may take: Slurm kills after its `KillWait`, 30 s by default.
+/// Time that cancelled jobs may take: Slurm kills after its `KillWait`, 30 s by default.
 const CANCELLED_MAX: Duration = Duration::from_secs(90);
 
 /// Pause between checks.

@@ -135,7 +135,7 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     Ok(runtime.block_on(workers.run(&line, requests))?)
 }
 
-/// Tells the user who has asked for the end what is waited for.
+/// Reports to the user who has asked for the end what is waited for.
 async fn say_how_it_goes(mut requests: EndRequests) {
     requests.to_leave().await;
     tracing::info!(

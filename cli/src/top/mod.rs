@@ -29,13 +29,13 @@ use tokio::sync::mpsc;
 
 /// A master that is silent this long is lost: it sends a line four times a second.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// How long a lost master is retried.
+/// Time for which a lost master is retried.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Pause between two retries.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Pause between two pictures; a key draws one at once.
 const PICTURE_PAUSE: Duration = Duration::from_millis(200);
-/// How long the thread that reads keys waits for one before it checks for the end.
+/// Time that the thread that reads keys waits for one before it checks for the end.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
 /// Pause between two requests why the chosen job waits.
 const WHY_PAUSE: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! Submitters that name paths outside their files. A submission must never make a master or a worker write,
-//! move or remove anything outside the output directory of its job, nor through a link, nor in another user's
-//! directories.
+//! move or remove anything outside the output directory of its job. Neither links nor another user's
+//! directories may defeat that.
 //!
 //! The submissions are written by hand, as no client of the product would write them.
 

@@ -109,7 +109,7 @@ impl Phase {
         if self.spills() {
             // The reverse order is made of copies, which do not stay in the input.
             let input = sandbox.text("records");
-            // What two keeps collect of the larger input does not fit in the memory of either.
+            // The segments of the larger input for two keeps do not fit in the memory of either.
             let size = if self == Phase::Spill { "12MiB" } else { "20MiB" };
             sandbox.gristmill(["gen", "records", &input, "--size", size]).finish().expect_code(0);
             return words(&[

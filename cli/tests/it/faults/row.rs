@@ -81,7 +81,7 @@ impl Scene<'_> {
 
 /// Cost of a fault that was caused, and the proof that it fired.
 pub struct Effect<'s> {
-    /// How the job must end.
+    /// Expected end of the job.
     pub ending: Ending,
     /// True if the job reaches the master.
     pub submitted: bool,

@@ -62,9 +62,9 @@ pub struct Run {
     pub took: Duration,
     /// Maximum of that time.
     pub bound: Duration,
-    /// What its submitter wrote to stderr.
+    /// Its submitter's stderr.
     pub stderr: String,
-    /// What its submitter wrote to stdout, if that is a report.
+    /// Its submitter's stdout, if that is a report.
     pub report: Option<Value>,
     /// Its output directory, or `None` if it does not exist.
     pub output: Option<Files>,
@@ -78,7 +78,7 @@ pub struct Run {
     pub next: Next,
     /// Processes, files and tokens that were left when the cluster had ended.
     pub left: Vec<String>,
-    /// What all processes have written to stderr.
+    /// The stderr of all processes.
     pub logs: String,
 }
 
@@ -110,7 +110,7 @@ pub struct Written {
 pub struct Next {
     /// Exit code of its submitter.
     pub code: Option<i32>,
-    /// What its submitter wrote to stderr.
+    /// Its submitter's stderr.
     pub stderr: String,
     /// Its parts.
     pub parts: Vec<Vec<u8>>,

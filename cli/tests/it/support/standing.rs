@@ -128,7 +128,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// Starts a worker of one process with one slot that joins the master of the state folder.
+/// Starts a worker of one process with one slot that joins the master of the state directory.
 pub fn start_worker(sandbox: &Sandbox) -> Running {
     sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).start()
 }

@@ -38,7 +38,7 @@ pub enum Invariant {
 pub struct Violation {
     /// The invariant.
     pub of: Invariant,
-    /// What was found instead.
+    /// Actual values.
     pub words: String,
 }
 
