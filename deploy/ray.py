@@ -1,4 +1,4 @@
-"""Workers of Gristmill as detached actors of Ray, one for each node. Ray restarts an actor elsewhere when its node is lost.
+"""Workers of Gristmill as detached actors of Ray, one for each node. Ray restarts an actor elsewhere if its node is lost.
 
     ray.py up NAME ADDRESS NODES CPUS COMMAND...  < JOIN_LINE     e.g. gristmill worker --join -
     ray.py down NAME ADDRESS
@@ -39,7 +39,7 @@ class Guest:
         return socket.gethostname()
 
     def end(self, timeout: float) -> None:
-        """Waits for the workers to end, then makes them."""
+        """Waits for the workers to end, then stops them."""
         import subprocess
         for wait in (timeout, 0.2, 5.0):
             try:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks README.md and the chapters in docs/book: types their commands, compares their code and follows their links.
+"""Checks README.md and the chapters in docs/book: runs their commands, compares their code and follows their links.
 
 usage: scripts/book.py run [CHAPTER...]     all chapters and README.md, or the named ones
        scripts/book.py --self-test          made-up chapters: correct ones, and one for each error that must be found
 
 Needs the programs that `cargo test` builds. In a chapter,
 
-    ```console                the lines after `$ ` are typed, in one shell and one directory for each chapter;
-                              the other lines must be printed, `...` standing for any part of a line or any lines
+    ```console                the lines after `$ ` are run, in one shell and one directory for each chapter;
+                              the other lines must be printed, `...` means any part of a line or any lines
     ```console exit=2         the same, and the last command exits with this code
-    ```console not-run="..."  not typed, for this reason
+    ```console not-run="..."  not run, for this reason
     ```rust file=PATH         this file of the repository contains the code word by word, so it is compiled and tested there
 
 `mdbook build docs` makes the HTML of the book.
@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BOOK = ROOT / "docs" / "book"
-# Typed like a chapter, in an empty directory. Its Rust is compiled with the documentation of the program.
+# Run like a chapter, in an empty directory. Its Rust is compiled with the documentation of the program.
 README = ROOT / "README.md"
 PROGRAMS = ("gristmill", "own_policy", "spending", "tf_idf", "inverted_index")
 CHAPTER_SECONDS_MAX = 120.0
-# Reasons are read by people: one word is not enough.
+# A reason is for readers: one word is not enough.
 REASON_WORDS_MIN = 3
 MARK = "--- end of command"
 # A part of a line, or any number of whole lines, that differs from run to run.
@@ -116,7 +116,7 @@ def check_links(path: pathlib.Path, text: str):
 
 
 def check_code(text: str):
-    """Code that names its file must be in that file."""
+    """Checks that code with a file name is in that file."""
     for block in blocks_of(text):
         if block.kind == "rust" and "file" not in block.options:
             raise Wrong(f"line {block.line}: code without file=PATH is not compiled")
@@ -127,7 +127,7 @@ def check_code(text: str):
 
 
 def commands_of(text: str) -> list:
-    """Commands of a chapter that are typed."""
+    """Returns the commands of a chapter that are run."""
     commands = []
     for block in blocks_of(text):
         if block.kind in ("sh", "bash", "shell"):
@@ -140,7 +140,7 @@ def commands_of(text: str) -> list:
 
 
 def typed(commands: list, files: pathlib.Path, programs: pathlib.Path, seconds_max: float) -> list:
-    """Types commands in one shell and a directory of its own; returns the output and exit code of each."""
+    """Runs commands in one shell and a directory of its own; returns the output and exit code of each."""
     with tempfile.TemporaryDirectory(prefix="gristmill-book-") as name:
         base = pathlib.Path(name)
         work = base / "work"
@@ -191,7 +191,7 @@ def matches(line: str, wanted: str) -> bool:
 
 
 def difference(printed: list, expected: list):
-    """The first difference in words; None if the output matches or the book shows none."""
+    """Returns the first difference as text; None if the output matches or the book shows none."""
     if not expected:
         return None
     # reach[k]: numbers of printed lines that the first k expected lines can match.

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The live page in a browser, on a live cluster: a job from submission to end, a worker killed, a reason read on hover, a
-job cancelled by keyboard only if the link allows it, and a program that takes the port of a killed master.
+"""Tests the live page in a browser, on a live cluster.
 
-Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Talks to
-loopback only. --pictures FOLDER keeps what it looked like, light, dark and narrow.
+A job runs from submission to end, a worker is killed, a reason is read on hover, a job is cancelled by keyboard only if the
+link allows it, and a program takes the port of a killed master.
+
+Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Uses loopback
+only. --pictures FOLDER stores screenshots, light, dark and narrow.
 """
 import argparse, base64, contextlib, http.server, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 import urllib.error, urllib.request
@@ -279,7 +281,7 @@ def foreign_page():
 
 
 def cancel_not(cluster: Cluster, browser: Browser):
-    """A page that only looks says so and cannot cancel, nor can one of another origin."""
+    """A read-only page says so and cannot cancel, nor can one of another origin."""
     job = sleeper(cluster, "spared")
     master = cluster.ask("page").split("/")[2]
     route = f"http://{master}/api/v1/jobs/{job}/cancel"

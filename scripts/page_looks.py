@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""How the live page looks, in chromium: contrast of every text, also of those drawn, in light and dark (WCAG AA: 4.5, 3
-for large ones); no scrolling sideways at 420 px; 2,400 slots; reasons by keyboard; trouble of the master.
+"""Checks the appearance of the live page in chromium.
 
-The page is a real master's; what happens there is made up, so that all states are on it at once. Talks to loopback only.
-Needs chromium and chromedriver. --self-test: pages made worse on purpose must be found wanting.
+Contrast of every text, including drawn ones, in light and dark (WCAG AA: 4.5, 3 for large ones); no horizontal scrolling at
+420 px; 2,400 slots; reasons by keyboard; problems of the master.
+
+The page is a real master's. Its data is made up, so that all states are on it at once. Uses loopback only. Needs chromium
+and chromedriver. --self-test: deliberately broken pages must be rejected.
 """
 import argparse, json, os, pathlib, shutil, sys, tempfile
 from page import Browser, Cluster
@@ -11,7 +13,7 @@ from page import Browser, Cluster
 WORKERS, SLOTS_OF_WORKER = 100, 24
 SECOND = 10**9
 
-# Runs before the page's own script: a feed that is made up, and a record of what is written on the chart, and on what.
+# Runs before the page's own script: a made-up feed, and a record of each text on the chart with its background.
 PREPARED = r"""
 const line = __LINE__, turns = __TURNS__;
 const asked = window.fetch;
@@ -44,7 +46,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
 };
 """
 
-# Every text that is shown, with its colour and what lies below it.
+# Every visible text, with its colour and its background.
 TEXTS = r"""
 const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
 const found = [];
@@ -91,7 +93,7 @@ def over(top, below):
 
 
 def weak_texts(browser: Browser) -> list:
-    """What is too faint to read, in words."""
+    """Describes the texts whose contrast is too low."""
     weak = set()
     texts = browser.run(TEXTS)
     assert 20 < len(texts), f"only {len(texts)} texts"
@@ -133,7 +135,7 @@ def job(number: int, state: str, now: int) -> dict:
 
 
 def made_up(workers: int, slots: int) -> dict:
-    """A line of a feed with everything that can be on the page."""
+    """Returns a line of a feed with everything that can be on the page."""
     now = 1000 * SECOND
     states = ["running", "waiting", "publishing", "succeeded", "failed", "cancelled"]
     states += ["running"] * 10
@@ -177,7 +179,7 @@ def open_page(browser: Browser, cluster: Cluster, line: dict):
 
 
 def wanting(browser: Browser, worse: str = "") -> list:
-    """What is wrong with how the page looks. `worse`: a style that a self-test adds."""
+    """Returns the problems of the page's appearance. `worse` is a style that a self-test adds."""
     found = []
     for scheme in ("light", "dark"):
         command(browser, "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -204,7 +206,7 @@ def wanting(browser: Browser, worse: str = "") -> list:
 
 
 def check_slots(browser: Browser) -> list:
-    """That all slots can be scrolled to, on a canvas that is no higher than what is seen."""
+    """Checks that all slots can be scrolled to, on a canvas no higher than its visible part."""
     found = []
     high, whole = browser.run("const c = document.querySelector('.chart'); return [document.getElementById('slots').height, c.scrollHeight]")
     slots = WORKERS * SLOTS_OF_WORKER
@@ -224,7 +226,7 @@ def check_slots(browser: Browser) -> list:
 
 
 def check_keys(browser: Browser) -> list:
-    """That arrow keys tell of tasks, in words that screen readers say."""
+    """Checks that arrow keys select tasks, with texts for screen readers."""
     browser.run("document.getElementById('slots').focus()")
     said = set()
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowDown"):

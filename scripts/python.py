@@ -21,7 +21,7 @@ INSTALL_SECONDS_MAX = 300
 
 
 def environment(directory: pathlib.Path, given: argparse.Namespace) -> pathlib.Path:
-    """Creates an environment with the package and what the tests need; returns its Python."""
+    """Creates an environment with the package and the requirements of the tests; returns its Python."""
     subprocess.run([sys.executable, "-m", "venv", directory], check=True)
     python = directory / "bin/python"
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds a release and tries it: a static program in a tarball and in a wheel, with licences, a bill of materials and sums.
+"""Builds and tests a release: a static program in a tarball and in a wheel, with licences, a bill of materials and checksums.
 
 usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out target/dist-files]
        scripts/release.py try [--out DIR]     installs it in an empty root directory, runs it there and tests the wheel (root)
@@ -7,7 +7,7 @@ usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out targe
 
 glibc is linked in (`crt-static`), because the target for musl cannot be installed everywhere. On a host with another glibc,
 only addresses and names in /etc/hosts are sure to resolve.
-Paths of this machine are cut out (--remap-path-prefix), and files have the time of the last commit, or SOURCE_DATE_EPOCH.
+Paths of this machine are removed (--remap-path-prefix), and files have the time of the last commit, or SOURCE_DATE_EPOCH.
 So the bytes follow from the sources and the compilers alone. pip gets maturin, which builds the wheel, from PyPI.
 """
 import argparse
@@ -29,14 +29,14 @@ import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = "x86_64-unknown-linux-gnu"
-# The oldest tag that pip knows for a program that needs no library.
+# The oldest tag known to pip for a program that needs no library.
 WHEEL_TAG = "manylinux2014"
 STATIC = "-C target-feature=+crt-static"
 # Randomness by the system call: a static program finds no function for it at run time, and would need /dev/urandom.
 RANDOMNESS = '--cfg getrandom_backend="linux_getrandom"'
 LICENCE_NAMES = ("license", "licence", "copying", "notice", "unlicense", "copyright")
 NAMESPACE = uuid.UUID("7d8a3c52-5a53-4a5f-9d0b-1c7f6f1f6f10")
-# The empty root directory holds the program and what every container has.
+# The empty root directory has the program and the usual contents of containers.
 ROOT_DIRECTORIES = ("tmp", "proc", "dev", "home")
 TEXT, COUNTS, WORDS = "the mill\nthe grist\n", ["grist\t1", "mill\t1", "the\t2"], ["grist\t1", "mill\t1", "the\t1"]
 
@@ -57,7 +57,7 @@ def variables(target_dir: pathlib.Path) -> dict:
     """Environment of a build that contains no path of this machine."""
     cargo_home = os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo"
     places = {str(target_dir): "/target", str(ROOT): "/gristmill", str(cargo_home): "/cargo", output("rustc", "--print", "sysroot"): "/rust"}
-    # The innermost directory last: the last rule that matches counts.
+    # The innermost directory is last: the last matching rule counts.
     ordered = sorted(places.items(), key=lambda place: len(place[0]))
     changed = output("git", "status", "--porcelain", "--untracked-files=no")
     return {**os.environ, "SOURCE_DATE_EPOCH": str(moment()), "CARGO_INCREMENTAL": "0", "CARGO_TARGET_DIR": str(target_dir),
@@ -67,7 +67,7 @@ def variables(target_dir: pathlib.Path) -> dict:
 
 
 def packages() -> list:
-    """Packages of others that are linked into the program, sorted."""
+    """Third-party packages that are linked into the program, sorted."""
     metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", TARGET,
                                  "--manifest-path", "cli/Cargo.toml", "--features", "full"))
     known = {package["id"]: package for package in metadata["packages"]}
@@ -124,7 +124,7 @@ def bill_of_materials(linked: list, version: str, digest: str) -> str:
 
 
 def tarball(files: dict, path: pathlib.Path, directory: str) -> None:
-    """Writes files by name, of one time, owned by root."""
+    """Writes files by name, with one time, owned by root."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, content in sorted(files.items()):
@@ -153,7 +153,7 @@ def build(profile: str, target_dir: pathlib.Path, out: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory(prefix="gristmill-release-") as base:
         stripped, pages = pathlib.Path(base) / "gristmill", pathlib.Path(base) / "pages"
         subprocess.run(["strip", "--strip-all", "-o", stripped, built], check=True)
-        # Manual pages and completions, written by a program of this machine's own.
+        # Manual pages and completions, written by a program built for this machine.
         output("cargo", "run", "--quiet", "--locked", "-p", "gristmill", "--features", "full", "--example", "pages", "--", pages)
         program, linked = stripped.read_bytes(), packages()
         files = {"gristmill": program, "LICENSES-THIRD-PARTY.txt": licences(linked).encode(),

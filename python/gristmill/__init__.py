@@ -6,10 +6,10 @@
     def total(word, counts): yield word, sum(counts)
     print(dict(gristmill.run(gristmill.Job(words, total, combiner=total), "books")))
 
-A job runs on an embedded cluster, or with `join=FILE` on a master that is there already. The functions run in processes of
-their own, which a worker starts as any command of Hadoop Streaming; pairs travel as typed bytes.
+A job runs on an embedded cluster, or with `join=FILE` on a running master. The functions run in processes of their own,
+which a worker starts like any command of Hadoop Streaming. Pairs are sent as typed bytes.
 
-This module is imported on workers too, where it is found in what was shipped with the job.
+Workers import this module too, from the files that were shipped with the job.
 """
 from .errors import FunctionError, GristmillError, JobError, ShippingError
 from .job import Job

@@ -1,21 +1,21 @@
-"""What can go wrong, as exceptions."""
+"""Exceptions of this package."""
 from __future__ import annotations
 
 from typing import Optional
 
 
 class GristmillError(Exception):
-    """Anything that this package raises."""
+    """Base class of all exceptions of this package."""
 
 
 class ShippingError(GristmillError):
-    """A function cannot be sent to workers; the text says why, and what would help."""
+    """A function cannot be sent to workers; the text has the reason and a remedy."""
 
 
 class JobError(GristmillError):
-    """A job did not come about, failed, or was cancelled.
+    """A job did not start, failed, or was cancelled.
 
-    `log` has what the program has said last.
+    `log` has the last output of the program.
     """
 
     def __init__(self, message: str, log: str = "") -> None:
@@ -26,7 +26,7 @@ class JobError(GristmillError):
 class FunctionError(JobError):
     """A function of the job raised an exception on a worker.
 
-    `traceback` is what Python says of it there, `exception` the name of its class, and `message` its text.
+    `traceback` is Python's traceback there, `exception` the name of its class, and `message` its text.
     """
 
     def __init__(self, where: str, traceback: str, log: str = "") -> None:
@@ -41,6 +41,6 @@ MARK = "Traceback (most recent call last):"
 
 
 def received(report: str) -> Optional[str]:
-    """The traceback in the report of a failed attempt, if there is one."""
+    """Returns the traceback in the report of a failed attempt, if any."""
     _, mark, rest = report.partition(MARK)
     return mark + rest if mark else None

@@ -1,4 +1,4 @@
-"""What a job of Python functions is."""
+"""Definition of a job of Python functions."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -11,29 +11,30 @@ Reduce = Callable[[Any, Iterator[Any]], Pairs]
 
 @dataclass(frozen=True)
 class Job:
-    """A mapper, and what is done with what it gives.
+    """A mapper, and the functions that process its pairs.
 
-    `mapper(line)` gets each line of the input without its end, or `mapper(key, value)` each pair if the input is what another
-    job gave, and returns or yields pairs. `reducer(key, values)` gets each key once, with an iterator over its values, and
-    returns or yields the pairs of the result; without one the mapper's pairs are the result. `combiner` does what a reducer
-    does, for the pairs of one map and before they travel: any number of times, so it must give pairs of the mapper's kind.
+    `mapper(line)` gets each line of the input without its end. If the input is the result of another job, `mapper(key, value)`
+    gets each pair. It returns or yields pairs. `reducer(key, values)` gets each key once, with an iterator over its values, and
+    returns or yields the pairs of the result. Without a reducer the mapper's pairs are the result. `combiner` works like a
+    reducer on the pairs of one map, before they are sent. It runs any number of times, so it must return pairs of the
+    mapper's kind.
 
-    Functions must give the same for the same input, as a task may run twice.
+    Functions must return the same result for the same input, as a task may run twice.
     """
 
     mapper: Callable[..., Pairs]
     reducer: Optional[Reduce] = None
     combiner: Optional[Reduce] = None
-    # Parts of the result.
+    # Number of parts of the result.
     reduces: int = 1
-    # How the job is called; its mapper's name unless it is given.
+    # Name of the job; the default is its mapper's name.
     name: str = ""
-    # Modules that workers are to have beside those that the functions name.
+    # Modules that workers need besides those that the functions name.
     modules: Sequence[ModuleType] = field(default=())
-    # Properties, as `-D` of Hadoop Streaming takes them.
+    # Properties, as for `-D` of Hadoop Streaming.
     properties: Sequence[Tuple[str, str]] = field(default=())
-    # Values of pairs and of the result may be objects of any class. Reading them runs any code that a worker put there, with
-    # the rights of this process or of another worker: only for clusters whose workers are all trusted.
+    # Allows objects of any class as values of pairs and of the result. Reading them runs any code that a worker put
+    # there, with the rights of this process or of another worker: only for clusters whose workers are all trusted.
     pickled: bool = False
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
-"""A job as HTML, for notebooks: its bars while it runs, and what ran where and when once it has ended.
+"""A job as HTML, for notebooks: progress bars while it runs, and a timeline once it has ended.
 
-One piece of HTML that asks nobody for anything: no scripts, no styles of others.
+The HTML is self-contained: it sends no requests and has no scripts or external styles.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 WIDTH, LEFT, ROW = 760, 130, 14
 COLOURS = {"map": "#3b7dd8", "reduce": "#2e9e6b", "fetch": "#e08a1e", "in place": "#c9c9c9"}
 BAD = {"failed": "#c0392b", "lost": "#222222"}
-# Bars of a picture: of more than these the longest are drawn.
+# Maximum number of bars of a picture; the longest are drawn.
 BARS_MAX = 2_000
 
 
@@ -34,7 +34,7 @@ def _bars(status: Dict[str, Any]) -> str:
 
 
 def slots(trace: Dict[str, Any]) -> str:
-    """The bars of slots and lanes, as SVG."""
+    """Returns the bars of slots and lanes, as SVG."""
     events: List[Dict[str, Any]] = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     if not events:
         return ""
@@ -74,7 +74,7 @@ def slots(trace: Dict[str, Any]) -> str:
 
 
 def page(name: str, status: Optional[Dict[str, Any]], trace: Optional[Dict[str, Any]], error: Optional[str]) -> str:
-    """A job as HTML."""
+    """Returns a job as HTML."""
     state = status["state"] if status else "starting"
     out = [f'<div style="font:12px system-ui,sans-serif"><b>{escape(name)}</b> {escape(state)}']
     if status:

@@ -1,4 +1,4 @@
-"""Where the program `gristmill` is, and that it runs."""
+"""Path of the program `gristmill`, and calls of it."""
 from __future__ import annotations
 
 import os
@@ -9,12 +9,12 @@ import sysconfig
 
 from .errors import GristmillError
 
-# Names the program to use instead of the one that came with this package.
+# Variable with the program to use instead of the one of this package.
 VARIABLE = "GRISTMILL_PROGRAM"
 
 
 def program() -> str:
-    """The path of the program: the one that is named by the environment, the one of this package, the one in the PATH."""
+    """Returns the path of the program: from the environment variable, else of this package, else from the PATH."""
     named = os.environ.get(VARIABLE)
     if named:
         return named

@@ -1,4 +1,4 @@
-"""What functions tell of their work while they run on a worker: counters, and that they are alive."""
+"""Reports of functions while they run on a worker: counters and status."""
 from __future__ import annotations
 
 import sys
@@ -10,12 +10,12 @@ _counts: Counter[Tuple[str, str]] = Counter()
 
 
 def count(name: str, amount: int = 1, group: str = "python") -> None:
-    """Adds to a counter of the job. A name has no commas and no line ends; those become blanks."""
+    """Adds to a counter of the job. Commas and line ends in a name become blanks."""
     _counts[group, name] += int(amount)
 
 
 def tell_counts() -> None:
-    """Says what this task has counted; its end does so by itself."""
+    """Reports the counts of this task so far; the end of the task does so automatically."""
     for names, amount in _counts.items():
         parts = (part.replace(",", " ").replace("\n", " ").replace("\r", " ") for part in names)
         sys.stderr.write(f"reporter:counter:{','.join(parts)},{amount}\n")
@@ -24,7 +24,8 @@ def tell_counts() -> None:
 
 
 def status(text: str) -> None:
-    """Says that a function is at work, for one that takes minutes for a record: what stands still for ten is ended."""
+    """Reports that a function is working, for one that takes minutes per record: a task without progress for ten is
+    ended."""
     line = text.replace("\n", " ").replace("\r", " ")
     sys.stderr.write(f"reporter:status:{line}\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Jobs that run: submitted, followed, waited for, and what came of them."""
+"""Running jobs: submission, progress, end, and result."""
 from __future__ import annotations
 
 import contextlib
@@ -21,36 +21,36 @@ from .program import program
 
 Path = Union[str, "os.PathLike[str]"]
 
-# Lines of the program's log that are kept.
+# Number of lines of the program's log that are kept.
 LOG_LINES_MAX = 1_000
-# How long a job that was told to stop may take to do so, before it is killed.
+# Time that a cancelled job may take to end, before it is killed.
 END_SECONDS = 20.0
-# Time between two looks of a notebook.
+# Time between two updates of a notebook.
 LOOK_SECONDS = 0.2
-# Last words of the program that do not say what is wrong.
+# Last lines of the program that do not describe the error.
 _NO_REASONS = ("Streaming Command Failed!", "Try -help for more information")
-# In front of what commands count, in the names of the job's counters.
+# Prefix of commands' counters in the names of the job's counters.
 _MINUS = "minus,"
 
 
 class JobRun:
-    """A job that was submitted. Iterating waits for its end and gives the pairs of the result."""
+    """A submitted job. Iteration waits for its end and yields the pairs of the result."""
 
     def __init__(self, name: str, command: List[str], output: pathlib.Path, folder: Any, pickled: bool = False) -> None:
         self.name = name
         self._pickled = pickled
-        #: Where the result is.
+        #: Path of the result.
         self.output = output
-        #: How the job stands, as `gristmill status --json` tells it; None until it was heard of.
+        #: Status of the job, as `gristmill status --json` prints it; None before the first report.
         self.job_status: Optional[Dict[str, Any]] = None
-        #: What ran where and when, in the format of Chrome's traces; None until the end.
+        #: Timeline in the format of Chrome's traces; None until the end.
         self.trace: Optional[Dict[str, Any]] = None
-        # Gone with this object: what was shipped, and the result if it was given no place.
+        # Removed with this object: shipped files, and the result if it was given no path.
         self._folder = folder
         self._inputs: List[JobRun] = []
         self._refusal: Optional[str] = None
         self._log: Deque[str] = deque(maxlen=LOG_LINES_MAX)
-        # A group of its own: Ctrl-C comes to this process, which ends the job in good order.
+        # A group of its own: Ctrl-C reaches this process alone, which ends the job in good order.
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
         )
@@ -77,7 +77,7 @@ class JobRun:
 
     @property
     def log(self) -> str:
-        """What the program has said last."""
+        """The last output of the program."""
         return "".join(self._log)
 
     @property
@@ -89,14 +89,14 @@ class JobRun:
 
     @property
     def done(self) -> bool:
-        """Whether nothing will happen any more."""
+        """True if the job has ended."""
         return self._process.poll() is not None
 
     def wait(self, timeout: Optional[float] = None) -> "JobRun":
-        """Waits for the end of the job; in a notebook with its picture, which moves.
+        """Waits for the end of the job; in a notebook with a live picture.
 
-        Raises `FunctionError` if a function has raised something, `JobError` for any other failure, and `TimeoutError` after so
-        many seconds, after which the job goes on. Interrupted, it ends the job.
+        Raises `FunctionError` if a function has raised an exception, `JobError` for any other failure, and `TimeoutError` after
+        `timeout` seconds, after which the job continues. An interruption ends the job.
         """
         try:
             self._await_end(timeout)
@@ -108,7 +108,7 @@ class JobRun:
         return self
 
     def _await_end(self, timeout: Optional[float]) -> None:
-        """Waits until the program has ended and all it has said was read; shows the job meanwhile, where there is a notebook."""
+        """Waits until the program has ended and all its output was read; shows the job meanwhile in a notebook."""
         display = _notebook_display() if not self.done else None
         handle = display(self, display_id=True) if display else None
         end = None if timeout is None else time.monotonic() + timeout
@@ -126,7 +126,7 @@ class JobRun:
             handle.update(self)
 
     def cancel(self) -> None:
-        """Ends the job, and waits until it has."""
+        """Ends the job, and waits for its end."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             try:
@@ -149,7 +149,7 @@ class JobRun:
 
     @property
     def counters(self) -> Dict[str, Dict[str, int]]:
-        """What functions have counted, by group and name; complete once the job has ended."""
+        """Counters of functions, by group and name; complete once the job has ended."""
         sums: Dict[str, Dict[str, int]] = {}
         for name, amount in (self.job_status or {}).get("counters", {}).items():
             sign = -1 if name.startswith(_MINUS) else 1
@@ -205,13 +205,13 @@ def submit(
     python: Optional[str] = None,
     flags: Tuple[str, ...] = (),
 ) -> JobRun:
-    """Begins a job, and comes back at once.
+    """Starts a job, and returns at once.
 
-    `inputs` are files, folders and patterns with lines, or earlier jobs, whose pairs are read. `output` is a folder that does
-    not exist yet; without it the result lies in a private one and goes with the `JobRun`. `join` names the file with the join
-    line of a master; without it the job has a cluster of its own on this machine, with so many `workers`. `python` is the
-    interpreter that workers start: this one, or `python3` of a cluster's workers. `flags` are further ones of
-    `gristmill streaming`. A job ends when its `JobRun` is gone, and with this process.
+    `inputs` are files, directories and patterns with lines, or earlier jobs, whose pairs are read. `output` is a directory
+    that does not exist yet. Without it the result is in a private directory, which is removed with the `JobRun`. `join` names
+    the file with the join line of a master. Without it the job has an embedded cluster on this machine, with `workers` worker
+    processes. `python` is the interpreter that workers start: by default this one, or `python3` on another master's workers.
+    `flags` are additional ones of `gristmill streaming`. A job ends when its `JobRun` is deleted, and with this process.
     """
     if not inputs:
         raise ValueError("a job needs an input: a file, a folder, or an earlier job")
@@ -238,7 +238,7 @@ def submit(
         words += ["-numReduceTasks", "0"]
     else:
         words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
-    # Lines come as they are, which is shorter and keeps bytes that are no UTF-8.
+    # Lines are passed unchanged, which is shorter and keeps bytes that are not UTF-8.
     words += ["-inputformat", "TypedBytesInputFormat"] if runs else ["-D", "stream.map.input=text"]
     for key, value in job.properties:
         words += ["-D", f"{key}={value}"]
@@ -247,7 +247,7 @@ def submit(
         path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
         words += ["-input", _listed(str(path.absolute()))]
     started = JobRun(name, words, place, folder, job.pickled)
-    # What it reads must stay until it has been read.
+    # Its inputs must exist until they have been read.
     started._inputs = runs
     return started
 
@@ -258,12 +258,12 @@ def run(job: Job, *inputs: Union[Path, JobRun], **options: Any) -> JobRun:
 
 
 def _quoted(word: str) -> str:
-    """A word of a command, as the program takes commands apart."""
+    """Quotes a word of a command, as the program parses commands."""
     return "'" + word.replace("'", "'\\''") + "'"
 
 
 def _listed(path: str) -> str:
-    """A path in a list of paths with commas and braces."""
+    """Escapes a path for a list of paths with commas and braces."""
     if any(letter in path for letter in ",{}"):
         raise ValueError(f"{path}: a path of an input has no comma and no brace, which stand for several names")
     return path

@@ -1,17 +1,17 @@
-"""What workers need to run functions, as one file that Python can run: functions, the modules they come from, this package.
+"""Packs all that workers need to run functions into one file that Python can run: functions, their modules, this package.
 
-Two ways lead a function to a worker:
+A function reaches a worker in one of two ways:
 
-- With [cloudpickle](https://github.com/cloudpipe/cloudpickle) installed, functions of a notebook or of the script that was
-  started go by value, closures and lambdas too; cloudpickle itself is sent along. It binds them to this version of Python.
-- Without it they go by name, and the files of their modules are sent: of the script as well, which workers import without
-  running what stands below `if __name__ == "__main__"`, as `multiprocessing` does.
+- With [cloudpickle](https://github.com/cloudpipe/cloudpickle) installed, functions of a notebook or of the main script are
+  sent by value, including closures and lambdas; cloudpickle itself is sent along. It requires the same version of Python.
+- Without it they are sent by name, with the files of their modules. That includes the script, which workers import without
+  running the code below `if __name__ == "__main__"`, as `multiprocessing` does.
 
-Pickle alone would not do: it sends a name, and workers have no module of that name. Sources alone would not do either: in
-notebooks there are none.
+Pickle alone is not enough: it sends a name, and workers have no module of that name. Sources alone are not enough either:
+in notebooks there are none.
 
-Modules outside of the standard library and of site-packages that functions use are sent too; what is installed must be
-installed on workers.
+Modules that functions use outside the standard library and site-packages are sent too. Installed packages must be installed
+on workers.
 """
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set,
 
 from .errors import ShippingError
 
-# Bytes of all sources together.
+# Maximum bytes of all sources together.
 BYTES_MAX = 16 << 20
-# The script, as workers call it.
+# Name of the script on workers.
 SCRIPT = "__gristmill_script__"
-# All entries of the archive are of this moment, so that the same job is the same file.
+# All entries of the archive have this time, so that the same job gives the same file.
 MOMENT = (1980, 1, 1, 0, 0, 0)
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -55,7 +55,7 @@ def _path(module: ModuleType) -> Optional[pathlib.Path]:
 
 
 def _is_users(module: ModuleType) -> bool:
-    """Whether workers cannot be expected to have a module."""
+    """True if workers may lack a module."""
     path = _path(module)
     if path is None or module.__name__.split(".")[0] == __package__:
         return False
@@ -64,7 +64,7 @@ def _is_users(module: ModuleType) -> bool:
 
 
 def _named_by(function: Callable[..., Any]) -> Iterator[ModuleType]:
-    """Modules that a function comes from or names."""
+    """Returns the modules that a function comes from or names."""
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is not None:
         yield module
@@ -94,7 +94,7 @@ def _modules_of(values: Iterable[Any]) -> Iterator[ModuleType]:
 
 
 def _imported_by(module: ModuleType) -> Iterator[ModuleType]:
-    """Modules that the source of a module imports something from, be it only a number, and that are there by now."""
+    """Returns the loaded modules that the source of a module imports, even if only for a constant."""
     path = _path(module)
     if path is None:
         return
@@ -119,7 +119,7 @@ def _imported_by(module: ModuleType) -> Iterator[ModuleType]:
 
 
 def users_modules(functions: Iterable[Callable[..., Any]], more: Iterable[ModuleType]) -> Dict[str, ModuleType]:
-    """The user's own modules that functions need, by name; the script that was started is not among them."""
+    """Returns the user's own modules that functions need, by name, without the main script."""
     waiting = [*more]
     for function in functions:
         waiting += _named_by(function)
@@ -139,7 +139,7 @@ def users_modules(functions: Iterable[Callable[..., Any]], more: Iterable[Module
 
 
 def _sources(module: ModuleType) -> Iterator[Tuple[str, bytes]]:
-    """The files of a module or a package, by their place in the archive."""
+    """Returns the files of a module or a package, by their path in the archive."""
     path = _path(module)
     if path is None:
         return
@@ -151,25 +151,25 @@ def _sources(module: ModuleType) -> Iterator[Tuple[str, bytes]]:
 
 
 def _by_value(cloudpickle: Any, functions: Dict[str, Callable[..., Any]]) -> Tuple[bytes, Set[str]]:
-    """Functions as bytes, and the names of the files in which they stand."""
+    """Returns functions as bytes, and the names of their files."""
     files: Set[str] = set()
     reduce_code: Any = getattr(cloudpickle.cloudpickle, "_code_reduce", None)
 
     def reduced(code: CodeType) -> Any:
-        # cloudpickle gives all code one name of a file, with which tracebacks would show no lines.
+        # cloudpickle gives all code the same file name, with which tracebacks would show no lines.
         files.add(code.co_filename)
         make, arguments = reduce_code(code)
         return make, tuple(code.co_filename if argument == "<dynamic-code>" else argument for argument in arguments)
 
     packed = io.BytesIO()
-    # The table is looked at when a pickler is made, so it belongs to the class.
+    # The table is read when a pickler is created, so it belongs to the class.
     table = {"dispatch_table": ChainMap({CodeType: reduced}, cloudpickle.Pickler.dispatch_table)} if reduce_code else {}
     type("Pickler", (cloudpickle.Pickler,), table)(packed, pickle.DEFAULT_PROTOCOL).dump(functions)
     return packed.getvalue(), files
 
 
 def _by_name(role: str, function: Callable[..., Any]) -> Tuple[str, str]:
-    """Module and name by which a worker finds a function."""
+    """Returns the module and the name by which a worker finds a function."""
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", "")
     found: Any = sys.modules.get(module)
     for part in name.split("."):
@@ -190,7 +190,7 @@ def _by_name(role: str, function: Callable[..., Any]) -> Tuple[str, str]:
 
 
 def archive(functions: Dict[str, Callable[..., Any]], settings: Dict[str, Any], modules: Iterable[ModuleType] = ()) -> bytes:
-    """The file that a worker runs as `python FILE ROLE`."""
+    """Returns the file that a worker runs as `python FILE ROLE`."""
     entries: List[Tuple[str, bytes]] = []
     cloudpickle = _cloudpickle()
     description: Dict[str, Any] = {**settings, "python": list(sys.version_info[:2])}

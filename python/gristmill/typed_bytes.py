@@ -6,14 +6,14 @@
 | bool | 2 | bool |
 | int of 32, of 64 bits | 3, 4 | int |
 | float | 6 | float |
-| str | 7 | str; bytes that are no UTF-8 as surrogates, as in file names |
+| str | 7 | str; bytes that are not UTF-8 as surrogates, as in file names |
 | tuple | 8 | tuple |
 | list | 9 | list |
 | dict | 10 | dict |
-| anything else | 100 | as pickle has it: None and longer int always, other objects only where `pickled` allows it |
+| anything else | 100 | by pickle: None and longer int always, other objects only if `pickled` allows it |
 
-Unpickling runs code that the bytes name, so a reader of bytes that others wrote leaves `pickled` off.
-Pairs are grouped by the bytes of their keys, so a key must have one form only: [`check_key`] lets through what has.
+Unpickling runs code that the bytes name, so `pickled` must be off for bytes from others.
+Pairs are grouped by the bytes of their keys, so a key must have only one form: [`check_key`] accepts such keys.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Iterator, List, Tuple
 
 BYTES, BYTE, BOOL, INT, LONG, FLOAT, DOUBLE, TEXT, VECTOR, LIST, MAP = range(11)
 PICKLED = 100
-# Bytes of the applications' own have codes from 50 to 200.
+# Application-specific types have codes from 50 to 200.
 OWN_MIN, OWN_MAX = 50, 200
 MARKER = 255
 PICKLE_PROTOCOL = 4
@@ -39,7 +39,7 @@ _ENCODING = ("utf-8", "surrogateescape")
 
 
 class Short(Exception):
-    """There are not enough bytes for a value."""
+    """The data ends within a value."""
 
 
 def _counted(code: int, content: bytes) -> bytes:
@@ -49,7 +49,7 @@ def _counted(code: int, content: bytes) -> bytes:
 
 
 def encoded(value: Any) -> bytes:
-    """A value as typed bytes."""
+    """Returns a value as typed bytes."""
     kind = type(value)
     if kind is str:
         return _counted(TEXT, value.encode(*_ENCODING))
@@ -78,7 +78,7 @@ _KEYS = (str, int, float, bool, bytes, type(None))
 
 
 def check_key(key: Any) -> None:
-    """Refuses a key that may have other bytes the next time, though it is equal."""
+    """Refuses a key whose bytes may differ between equal values."""
     if type(key) is tuple:
         for part in key:
             check_key(part)
@@ -120,7 +120,7 @@ def _unpickled(content: bytes, pickled: bool) -> Any:
 
 
 def decode(data: bytes, at: int = 0, pickled: bool = False) -> Tuple[Any, int]:
-    """The value that begins at `at`, and where it ends. Raises `Short` if it ends behind the data.
+    """Returns the value that starts at `at`, and its end. Raises `Short` if it ends after the data.
 
     `pickled` allows objects, which run the code that their bytes name.
     """
@@ -171,7 +171,7 @@ def _several(data: bytes, at: int, count: int, pickled: bool) -> Tuple[List[Any]
 
 
 def skip(data: bytes, at: int) -> int:
-    """Where the value ends that begins at `at`, which is not made."""
+    """Returns the end of the value that starts at `at`, without decoding it."""
     if at >= len(data):
         raise Short
     code = data[at]
@@ -187,7 +187,8 @@ def skip(data: bytes, at: int) -> int:
 
 
 def pairs(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[bytes, Any]]:
-    """The pairs of a stream: the bytes of each key, and the value, which may be an object if `pickled` allows it."""
+    """Yields the pairs of a stream: the bytes of each key, and the value, which may be an object if `pickled` allows
+    it."""
     data, at = b"", 0
     read = getattr(stream, "read1", stream.read)
     while True:

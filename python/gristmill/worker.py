@@ -1,7 +1,7 @@
-"""What runs on a worker: reads pairs, calls the functions of the job, writes pairs.
+"""Program on a worker: reads pairs, calls the functions of the job, writes pairs.
 
-`python job.zip map` reads lines or typed bytes and writes typed bytes, `python job.zip reduce` typed bytes. What functions
-print goes to standard error, and so to the log of the job.
+`python job.zip map` reads lines or typed bytes and writes typed bytes. `python job.zip reduce` reads and writes typed bytes.
+Output of functions goes to standard error, and so to the log of the job.
 """
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, NoRe
 from . import typed_bytes
 from .reported import tell_counts
 
-# Pairs that are kept before they are combined.
+# Number of pairs that are collected before they are combined.
 COMBINED_PAIRS = 100_000
-# Bytes that are gathered before they are written.
+# Number of bytes that are collected before they are written.
 WRITE_BYTES = 1 << 16
-# Frames of a traceback that the report of a failure has room for: it keeps the last 20 lines.
+# Maximum number of frames of a traceback in the report of a failure, which keeps the last 20 lines.
 FRAMES_MAX = 5
 
 
 class Writer:
-    """Gathers pairs and writes them."""
+    """Collects pairs and writes them."""
 
     def __init__(self, out: BinaryIO) -> None:
         self.out = out
         self.pieces: List[bytes] = []
         self.bytes = 0
-        # Bytes that have been written.
+        # Number of bytes that have been written.
         self.written = 0
 
     def pair(self, key: Any, value: Any) -> None:
@@ -56,7 +56,7 @@ class Writer:
 
 
 class Input(io.FileIO):
-    """The input of the task, with the number of bytes that were read of it."""
+    """The input of the task, with the number of its bytes that were read."""
 
     taken = 0
 
@@ -67,7 +67,7 @@ class Input(io.FileIO):
 
 
 def pairs_of(role: str, result: Any) -> Iterable[Tuple[Any, Any]]:
-    """What a function has given, which must be pairs."""
+    """Checks that the result of a function consists of pairs."""
     if result is None:
         return ()
     if isinstance(result, (str, bytes)):
@@ -84,7 +84,7 @@ def write_all(role: str, result: Any, take: Callable[[Any, Any], None]) -> None:
 
 
 class Combined:
-    """Pairs that wait to be combined: in the mapper's process, where they need not be written and read for it."""
+    """Pairs to be combined. They stay in the mapper's process, so that they need not be written and read for it."""
 
     def __init__(self, combiner: Callable[..., Any], writer: Writer) -> None:
         self.combiner, self.writer = combiner, writer
@@ -134,7 +134,7 @@ def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], st
 
 
 def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
-    """The job and its functions, from the archive that runs."""
+    """Returns the job and its functions, from the running archive."""
     shipped = zipimport.zipimporter(archive)
     job = json.loads(shipped.get_data(os.path.join(archive, "job.json")))
     if "functions" not in job:
@@ -158,7 +158,7 @@ def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
 
 
 def tell(error: BaseException) -> NoReturn:
-    """Says what a function has raised, without the frames of this file, and ends."""
+    """Reports an exception of a function, without the frames of this file, and exits."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
         frame = frame.tb_next
@@ -176,7 +176,8 @@ def tell(error: BaseException) -> NoReturn:
 def main() -> None:
     """Runs one task."""
     role = sys.argv[1]
-    # User code, and processes that it starts, get neither the input nor the way of the pairs: what they print is for the log.
+    # User code, and processes that it starts, get neither the input nor the output of pairs: their own output goes to
+    # the log.
     stream = Input(os.dup(0))
     writer = Writer(os.fdopen(os.dup(1), "wb"))
     end = os.dup(2)
@@ -184,7 +185,7 @@ def main() -> None:
     os.dup2(2, 1)
     for talk in (sys.stdout, sys.stderr):
         if isinstance(talk, io.TextIOWrapper):
-            # What is no text is no reason for a task to fail.
+            # Invalid text must not fail a task.
             talk.reconfigure(encoding="utf-8", errors="backslashreplace")
     task = os.getpid()
     try:
@@ -195,7 +196,7 @@ def main() -> None:
             reduce_all(functions, job, io.BufferedReader(stream), writer)
         sys.stdout.flush()
         tell_counts()
-        # The task counts as complete with this line alone; a process that a function has forked is none.
+        # Only this line marks the task as complete; a process that a function has forked does not write it.
         if os.getpid() == task:
             os.write(end, f"gristmill:end:{stream.taken},{writer.written}\n".encode())
     except BaseException as error:

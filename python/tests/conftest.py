@@ -1,4 +1,4 @@
-"""What tests share: input, and jobs on a cluster of one worker."""
+"""Fixtures of the tests: input, and jobs on a cluster of one worker."""
 import functools
 import pathlib
 

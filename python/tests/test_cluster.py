@@ -1,4 +1,4 @@
-"""The same lines on a master that is there already."""
+"""The same lines on a running master."""
 import os
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""Jobs of functions on an embedded cluster, with the program that the wheel brings."""
+"""Jobs of functions on an embedded cluster, with the program in the wheel."""
 import collections
 import pathlib
 import subprocess
@@ -68,7 +68,7 @@ def test_objects_in_a_result_are_read_only_by_those_who_trust_workers(text, run)
     with pytest.raises(ValueError, match="pickled=True"):
         list(run(gristmill.Job(sets), text))
     assert dict(run(gristmill.Job(sets, pickled=True), text))["the grist"] == {"the", "grist"}
-    # Between workers the same holds.
+    # The same holds between workers.
     reduced = lambda line, values: [(line, sorted(next(values)))]
     with pytest.raises(Exception, match="pickled=True"):
         list(run(gristmill.Job(sets, reduced), text))
@@ -206,7 +206,7 @@ def test_job_that_is_waited_for_too_briefly_goes_on_and_can_be_cancelled(text):
 
 
 def goes_on(process: int) -> bool:
-    """Whether a process runs; one that nobody has reaped does not."""
+    """Returns true if a process runs and is not a zombie."""
     try:
         return bool(pathlib.Path(f"/proc/{process}/cmdline").read_bytes())
     except OSError:

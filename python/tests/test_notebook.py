@@ -1,4 +1,4 @@
-"""A notebook, executed by a kernel: functions that were typed into it, and a job that shows itself."""
+"""A notebook, executed by a kernel: functions typed into it, and a job that displays itself."""
 import ast
 
 import nbclient

@@ -1,4 +1,5 @@
-"""Typed bytes there and back, and against the encoder that the tests of the program use (written from Hadoop's documentation)."""
+"""Typed bytes encoded and decoded, and against the encoder of the program's tests (written from Hadoop's
+documentation)."""
 import io
 import random
 
@@ -6,7 +7,7 @@ import pytest
 
 from gristmill import typed_bytes
 
-# Each with its bytes as the format has them.
+# Values with their bytes in the format.
 KNOWN = [
     (b"ab", "00 00000002 6162"), (True, "02 01"), (-2, "03 fffffffe"), (1 << 40, "04 0000010000000000"),
     (1.5, "06 3ff8000000000000"), ("é", "07 00000002 c3a9"), ((1,), "08 00000001 03 00000001"), ([False], "09 02 00 ff"),
@@ -29,7 +30,7 @@ def test_codes_that_python_does_not_write_are_read():
 
 
 def drawn(random_: random.Random, depth: int = 0):
-    """A random value."""
+    """Returns a random value."""
     kinds = 7 if depth > 2 else 10
     kind = random_.randrange(kinds)
     several = range(random_.randrange(4))
@@ -42,7 +43,7 @@ def drawn(random_: random.Random, depth: int = 0):
 
 
 class Dripping(io.RawIOBase):
-    """Gives a few bytes at a time."""
+    """Returns a few bytes at a time."""
 
     def __init__(self, data: bytes, random_: random.Random):
         self.data, self.random = data, random_
@@ -73,7 +74,7 @@ def test_keys_without_a_form_of_their_own_are_refused():
 
 
 class Hostile:
-    """Pickled as a call of a function."""
+    """An object that pickles as a call of a function."""
 
     def __reduce__(self):
         return len, ("abc",)

@@ -1,5 +1,7 @@
-"""Hosts that are network namespaces of this machine, the four standard jobs compared with coreutils, and checks for what
-is left behind. Shared by the scripts of this directory; all that is started or created here goes with the script.
+"""Shared by the scripts of this directory: hosts, the four standard jobs, and checks of leftovers.
+
+Hosts are network namespaces of this machine. Results are compared with coreutils. All that is started or created here ends
+with the script.
 """
 import json
 import os
@@ -34,7 +36,7 @@ reduces = 2
 
 
 def leave(why: str) -> None:
-    """Ends the script with the code for what cannot be tested here."""
+    """Ends the script with the code for tests that are impossible here."""
     print(f"not run: {why}")
     sys.exit(3)
 
@@ -172,7 +174,7 @@ class Lan:
 
 
 class Place:
-    """A cluster of Gristmill on a LAN: what each place does, and the drill that all of them share."""
+    """A cluster of Gristmill on a LAN: the steps of each place, and the test that all of them share."""
 
     hosts, own_root, nodes = 4, True, (2, 3, 4)
 
@@ -204,7 +206,7 @@ class Place:
             assert run([PROGRAM, "gen", kind, self.data / kind, "--size", "4MiB"]).returncode == 0
 
     def judge(self, output: str, script: str, columns=None) -> None:
-        """Compares the parts of an output with what a shell prints; in order for `sort` and `grep`."""
+        """Compares the parts of an output with the output of a shell command; in order for `sort` and `grep`."""
         ours = b"".join(part.read_bytes() for part in sorted((self.data / output).glob("part-*"))).splitlines()
         oracle = subprocess.run(["bash", "-c", f"set -o pipefail; {script}"], cwd=self.data, env=ENV, capture_output=True)
         assert oracle.returncode == 0, oracle.stderr
@@ -221,7 +223,7 @@ class Place:
         for name, words, script, columns in (
                 ("wordcount", [text], WORDS % "", None), ("grep", ["z[aeiou]{1}l", text], "grep -E 'z[aeiou]{1}l' text", None),
                 ("sort", [text], "sort text", None),
-                # The key is in our rows twice, once for each table.
+                # The key is in the expected rows twice, once for each table.
                 ("join", ["--left", users, "--right", visits, "--on", "user"], JOIN, 5)):
             ended = self.submit(name, *words, "--output", f"/tmp/data/out-{name}", "--quiet", "--allow-root")
             check(f"{name} ends well", ended.returncode == 0, ended.stderr)
@@ -250,7 +252,7 @@ class Place:
         self.judge("lost", WORDS % "8*")
 
     def secret_is_nowhere(self, join: pathlib.Path) -> None:
-        """Not in what other users can see of processes."""
+        """Checks that other users cannot see the secret in processes."""
         secret = join.read_text().split("#")[1].split(".")[0].split(":")[-1].encode()
         seen = [path.read_bytes() for host in self.lan.hosts for pid in self.lan.pids(host)
                 for path in (pathlib.Path(f"/proc/{pid}/cmdline"), pathlib.Path(f"/proc/{pid}/environ")) if path.exists()]
