@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs Gristmill from a release's tarball, after its sum was compared with the one in SHA256SUMS beside it.
+# Installs Gristmill from a release's tarball, after a check against SHA256SUMS in the same directory.
 #
-# usage: install.sh [--prefix DIR] [TARBALL]      [default: ~/.local, and the tarball beside this script]
+# usage: install.sh [--prefix DIR] [TARBALL]      [default: ~/.local, and the tarball next to this script]
 set -eu
 
 prefix="${HOME:-}/.local"
@@ -28,7 +28,7 @@ unpacked=$(mktemp -d)
 trap 'rm -rf -- "$unpacked"' EXIT
 tar -xzf "$tarball" -C "$unpacked" --strip-components=1
 mkdir -p -- "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/doc/gristmill" "$prefix/share/bash-completion/completions"
-# Replaced by a rename: a program that runs keeps its file.
+# Replaced by a rename: a running program keeps its file.
 cp -- "$unpacked/gristmill" "$prefix/bin/.gristmill-new"
 chmod 755 "$prefix/bin/.gristmill-new"
 mv -f -- "$prefix/bin/.gristmill-new" "$prefix/bin/gristmill"

@@ -3,7 +3,7 @@
 #   verb     start or end
 #   folder   directory of these workers, below the home directory; it exists
 #   program  path of gristmill on the host
-#   sum      its SHA-256 if it was sent just now, else empty
+#   sum      its SHA-256 if it was just sent, else empty
 #   join     the line with which workers join; it is in no command line, environment or file
 set -eu
 umask 077
@@ -17,7 +17,7 @@ fail() {
 # Sets state, session and start time of process $1.
 look() {
     { read -r line < "/proc/$1/stat"; } 2> /dev/null || return 1
-    # The name before the bracket may hold anything.
+    # The name before the parenthesis may contain any character.
     set -- ${line##*) }
     state=$1 session=$4 start=${20}
 }
@@ -39,7 +39,7 @@ is_ours() {
     [ "$boot" = "$(boot_id)" ] && { ! look "$pid" || [ "$start" = "$started" ]; }
 }
 
-# Waits for the session to end, $1 tenths of a second at most.
+# Waits for the session to end, at most $1 tenths of a second.
 ends_within() {
     left=$1
     while [ -n "$(members "$pid")" ]; do
@@ -61,7 +61,7 @@ start_workers() {
     pid=$!
     look "$pid"
     echo "$pid $start $(boot_id)" > "$folder/process"
-    # Wrong flags show at once.
+    # Invalid flags end the workers at once.
     sleep 0.5
     if ! look "$pid" || [ "$state" = Z ]; then
         said=$(end_workers)
@@ -70,11 +70,11 @@ start_workers() {
     getconf _NPROCESSORS_ONLN
 }
 
-# Ends the workers, prints the end of their log and removes all that they have left.
+# Ends the workers, prints the end of their log and removes all their files.
 end_workers() {
     [ -d "$folder" ] || return 0
     if { read -r pid started boot < "$folder/process"; } 2> /dev/null && is_ours; then
-        # They end by themselves when their master has. A second signal ends them at once.
+        # They end by themselves after their master. A second signal ends them at once.
         ends_within 50 || { kill -TERM "$pid"; sleep 0.2; kill -TERM "$pid"; ends_within 50; } 2> /dev/null || {
             echo "the workers did not end when they were asked to, and were killed" >> "$folder/worker.log"
             kill -KILL $(members "$pid")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sets up what measuring needs, once, and measures: everything, or what the arguments say (`scripts/bench.sh --help`).
+# Installs the requirements of the benchmarks once, and runs all of them, or those of the arguments (`scripts/bench.sh --help`).
 #   scripts/bench.sh                     everything
-#   scripts/bench.sh table sort          one row beside other systems
-# Folders: $GRISTMILL_BENCH_HOME (target/bench) for what is built and written, $GRISTMILL_BENCH_DATA (data in there) for
-# 9 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. What cannot be set up is named
-# on stderr and left out.
+#   scripts/bench.sh table sort          one row, compared with other systems
+# Directories: $GRISTMILL_BENCH_HOME (target/bench) for builds and results, $GRISTMILL_BENCH_DATA (its subdirectory data) for
+# 9 GB of inputs, $GRISTMILL_BENCH_PEERS (../shared/peers) for the other systems' jobs. Requirements that cannot be
+# installed are reported on stderr, and their rows are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ mkdir -p "$home" "$data"
 
 say() { echo "bench.sh: $*" >&2; }
 
-# Programs of our own. --skip-build measures what was built last.
+# Programs of this repository. --skip-build measures the last build.
 if [[ ${1:-} == --skip-build ]]; then
     shift
 else
@@ -28,7 +28,7 @@ else
 fi
 program=${CARGO_TARGET_DIR:-target}/dist
 
-# The limit programs and Renoir: built where they are, into a folder of ours, as theirs may be read-only.
+# The limit programs and Renoir: built from their sources into a directory of ours, as theirs may be read-only.
 build_peer() { # folder, program
     local target=$home/$1/target
     [[ -x $target/release/$2 ]] && return
@@ -58,7 +58,7 @@ fi
 
 command -v perf >/dev/null || say "no perf: no profiles"
 
-# Inputs: those of the other systems' figures, or some of our own like them.
+# Inputs: those of the other systems' figures, or similar generated ones.
 make_data() {
     local books=$peers/../data/books generator=$home/limit/target/release/gen_data
     say "making inputs (4 GB, minutes)"
@@ -86,7 +86,7 @@ inputs_complete() {
 }
 inputs_complete || make_data
 
-# Inputs that are made of those, or beside them, for rows without a limit program.
+# Inputs derived from those, and additional ones, for rows without a limit program.
 packed() { # folder, command: the books in 8 files
     [[ -d $data/$1 ]] && return
     say "packing books with $2"
@@ -103,7 +103,7 @@ if [[ ! -d $data/small-files ]]; then
     head -c 100000000 "$data/books-1g.txt" | split -b 2000 -a 5 -d - "$data/small-files.new/"
     mv "$data/small-files.new" "$data/small-files"
 fi
-# Users in an order of their own, visits at random, in the second table a tenth of them by one user.
+# Users in a shuffled order, visits at random; in the second table a tenth of them are by one user.
 large_join() { # folder, share of the visits by one user
     [[ -d $data/$1 ]] && return
     say "making tables of 10 million rows"

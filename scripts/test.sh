@@ -24,9 +24,9 @@ if ((${#missing[@]})); then
 fi
 [[ $(id -u) == 0 ]] || echo "test.sh: not root: tests with network namespaces are skipped" >&2
 
-# All targets except benches; tests run one of the examples. All are run, also if one fails.
+# All targets except benches; tests run one of the examples. All are run, even if one fails.
 cargo test --workspace --features full --no-fail-fast "$@"
-# With the programs that the tests have built; not if only some tests are selected.
+# Uses the programs that the tests have built; skipped if only some tests are selected.
 if ((! $#)); then
     # Public bug reports about tools for the same work.
     tests/oracles/reports.sh

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""How long a job takes to recover from faults, on hosts that are network namespaces of this machine.
+"""Measures how long a job takes to recover from faults, on hosts that are network namespaces of this machine.
 
 usage: tests/faults/recovery.py [--program target/dist/gristmill] [--rounds 10] [--only ROW,...] [--results FILE] [--page FILE]
        tests/faults/recovery.py --self-test
 
-Each round starts a master, three workers of one slot and a submitter on hosts of their own, runs a job of tasks that
-sleep once undisturbed and once with the fault, compares the outputs byte by byte, and reads from the master's journal
-when the fault was noticed and when work was ordered again. Cost is the disturbed time less the undisturbed one. Lost work
-is what any system pays: the tasks that ran again, and what the workers that are left take longer for the rest. A fault
-that left no trace where it must leave one is an error, and so is a round longer than its limit.
+Each round starts a master, three workers of one slot and a submitter on hosts of their own. It runs a job of sleeping tasks
+once undisturbed and once with the fault, and compares the outputs byte by byte. The master's journal shows when the fault
+was noticed and when work was ordered again. Cost is the disturbed time minus the undisturbed one. Lost work is the cost in
+any system: the tasks that ran again, and the extra time of the remaining workers for the rest. A fault that left no trace
+where it must leave one is an error, and so is a round longer than its limit.
 
-Rounds are kept in a file, one a line, and go on where they stopped as long as the program is the same. Rows take turns.
-The script ends with code 1 when a target was missed in any round; it says which.
+Rounds are stored in a file, one per line. A later call continues there as long as the program is the same. Rows take turns.
+The script ends with code 1 if a target was missed in any round, and names the target.
 
-Needs root and `ip`, and for some rows `tc`, `ss` or `nft`; what is missing is said. All of it happens in namespaces of its
-own, which go with the script. Packets are lost by nft, whatever their size, as kernels without netem can.
+Needs root and `ip`, and for some rows `tc`, `ss` or `nft`; missing programs are reported. All of it happens in namespaces of
+its own, which end with the script. nft drops packets of any size, as kernels without netem can.
 """
 import argparse
 import hashlib
@@ -52,24 +52,24 @@ GONE = re.compile(r"master is silent|master is gone|connection to the master is 
 
 @dataclass
 class Fault:
-    """What is done, in which phase of the job, and what is measured."""
+    """The injection, its phase of the job, and the measured values."""
 
     what: str
-    # Answers what is to be stopped when the job has ended, if anything.
+    # Returns a function that stops the fault when the job has ended, if any.
     inject: object
     limits: list
     before: str = "-"
-    # Of the tasks that must have ended before: maps, or reduces.
+    # Kind and number of tasks that must have ended before.
     after: tuple[str, int] = MAPS
     job: str = "even"
     speeds: dict = field(default_factory=dict)
-    # The order by which it is seen that the fault was noticed, or the fact.
+    # The order, or the fact, that shows that the fault was noticed.
     noticed: str = "retract"
-    # Workers that the rest of the job must do without.
+    # Number of workers missing for the rest of the job.
     without: int = 0
     # A worker must have been declared lost.
     loses: bool = False
-    # The job cannot end well: the code with which its client ends.
+    # Exit code of the client, if the job cannot succeed.
     code: int = 0
     needs: tuple[str, ...] = ()
 
@@ -150,7 +150,7 @@ def timed(cluster: Cluster, job: list[str], output: pathlib.Path, inject, code: 
 
 
 def lost_work(fault: Fault, again: list[dict]) -> float:
-    """Seconds that the tasks that ran again take, and the workers that are left take longer for the rest."""
+    """Returns the seconds of the tasks that ran again, and the extra time of the remaining workers for the rest."""
     job, left = JOBS[fault.job], len(WORKERS) - fault.without
     maps = sum(attempt["task"]["kind"].lower() == "map" for attempt in again)
     runs = math.ceil(maps / left) * job["map_seconds"] + math.ceil((len(again) - maps) / left) * REDUCE_SECONDS
@@ -204,7 +204,7 @@ def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, folder: p
     lost = since(journal.facts("worker_lost"))
     if fault.loses and not lost:
         raise RuntimeError("no worker was lost: the fault did not fire")
-    # Maps that were queued and called back cost nothing.
+    # Queued maps that were recalled cost nothing.
     returned = {json.dumps(fact["attempt"]) for _, fact in journal.facts("attempt_returned")}
     launched = [(at, order["attempt"]) for at, order in since(journal.orders("launch"))]
     again = [(at, attempt) for at, attempt in launched if 0 < attempt["epoch"] and json.dumps(attempt) not in returned]
@@ -218,7 +218,7 @@ def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, folder: p
 
 
 def master_gone(cluster: Cluster) -> dict:
-    """How long until every worker says that its master is gone."""
+    """Measures the time until every worker reports that its master is gone."""
     begun = time.monotonic()
     cluster.lan.vanish(MASTER)
     said = [cluster.log(host, "worker") for host in WORKERS]
@@ -227,7 +227,7 @@ def master_gone(cluster: Cluster) -> dict:
 
 
 class Results:
-    """Rounds of this program, one a line of a file."""
+    """Rounds of this program, one per line of a file."""
 
     def __init__(self, path: pathlib.Path, program: str) -> None:
         self.path = path

@@ -1,6 +1,6 @@
-"""Hosts for `recovery.py`: network namespaces of this machine on a switch, a cluster on them, and what can go wrong there.
+"""Hosts for `recovery.py`: network namespaces of this machine on a switch, a cluster on them, and faults.
 
-Everything that is started or made here goes with the script.
+All that is started or created here ends with the script.
 """
 import json
 import os
@@ -14,10 +14,10 @@ import threading
 import time
 
 MASTER, WORKERS = 1, (2, 3, 4)
-# A hardware address that nobody has: what is sent there is lost without a word.
+# A hardware address that does not exist: packets to it are lost without an error.
 NOBODY = "02:00:00:00:00:99"
-# Of answers on a connection that is to drip or to be reset, so many bytes pass, so that segments begin to come; of one that
-# drips then one each so many seconds.
+# Bytes of a response that pass before the connection drips or is reset, so that segments start to arrive. A dripping
+# connection then sends one byte per pause.
 FREE_BYTES, DRIP_PAUSE = 8192, 0.5
 ORIGINAL_DESTINATION = 80  # SO_ORIGINAL_DST, which Python has no name for
 
@@ -49,7 +49,7 @@ class Lan:
     def __init__(self) -> None:
         self.name = f"gr{os.getpid()}"
         self.hosts = (MASTER, *WORKERS)
-        # What stands between hosts.
+        # Rules between hosts.
         self.proxies: list[subprocess.Popen] = []
         switch = self.space(0)
         ip("netns", "add", switch)
@@ -77,7 +77,7 @@ class Lan:
         subprocess.run(self.on(host, *command), check=True, capture_output=True, input=text, text=True)
 
     def cut(self, one: int, other: int) -> None:
-        """What either sends to the other is lost."""
+        """Drops all packets between the two hosts."""
         for sender, receiver in ((one, other), (other, one)):
             ip("-n", self.space(sender), "neigh", "replace", self.address(receiver), "lladdr", NOBODY, "dev", "eth0",
                "nud", "permanent")
@@ -86,7 +86,7 @@ class Lan:
         ip("-n", self.space(0), "link", "set", f"cable{host}", "down")
 
     def throttle(self, host: int, rate: str) -> None:
-        """Both directions of this host's link."""
+        """Throttles both directions of this host's link."""
         limit = ["root", "tbf", "rate", rate, "burst", "4kb", "latency", "400ms"]
         self.run(host, "tc", "qdisc", "replace", "dev", "eth0", *limit)
         self.run(0, "tc", "qdisc", "replace", "dev", f"cable{host}", *limit)
@@ -95,7 +95,7 @@ class Lan:
         self.run(host, "nft", "-f", "-", text=rules)
 
     def lose(self, host: int, percent: int) -> None:
-        """Of what this host sends and gets, packets of whatever size, so many of a hundred are lost."""
+        """Drops this percentage of the packets that this host sends and receives, whatever their size."""
         rule = f"numgen random mod 100 < {percent} drop"
         self.filter(host, f"table inet loss {{\nchain in {{ type filter hook input priority 0; iif eth0 {rule}; }}\n"
                           f"chain out {{ type filter hook output priority 0; oif eth0 {rule}; }}\n}}")
@@ -104,15 +104,16 @@ class Lan:
         return [self.address(other) for other in WORKERS if other != host]
 
     def answer_badly(self, host: int, how: str) -> None:
-        """What this host answers other workers comes byte by byte ("drip"), or each connection ends with a reset in the
-        middle of an answer ("reset")."""
+        """Makes this host's responses to other workers arrive byte by byte ("drip"), or resets each connection in the middle of a
+        response ("reset").
+        """
         proxy = subprocess.Popen(self.on(host, sys.executable, __file__, how), stdout=subprocess.PIPE, text=True)
         self.proxies.append(proxy)
         port = int(proxy.stdout.readline())
         others = ", ".join(self.others(host))
         self.filter(host, "table ip turned {\nchain in { type nat hook prerouting priority -100; "
                           f"ip saddr {{ {others} }} tcp dport 1-65535 redirect to :{port}; }}\n}}")
-        # Connections that are there already are not turned round.
+        # Existing connections are not redirected.
         for other in self.others(host):
             subprocess.run(self.on(host, "ss", "-K", "dst", other), capture_output=True)
 
@@ -125,11 +126,12 @@ class Lan:
 
 
 class Journal:
-    """What a master has written by now, and how its clock stands to ours."""
+    """The contents of a master's journal so far, and the offset of the master's clock."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path, self.taken, self.instants = path, 0, []
-        # Our clock when the master's was 0; the least that was seen, as lines are read some time after they were written.
+        # Local time when the master's clock was 0: the minimum seen, as lines are read some time after they were
+        # written.
         self.zero = float("inf")
 
     def read(self) -> list[dict]:
@@ -183,7 +185,7 @@ class Cluster:
 
     def start(self, host: int, words: list[str]) -> subprocess.Popen:
         with open(self.log(host, words[0]), "ab") as log:
-            # A group of its own, so that what it has started ends with it.
+            # A group of its own, so that its children end with it.
             return subprocess.Popen(self.lan.on(host, self.program, *words), stdout=log, stderr=log,
                                     env=self.environment, start_new_session=True)
 
@@ -224,7 +226,7 @@ class Cluster:
                     os.kill(child, signal.SIGCONT)
                 except ProcessLookupError:
                     pass
-        # The master takes its workers along; what does not hear it is killed.
+        # The master ends its workers; a process that does not react is killed.
         signals = [(self.master, signal.SIGTERM)] + [(worker, signal.SIGTERM) for worker in self.workers.values()]
         for process, word in signals:
             if process.poll() is None:
@@ -242,7 +244,7 @@ class Cluster:
 
 
 class Again:
-    """Does something again and again until it is told to stop."""
+    """Repeats an action until it is stopped."""
 
     def __init__(self, pause: float, deed) -> None:
         self.times, self.over = 0, threading.Event()
@@ -260,7 +262,7 @@ class Again:
 
 
 def bad_server(how: str) -> None:
-    """Takes connections that were turned round to it, and lets what the other side answers drip, or resets them."""
+    """Accepts redirected connections, and makes the other side's responses drip, or resets them."""
     door = socket.create_server(("0.0.0.0", 0))
     print(door.getsockname()[1], flush=True)
 

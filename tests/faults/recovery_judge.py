@@ -1,8 +1,9 @@
-"""What `recovery.py` measured, judged by the targets, and shown beside what was before and what others publish."""
+"""Judges the measurements of `recovery.py` by the targets, and compares them with earlier ones and with other systems.
+"""
 import statistics
 from dataclasses import dataclass
 
-# How the numbers of a round are called in tables.
+# Names of a round's numbers in tables.
 NAMES = {
     "noticed": "noticed, s",
     "again": "work ordered again, s",
@@ -13,7 +14,7 @@ NAMES = {
     "lost": "workers lost",
 }
 
-# How long others take to notice that a worker is silent, by default, and where they say so.
+# Time that other systems take by default to notice a silent worker, with the source.
 OTHERS = [
     ("Hadoop MapReduce, YARN", "600 s", "`mapreduce.task.timeout` in mapred-default.xml, "
      "`yarn.nm.liveness-monitor.expiry-interval-ms` in yarn-default.xml; since Hadoop's commit r383623 of 2006"),
@@ -27,7 +28,7 @@ OTHERS = [
 
 @dataclass(frozen=True)
 class Limit:
-    """A number of a round must be at most this."""
+    """Upper limit of a number of a round."""
 
     name: str
     most: float
@@ -38,14 +39,14 @@ class Limit:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether all rounds kept all limits."""
+    """Result of a target: reached or not, with a description."""
 
     text: str
     reached: bool
 
 
 def judge(limits: list[Limit], rounds: list[dict], wanted: int) -> Verdict:
-    """A target is reached when every round kept it, and as many rounds as were wanted were run."""
+    """Judges a target. It is reached if all wanted rounds were run and each kept the limits."""
     errors = [found for found in rounds if "error" in found]
     good = [found for found in rounds if "error" not in found]
     missed = [f"{len(errors)} of {len(rounds)} rounds failed"] if errors else []
@@ -94,11 +95,11 @@ def others() -> str:
 
 
 def self_test() -> None:
-    """The rule that judges must be able to say no."""
+    """Checks that the judgement can fail."""
     limits = [Limit("noticed", 5.0), Limit("beyond", 10.0)]
     good = {"noticed": 4.0, "beyond": 1.0}
     assert judge(limits, [good] * 10, 10) == Verdict("reached", True)
-    # One round of ten is enough, however good the median.
+    # One round of ten is enough, whatever the median.
     slow = judge(limits, [good] * 9 + [{"noticed": 5.5, "beyond": 1.0}], 10)
     assert not slow.reached and slow.text == "**not reached**: noticed 5.50 > 5 in 1 of 10", slow
     failed = judge(limits, [good] * 9 + [{"error": "the output differs"}], 10)

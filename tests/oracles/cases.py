@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Draws worked cases, computes them anew from the papers' text, and lets `gristmill verify` and `order` answer the same.
+"""Draws worked cases, computes them again from the papers' text, and compares with `gristmill verify` and `order`.
 
 usage: tests/oracles/cases.py [--program target/debug/gristmill] [--cases 300] [--seed 1] [--keep FILE]
 
-Kinds `deadline-plan`, `order` and `online-order`: what is computed here follows the deadlines paper (equations 1 and 3,
-section IV) and the pairs paper (Algorithms 1 to 8) line by line in exact fractions, without a look at the program's code.
-Where ties leave Algorithms 7 and 8 a choice (all matchings are tried), the order is not compared, but the program must
-say so; where they leave none, it must not.
+Kinds `deadline-plan`, `order` and `online-order`: the computation follows the deadlines paper (equations 1 and 3, section IV)
+and the pairs paper (Algorithms 1 to 8) line by line in exact fractions, independently of the program's code. If ties leave
+Algorithms 7 and 8 a choice (all matchings are tried), the order is not compared, but the program must report the choice;
+otherwise it must not.
 Ends with code 1 at differences; --keep writes the cases to a file that `gristmill verify` reads.
 """
 import argparse
@@ -23,7 +23,7 @@ from fractions import Fraction as F
 INFINITE = float("inf")
 
 
-# Deadlines: one slot at a time, everything anew after each.
+# Deadlines: one slot at a time; everything is computed again after each.
 
 def plan_of(case: dict) -> dict:
     now, jobs = F(case["now"]), case["jobs"]
@@ -56,7 +56,7 @@ def mean(job: dict) -> F:
 
 
 def standing(job: dict, given: int, now: F) -> tuple:
-    """The state, and what is compared within it, when so many tasks of it were started at this moment."""
+    """Returns the state, and the key compared within it, if this many tasks had been started at this moment."""
     if not job["done"] and now < F(job["goal"]):
         return "NODATA", F(job["submit"])
     running = len(job["running_elapsed"]) + given
@@ -69,7 +69,7 @@ def standing(job: dict, given: int, now: F) -> tuple:
 
 
 def work(job: dict, given: int) -> F:
-    """Slot-seconds left: tasks that were just started have all of theirs left, as those that wait."""
+    """Returns the slot-seconds left: tasks that were just started have all of theirs left, like those that wait."""
     length = mean(job)
     left = sum(max(F(0), length - F(elapsed)) for elapsed in job["running_elapsed"])
     return left + (given + job["pending"] - given) * length
@@ -95,7 +95,7 @@ def blend(job, alpha: F) -> F:
 
 
 def in_turn(jobs: list, subset: list) -> list:
-    """The most shuffle-heavy, then the most map-heavy of the rest, and so on; an odd one last."""
+    """Orders jobs: the most shuffle-heavy, then the most map-heavy of the rest, and so on; an odd one last."""
     rest, order = list(subset), []
     while rest:
         best = max(rest, key=lambda job: (surplus(jobs[job]), -subset.index(job)))
@@ -120,7 +120,8 @@ def bucket(value: F, step):
 
 
 def groups_of(jobs: list, priorities: list, k: int) -> tuple:
-    """Equation 1 by trying all cuts: the least sum of ranges, and the groups; None for groups where several are least."""
+    """Solves equation 1 by trying all cuts: the minimum sum of ranges, and the groups; None for groups if several are
+    minimal."""
     order = sorted(range(len(jobs)), key=lambda job: (priorities[job], job))
     found = {}
     for cuts in itertools.combinations(range(1, len(jobs)), min(k, len(jobs)) - 1):
@@ -144,7 +145,7 @@ def new_couple(jobs: list, step) -> list:
                         if lean == 0 or surplus(cut[a]) == -surplus(cut[b])]
             if not possible:
                 break
-            # Lower indices of each kind first, of pairs with the same total.
+            # Lower indices of each kind come first among pairs with the same total.
             best = min(possible, key=lambda two: (total(cut[two[0]]) + total(cut[two[1]]), two))
             pairs.append(best)
             rest = [job for job in rest if job not in best]
@@ -174,7 +175,7 @@ def matchings(jobs: list):
 
 
 def match(jobs: dict, alpha: F) -> tuple:
-    """Least weight, the order, and whether ties left a choice. Jobs by number."""
+    """Returns the minimum weight, the order, and whether ties left a choice. Jobs are numbers."""
     rest, last, tied = sorted(jobs), [], False
     if len(rest) % 2:
         leans = [surplus(jobs[job]) for job in rest]
@@ -206,7 +207,7 @@ def averages(jobs: list, order: list) -> list:
 
 
 def order_of(case: dict) -> tuple:
-    """What is expected, and whether ties left Algorithm 7 a choice."""
+    """Returns the expected order, and whether ties left Algorithm 7 a choice."""
     jobs = [tuple(F(str(size)) for size in job) for job in case["jobs"]]
     alpha, k = F(str(case["alpha"])), case["k"]
     step = None if case["step"] is None else F(str(case["step"]))
@@ -234,7 +235,7 @@ def order_of(case: dict) -> tuple:
 
 
 def online_groups(case: dict, events: list) -> list:
-    """Algorithm 5, with a group of its own for a job while there are fewer than k."""
+    """Runs Algorithm 5, with a group of its own for a job while there are fewer than k."""
     alpha, k, sizes, groups, steps = F(str(case["alpha"])), case["k"], {}, [], []
     priority = lambda job: blend(sizes[job], alpha)
     pairwise = lambda group: in_turn(sizes, sorted(group, key=lambda job: (priority(job), job)))
@@ -269,7 +270,7 @@ def online_groups(case: dict, events: list) -> list:
 
 
 def online_match(case: dict, events: list) -> list:
-    """Algorithm 8, up to the first tie."""
+    """Runs Algorithm 8, up to the first tie."""
     alpha, sizes, order, steps = F(str(case["alpha"])), {}, [], []
     for event in events:
         step = dict(event)
@@ -340,7 +341,7 @@ def draw_events(draw) -> list:
 
 
 def draw_case(draw, number: int) -> tuple:
-    """A case, and whether `order --policy match` must find a tie in it; None where that is not asked."""
+    """Returns a case, and whether `order --policy match` must find a tie in it; None if that is not checked."""
     kind = ["deadline-plan", "order", "online-order", "online-order"][number % 4]
     if kind == "deadline-plan":
         given = draw_plan(draw)

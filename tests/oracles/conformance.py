@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Checks an implementation of MapReduce, written in whatever language, as the lab of a well-known course on distributed
-systems does: word count, indexer, parallel maps, parallel reduces, number of map calls, no early exit, crash, and a
-worker that stalls.
+"""Checks an implementation of MapReduce in any language, like the lab of a well-known course on distributed systems.
+
+The checks are word count, indexer, parallel maps, parallel reduces, number of map calls, no early exit, crash, and a worker
+that stalls.
 
 usage: tests/oracles/conformance.py ADAPTER...          the adapter, with arguments of its own if it takes any
-       tests/oracles/conformance.py --protocol          what an adapter has to do, in sixty lines
-       tests/oracles/conformance.py --self-test         a right implementation must pass, each wrong one fail where it is wrong
+       tests/oracles/conformance.py --protocol          the specification of an adapter, in sixty lines
+       tests/oracles/conformance.py --self-test         a correct implementation must pass, each wrong one fail where it is wrong
 
 This file needs nothing but Python 3.9 and its standard library, so a course can copy it alone. It makes its inputs from a
-seed that it prints, waits for nothing longer than it says, and ends with 0 if all checks pass and 1 if one does not.
+seed that it prints, and every wait has a documented limit. It ends with 0 if all checks pass and 1 if one does not.
 """
 import argparse
 import collections
@@ -94,13 +95,13 @@ FILES, WORDS, LINES = 8, 40, 30
 WORKERS, REDUCES = 3, 4
 HOLD_SECONDS = 3.0
 LOOK_SECONDS = 0.01
-# A line that is wrong is quoted so far.
+# Maximum length of a quoted wrong line.
 QUOTE_MAX = 60
 
 
 @dataclass
 class Verdict:
-    """What a check has found."""
+    """Result of a check."""
 
     expected: str
     seen: str
@@ -108,12 +109,12 @@ class Verdict:
 
 
 class Failed(Exception):
-    """The check has failed already: what was seen instead."""
+    """The check has failed already; the text is what was observed."""
 
 
 @dataclass
 class Input:
-    """Text files and what the jobs make of them."""
+    """Text files and the expected results of the jobs."""
 
     files: dict
     counts: list = field(default_factory=list)
@@ -129,7 +130,7 @@ class Input:
         words = sorted(words)
         files = {}
         for number in range(FILES):
-            # Not every word stands in every file.
+            # Not every word is in every file.
             known = draw.sample(words, WORDS * 3 // 4)
             lines = []
             for _ in range(LINES):
@@ -159,7 +160,7 @@ class Input:
 
 
 def difference(lines: list, expected: list) -> str:
-    """In words; empty if there is none."""
+    """Describes a difference; empty if there is none."""
     found, wanted = collections.Counter(lines), collections.Counter(expected)
     missing, extra = list((wanted - found).elements()), list((found - wanted).elements())
     said = []
@@ -171,7 +172,7 @@ def difference(lines: list, expected: list) -> str:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked for yet does not."""
+    """Returns true if a process runs and is not a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -183,7 +184,7 @@ def lives(pid: int) -> bool:
 
 
 class Trial:
-    """One job of the adapter, in folders of its own."""
+    """One job of the adapter, in directories of its own."""
 
     def __init__(self, options, folder: pathlib.Path, given: Input, job: str, reduces: int = REDUCES):
         self.options, self.given, self.job = options, given, job
@@ -218,7 +219,7 @@ class Trial:
         self.end = time.monotonic() + self.options.limit
 
     def calls(self, kind: str) -> list:
-        """Calls of a kind so far: (name, process, whether it has ended)."""
+        """Returns the calls of a kind so far: (name, process, whether it has ended)."""
         found = {name.rpartition(".")[0]: [] for name in os.listdir(self.marks) if name.startswith(kind + ".")}
         for name in os.listdir(self.marks):
             mark, _, what = name.rpartition(".")
@@ -234,11 +235,11 @@ class Trial:
         return calls
 
     def under_way(self, kind: str) -> set:
-        """Processes in which such a call runs."""
+        """Returns the processes in which such a call runs."""
         return {pid for _, pid, ended in self.calls(kind) if not ended}
 
     def until(self, what: str, done, seconds=None):
-        """Waits until something is so."""
+        """Waits until a condition is true."""
         seconds = seconds or self.options.patience
         end = min(time.monotonic() + seconds, self.end)
         while not done():
@@ -253,7 +254,7 @@ class Trial:
         return f"; its last words: `{lines[-1][:200]}`" if lines else ""
 
     def finish(self, expected: list) -> str:
-        """Waits for the end and compares; answers what was seen, if that is right."""
+        """Waits for the end and compares; returns a description of a correct result."""
         left = max(self.end - time.monotonic(), 0)
         try:
             code = self.adapter.wait(left)
@@ -309,7 +310,7 @@ def check_map_calls(trial: Trial):
     trial.order("hold.map")
     trial.start()
     trial.until("a map call", lambda: trial.calls("map"))
-    # How long the first calls take is what is asked for here; nobody waits for anything else.
+    # The duration of the first calls is measured here; nothing else is waited for.
     time.sleep(HOLD_SECONDS)
     trial.release("map")
     right = trial.finish(trial.given.counts)
@@ -366,7 +367,7 @@ def check_stall(trial: Trial):
 
 @dataclass
 class Check:
-    """A check, and what it expects, in words."""
+    """A check, and a description of its expectation."""
 
     expected: str
     run: object
@@ -387,7 +388,7 @@ CHECKS = {
 
 
 def examine(options, name: str, folder: pathlib.Path) -> Verdict:
-    """Does one check."""
+    """Runs one check."""
     check, given = CHECKS[name], Input.draw(options.seed)
     try:
         with Trial(options, folder / name, given, check.job, check.reduces) as trial:
@@ -397,7 +398,7 @@ def examine(options, name: str, folder: pathlib.Path) -> Verdict:
 
 
 def report(options, base: pathlib.Path) -> int:
-    """Does all that was asked for, and prints it; answers the exit code."""
+    """Runs the requested checks, and prints the results; returns the exit code."""
     print(f"adapter: {shlex.join(options.adapter)}\nseed: {options.seed} (--seed {options.seed} draws the same inputs again)", flush=True)
     failed = []
     for name in options.check or CHECKS:
@@ -412,7 +413,7 @@ def report(options, base: pathlib.Path) -> int:
     return 1 if failed else 0
 
 
-# What is wrong, and which checks must say so. All others must pass, so that a check says no for its own reason.
+# A flaw, and the checks that must fail. All others must pass, so that a check fails for its own reason.
 FLAWS = {
     "none": set(),
     "cuts-last-line": {"word-count"},
@@ -430,7 +431,7 @@ FLAWS = {
 
 
 def self_test(options) -> int:
-    """Whether the kit passes what is right and refuses what is wrong."""
+    """Checks that the kit accepts a correct implementation and rejects wrong ones."""
     toy = str(pathlib.Path(__file__).resolve().parent / "conformance_adapters" / "toy.py")
     for name in CHECKS:
         assert any(name in caught for caught in FLAWS.values()), f"no wrong adapter for {name}"

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Gives random inputs to the program and to other programs, and compares what they answer, for as long as asked.
+"""Runs random inputs through the program and other programs, and compares the results, for as long as requested.
 
 usage: tests/oracles/differential.py [--program target/debug/gristmill] [--seconds 30] [--seed N] [--only grep|join|sort|wordcount]
        tests/oracles/differential.py --seed N --case M     one case again
        tests/oracles/differential.py --self-test           a program that drops a line must be caught, for each job and each kind of input
 
-Every combination of a job's flags has its turn; what else jobs have (splits, parts, memory, shuffle, policies, compressed
-files, several files, names) is drawn. Most cases go to standing clusters, the others to `run`. The oracles are in
-tests/oracles/jobs: python throughout, and ripgrep, coreutils and sqlite where they mean the same.
+Every combination of a job's flags has its turn. Other properties of jobs (splits, parts, memory, shuffle, policies,
+compressed files, several files, names) are drawn. Most cases run on existing clusters, the others by `run`. The oracles are
+in tests/oracles/jobs: python for all cases, and ripgrep, coreutils and sqlite where they mean the same.
 
-Ends with code 1 and the smallest case it can make of it at the first difference; its files are kept and its command is
-printed. Ends with code 1, too, if a flag that the program's help names was never used in a run long enough to use it.
+At the first difference it shrinks the case, keeps its files, prints its command and ends with code 1. It also ends with code
+1 if a flag in the program's help was never used in a run long enough to use it.
 """
 import argparse
 import collections
@@ -43,9 +43,9 @@ BIG_EVERY = 97
 CLOSED = ["<&-", "2>&-", ">&-"]
 # Exit code of a job whose result cannot be printed.
 CODE_UNPRINTED = 7
-# Cases of a job after which every flag and every combination must have had its turn.
+# Number of cases of a job after which every flag and every combination must have had its turn.
 LONG_RUN_CASES = 500
-# Flags that no case can have, and why.
+# Flags that no case can have, with the reason.
 LEFT_OUT = {
     "--help": "prints help",
     "--insecure-plaintext": "only means something beyond this machine",
@@ -65,7 +65,7 @@ LEFT_OUT = {
 
 
 def draw_general(draw, case: Case) -> None:
-    """What all jobs have."""
+    """Draws the flags that all jobs have."""
     general, chance = case.general, draw.random
     bytes_in = sum(len(file.data) for file in case.files)
     if chance() < 0.6:
@@ -82,22 +82,22 @@ def draw_general(draw, case: Case) -> None:
         if chance() < share:
             general[flag] = draw.choice(values)
     if "--max-record" in general and ("--record-length" in case.options or case.job == "join"):
-        general["--max-record"] = "100000"  # small ones the oracles know for lines alone
+        general["--max-record"] = "100000"  # the oracles know small limits for lines alone
     quotes = case.job == "join" and any(b'"' in file.data for file in case.files)
     if "--skip-bad-records" in general and ("--max-record" in general or "--record-length" in case.options or quotes):
-        general["--skip-bad-records"] = "0"  # the oracles leave out rows of another width, and no other bad records
+        general["--skip-bad-records"] = "0"  # the oracles skip rows of another width, and no other bad records
     if chance() < 0.05:
         case.closed = draw.choice(CLOSED)
     case.output = draw.choice(["print", "parts", "parts"])
     if case.output == "parts":
         for flag in ("--overwrite", "--json"):
-            # Whether a job that failed could say so as JSON is not judged.
+            # A failed job's JSON report is not judged.
             if chance() < 0.15 and (flag, case.closed) != ("--json", ">&-"):
                 general[flag] = ON
 
 
 def draw_cluster(draw) -> dict:
-    """Processes, as flags of `run`."""
+    """Draws processes, as flags of `run`."""
     cluster, chance = {"--workers": str(draw.choice([1, 2, 2, 3, 4]))}, draw.random
     if chance() < 0.3:
         cluster["--slots"] = str(draw.choice([1, 2, 3]))
@@ -118,7 +118,7 @@ def draw_cluster(draw) -> dict:
 
 
 class Draws:
-    """The cases of a seed, each by its number alone."""
+    """The cases of a seed, each determined by its number alone."""
 
     def __init__(self, seed: int, jobs: list):
         self.seed, self.jobs, self.wanted = seed, jobs, lambda case: True
@@ -127,7 +127,7 @@ class Draws:
             random.Random(f"{seed}/{job}").shuffle(self.combinations[job])
 
     def case(self, number: int) -> tuple:
-        """The case of this number, or the next one that is wanted."""
+        """Returns the case of this number, or the next wanted one."""
         while not self.wanted((drawn := self.draw(number))[0]):
             number += len(self.jobs) * 1000
         return drawn
@@ -142,10 +142,10 @@ class Draws:
         if big or draw.random() < 0.08:
             case.cluster = draw_cluster(draw)
         elif draw.random() < 0.1 and "--json" not in case.general and case.closed != ">&-":
-            # Without standard output nobody learns the job's number, so nobody could wait for it.
+            # Without standard output the job's number is unknown, so it could not be waited for.
             case.output = "detach"
         if big:
-            # So little for each worker that it spills, in so many pieces that they are merged more than once.
+            # So little memory for each worker that it spills, in enough pieces that they are merged more than once.
             case.cluster |= {"--workers": "8", "--memory": "16MiB"}
             case.cluster.pop("--slots", 0), case.cluster.pop("--speed", 0), case.cluster.pop("--nic-rate", 0)
             case.general |= {"--split-size": draw.choice(["100KiB", "400KiB", "1MiB"]), "--json": ON}
@@ -155,7 +155,7 @@ class Draws:
         return case, combination
 
     def cluster(self, number: int) -> dict:
-        """The standing cluster of this case and its neighbours."""
+        """Returns the shared cluster of this case and its neighbours."""
         return draw_cluster(random.Random(f"{self.seed}/cluster/{number // CLUSTER_CASES}"))
 
 
@@ -185,7 +185,7 @@ class StandingCluster:
                                                    stderr=words_of_it))
 
     def stop(self) -> str | None:
-        """What is wrong after all jobs have ended."""
+        """Stops the cluster; returns an error if a process hung, panicked or left files."""
         for process in reversed(self.processes):
             process.send_signal(signal.SIGTERM)
             try:
@@ -206,7 +206,7 @@ def words(flags: dict) -> list:
 
 
 def command_of(case: Case, program: str, cluster: StandingCluster | None, draw) -> list:
-    """The command line of a case; `draw` decides between spellings of the same."""
+    """Returns the command line of a case; `draw` chooses between equivalent spellings."""
     short = getattr(JOBS[case.job], "SHORT", {})
     options = {short[flag] if flag in short and draw.random() < 0.5 else flag: value for flag, value in case.options.items()}
     command = [program, "submit" if case.cluster is None else "run", case.job, *words(options), *words(case.general)]
@@ -243,7 +243,7 @@ class Difference:
 
 
 class Bench:
-    """Runs cases in folders of their own."""
+    """Runs cases in directories of their own."""
 
     def __init__(self, program: str, base: pathlib.Path):
         self.program, self.base = program, base
@@ -264,7 +264,7 @@ class Bench:
             (folder / "out" / "_SUCCESS").touch()
 
     def differs(self, case: Case, folder: pathlib.Path, cluster, seed: str) -> Difference | None:
-        """Runs a case and compares. The folder must not exist; it is removed unless something differs."""
+        """Runs a case and compares. The directory must not exist; it is removed unless there is a difference."""
         folder.mkdir()
         self.lay_out(case, folder)
         try:
@@ -350,7 +350,7 @@ def prints(case: Case, wanted) -> bool:
 
 
 def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
-    """The parts that `_SUCCESS` names, which must be all there is."""
+    """Returns the parts that `_SUCCESS` names, which must be all parts."""
     success = json.loads((out / "_SUCCESS").read_bytes())
     names = [part["name"] for part in success["parts"]]
     there = [name for name in sorted(os.listdir(out)) if name != "_BAD_RECORDS"]
@@ -367,7 +367,7 @@ def read_parts(out: pathlib.Path, case: Case, done) -> tuple:
 
 
 def smaller_cases(case: Case):
-    """Cases with one thing less, the largest things first."""
+    """Yields cases with one thing less, the largest things first."""
     def changed(**fields):
         return dataclasses.replace(copy.deepcopy(case), **fields)
 
@@ -414,7 +414,7 @@ def smaller_cases(case: Case):
 
 
 def shrink(bench: Bench, case: Case, difference: Difference, base: pathlib.Path, seed: str) -> tuple:
-    """The smallest case that differs in the same way and its difference."""
+    """Returns the smallest case with the same kind of difference, and the difference."""
     end, tries = time.monotonic() + SHRINK_SECONDS_MAX, 0
     progress = True
     while progress:
@@ -436,7 +436,7 @@ def shrink(bench: Bench, case: Case, difference: Difference, base: pathlib.Path,
 
 
 def report(bench: Bench, case: Case, difference: Difference, number: int, seed: int, shape: dict, base: pathlib.Path) -> None:
-    """Makes the case smaller, keeps it, and says how to run it."""
+    """Shrinks the case, stores it, and prints the command to run it."""
     print(f"\ndifference in case {number} of seed {seed} ({case.job}): {difference.text}", flush=True)
     say(difference)
     alone = copy.deepcopy(case)
@@ -482,7 +482,7 @@ def flags_of_help(program: str, command: str, job: str) -> set:
 
 
 class Campaign:
-    """Cases one after another on several threads until the time is over or something differs."""
+    """Runs cases in sequence on several threads until the time is over or one differs."""
 
     def __init__(self, options, program: str, jobs: list, base: pathlib.Path):
         self.options, self.jobs, self.base = options, jobs, base
@@ -527,7 +527,7 @@ class Campaign:
             case, combination = self.draws.case(number)
             try:
                 difference = self.bench.differs(case, self.base / f"case-{number}", cluster, f"{self.options.seed}/{number}")
-            except Exception as error:  # whatever went wrong, the case must be named
+            except Exception as error:  # after any error the case must be named
                 difference = Difference("script", f"{type(error).__name__}: {error}")
             with self.lock:
                 if difference and self.found is None:
@@ -548,7 +548,7 @@ class Campaign:
             used["--detach"] += 1
 
     def gaps(self) -> list:
-        """Flags and combinations without a case, of jobs that had enough of them."""
+        """Returns the flags and combinations without a case, of jobs that had enough cases."""
         gaps = []
         for job in self.jobs:
             known = flags_of_help(self.bench.program, "run", job) | flags_of_help(self.bench.program, "submit", job)
@@ -581,10 +581,10 @@ GENERAL_FLAGS = {
 
 
 def self_test(options, jobs: list, base: pathlib.Path) -> int:
-    """A program that drops the last line of what it prints must be caught at each job."""
+    """Checks for each job that a program that drops the last line of its output is caught."""
     wrapper = base / "forgetful"
     program = shlex.quote(os.path.abspath(options.program))
-    # Neither a report nor the number of a job that nobody waits for is an answer.
+    # Neither a report nor the number of a job that is not waited for is a result.
     wrapper.write_text(f'#!/bin/bash\nset -o pipefail\ncase "$1 $*" in *--json*|*--detach*) exec {program} "$@";; '
                        f'run*|submit*) {program} "$@" | head -n -1;; *) exec {program} "$@";; esac\n')
     wrapper.chmod(0o755)

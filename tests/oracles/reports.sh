@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs cases of public bug reports, each a folder with a run.sh that exits with 0 if right, 77 if skipped, and else if wrong.
+# Runs cases of public bug reports, each a directory with a run.sh that exits with 0 if right, 77 if skipped, and another code if wrong.
 # Usage: tests/oracles/reports.sh [FOLDER [PROGRAM]]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Gives random jobs of Hadoop Streaming to the program, and computes from Hadoop's documented rules what must come out.
+"""Gives random jobs of Hadoop Streaming to the program, and computes the expected output from Hadoop's documented rules.
 
 usage: tests/oracles/streaming.py [--program target/debug/gristmill] [--seconds 30] [--seed N]
        tests/oracles/streaming.py --seed N --case M     one case again
 
 A case draws lines (bytes of any kind, empty ones, ends by LF, CR and CRLF, files without an end), how they reach the mapper,
 the mapper, fields and separators of keys, the partitioner, the comparator, the number of reduces and the reducer. The rules
-are written down here once more, from their description alone: where lines end, where they fall into key and value, the hash
-of each partitioner, the order of each comparator, what is written. The same commands run here, on all lines at once.
-Values of one key come in no promised order, and so are compared as a bag; everything else to the byte.
+are implemented here again, from their description alone: where lines end, where they are split into key and value, the hash
+of each partitioner, the order of each comparator, the format of the output. The same commands run here, on all lines at once.
+Values of one key have no guaranteed order, and so are compared as a multiset; everything else is compared byte by byte.
 
 Ends with code 1 at the first difference; its files are kept and its command is printed.
 """
@@ -123,13 +123,13 @@ def draw_case(draw: random.Random) -> Case:
 
 
 def lines_of(text: bytes) -> list:
-    """Lines end at LF, CR or CRLF; the last may have no end."""
+    """Splits lines at LF, CR or CRLF; the last may have no end."""
     lines = re.split(rb"\r\n|\n|\r", text)
     return lines[:-1] if lines[-1] == b"" else lines
 
 
 def split_line(line: bytes, separator: bytes, fields: int):
-    """Key and value at the separator that ends the last field of the key."""
+    """Returns key and value, split at the separator that ends the last field of the key."""
     at = -len(separator)
     for _ in range(fields):
         at = line.find(separator, at + len(separator))
@@ -150,7 +150,7 @@ def signed(data: bytes):
 
 
 def lengths_of_fields(key: bytes, separator: bytes) -> list:
-    """A separator of several bytes is looked for again one byte behind where it began."""
+    """Returns the lengths of fields. After a separator of several bytes, the search continues one byte after its start."""
     lengths, start = [], 0
     while (at := key.find(separator, start)) >= 0:
         lengths.append(at - start)
@@ -159,7 +159,7 @@ def lengths_of_fields(key: bytes, separator: bytes) -> list:
 
 
 def part_of_key(spec: Spec, key: bytes, separator: bytes):
-    """The bytes that a `-k` names; None if the key has no such field."""
+    """Returns the bytes that a `-k` names; None if the key has no such field."""
     lengths = lengths_of_fields(key, separator)
 
     def before(field):
@@ -193,7 +193,7 @@ def partition(case: Case, key: bytes) -> int:
 
 
 def number(text: bytes) -> Decimal:
-    """A sign, digits, a point, digits; what follows does not count."""
+    """Parses a sign, digits, a point, digits; the rest is ignored."""
     match = re.match(rb"-?\d*(\.\d*)?", text)[0]
     return Decimal(match.decode()) if re.search(rb"\d", match) else Decimal(0)
 
@@ -219,10 +219,10 @@ def run_command(words: list, text: bytes) -> bytes:
 
 
 def mapped(case: Case) -> list:
-    """Pairs of all maps, in the order of the input."""
+    """Returns pairs of all maps, in the order of the input."""
     pairs = []
     for text in case.files:
-        # A byte order mark is none of our pieces; offsets are those of bytes.
+        # A byte order mark is not in any drawn piece; offsets are in bytes.
         offset = 0
         for line in lines_of(text):
             begin = offset
@@ -237,14 +237,14 @@ def mapped(case: Case) -> list:
 
 
 def written(case: Case, key: bytes, value: bytes) -> bytes:
-    """A pair of the reducer's input as a line of the output."""
+    """Returns a pair of the reducer's input as a line of the output."""
     if case.reducer != "identity":
         key, value = split_line(key + b"\t" + value, case.reduce_separator, case.reduce_fields)
     return key + case.output_separator + value + b"\n"
 
 
 def wrong_with(case: Case, parts: list):
-    """What is wrong with the parts that the program wrote; None if nothing is."""
+    """Returns the error in the parts that the program wrote; None if there is none."""
     pairs = mapped(case)
     if case.reduces == 0:
         expected = b"".join(key + case.output_separator + value + b"\n" for key, value in pairs)
@@ -273,7 +273,7 @@ def wrong_with_part(case: Case, pairs: list, part: bytes):
             groups.append([pair])
     rest = part
     for group in groups:
-        # All values come with the first key of their group, and which one that is is not promised.
+        # All values come with the first key of their group; which key that is is not guaranteed.
         candidates = {}
         for first in {key for key, _ in group}:
             candidates[first] = collections.Counter(written(case, first, value) for _, value in group)
@@ -339,7 +339,7 @@ def command_of(case: Case, base: pathlib.Path) -> list:
 
 
 def run_case(program: pathlib.Path, case: Case, base: pathlib.Path):
-    """The parts that the program writes."""
+    """Returns the parts that the program writes."""
     (base / "in").mkdir(parents=True)
     for index, text in enumerate(case.files):
         (base / "in" / f"file-{index}").write_bytes(text)

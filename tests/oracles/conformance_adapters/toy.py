@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A MapReduce of one page, for `conformance.py --self-test`: right as it is, and wrong in one place with --flaw.
+"""A minimal MapReduce for `conformance.py --self-test`: correct by default, and wrong in one place with --flaw.
 
-The process that is started is the coordinator. It hands tasks to worker processes, a line of JSON each, and publishes the
-output of a reduce by renaming it. Not a system to learn from: nothing is sorted beyond memory, and all share one disk.
+The main process is the coordinator. It sends tasks to worker processes, a line of JSON each, and publishes the output of a
+reduce by renaming it. It is not an example: nothing is sorted beyond memory, and all share one disk.
 """
 import collections
 import itertools
@@ -17,17 +17,17 @@ import tempfile
 import time
 import zlib
 
-# A task that takes longer is given to another worker too; impatient ones take no longer than the kit holds a map.
+# A task that takes longer is given to another worker too; the short timeout is no longer than the kit holds a map.
 REISSUE_SECONDS, IMPATIENT_SECONDS = 7.0, 1.5
-# How long calls that were made twice may go on when the other one has ended.
+# Time that duplicate calls may continue after one of them has ended.
 LATE_SECONDS = 3.0
-# How long a coordinator that ends too early looks at reduces of which none ends.
+# Time that a coordinator with an early exit waits for a reduce to end.
 GIVE_UP_SECONDS = 2.0
 NUMBERS = itertools.count()
 
 
 def call(job: str, kind: str, name: str):
-    """What stands around each call of `marked`; answers what to do when the call ends."""
+    """Starts a call of `marked`; returns a function for its end."""
     if job != "marked":
         return lambda: None
     marks = pathlib.Path(os.environ["MR_MARKS"])
@@ -112,7 +112,7 @@ class Coordinator:
         worker.wait()
 
     def await_late(self):
-        """Lets calls of the phase before end that were made twice; whoever stalls is not waited for any longer."""
+        """Waits for duplicate calls of the previous phase; calls that stall are not waited for."""
         end = time.monotonic() + LATE_SECONDS
         while any(task is not None for task in self.workers.values()) and time.monotonic() < end:
             for key, _ in self.chooser.select(0.05):
@@ -122,7 +122,7 @@ class Coordinator:
                     self.drop(key.data)
 
     def phase(self, kind: str, orders: list) -> list:
-        """Runs all tasks of a kind; answers what each reported, or nothing for a task that was forgotten."""
+        """Runs all tasks of a kind; returns the report of each, or nothing for a task that was dropped."""
         waiting, results, began = list(range(len(orders))), {}, {}
         self.await_late()
         for worker in [worker for worker, task in self.workers.items() if task is not None]:

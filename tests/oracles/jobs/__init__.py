@@ -1,6 +1,6 @@
-"""What the parts of tests/oracles/differential.py share: cases, their files, and what an answer is compared with.
+"""Shared by the parts of tests/oracles/differential.py: cases, their files, and expected results.
 
-Each other file here is one job: what flags it has, how its cases are drawn, and what its output should be.
+Each other file here is one job: its flags, how its cases are drawn, and its expected output.
 """
 import bz2
 import dataclasses
@@ -10,7 +10,7 @@ import struct
 import subprocess
 import zlib
 
-# A value that stands for a flag without one.
+# Value of a flag without one.
 ON = True
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -18,7 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclasses.dataclass
 class File:
-    """A file of a case. `packed` is the ending of its compressed form, or nothing."""
+    """A file of a case. `packed` is the extension of its compressed form, or empty."""
     name: str
     data: bytes
     packed: str = ""
@@ -39,7 +39,7 @@ class File:
 
 
 def zstd_frame(data: bytes) -> bytes:
-    """A frame of blocks that are not compressed: all that a reader of frames needs, and no program."""
+    """Returns a frame of uncompressed blocks: enough for a reader of frames, without a program."""
     blocks = [data[at:at + (1 << 16)] for at in range(0, len(data), 1 << 16)] or [b""]
     heads = [struct.pack("<I", len(block) << 3 | (number == len(blocks) - 1))[:3] for number, block in enumerate(blocks)]
     frame = b"".join(head + block for head, block in zip(heads, blocks))
@@ -48,19 +48,19 @@ def zstd_frame(data: bytes) -> bytes:
 
 @dataclasses.dataclass
 class Case:
-    """One run of the program, as plain data, so that it can be made smaller."""
+    """One run of the program, as plain data, so that it can be shrunk."""
     job: str
     options: dict          # the job's own flags
-    inputs: dict           # paths as they are typed, by role ("" for inputs without a flag)
+    inputs: dict           # typed paths, by role ("" for inputs without a flag)
     files: list
     general: dict          # flags that all jobs have
-    cluster: dict | None   # flags of `run`; None: on the standing cluster
+    cluster: dict | None   # flags of `run`; None: on the shared cluster
     output: str            # "print", "parts" or "detach"
     pattern: object = None # grep: the tree of the pattern
-    closed: str = ""       # the redirection of a shell that closes a stream of the program
+    closed: str = ""       # a shell redirection that closes a stream of the program
 
     def read(self, role: str) -> list:
-        """Name and contents of each file of an input that is not empty, in the order of the input."""
+        """Returns the name and contents of each nonempty file of an input, in the order of the input."""
         found = []
         for typed in self.inputs[role]:
             of_file = [file for file in self.files if file.path() == typed]
@@ -76,23 +76,23 @@ class Case:
 
 
 class Invalid(Exception):
-    """A case that means nothing, as can happen on the way to a smaller one."""
+    """An invalid case, as can happen while a case is shrunk."""
 
 
 class Dispute(Exception):
-    """Two oracles give different answers."""
+    """Two oracles give different results."""
 
 
 @dataclasses.dataclass
 class Refused:
-    """The program must end with this code and no output. Where two things are wrong, either may be found first."""
+    """The program must end with this code and no output. If two things are wrong, either may be found first."""
     code: int
     reason: str
     other_code: int | None = None
 
 
 class Exactly:
-    """All parts one after another are these bytes."""
+    """All parts concatenated are these bytes."""
 
     def __init__(self, whole: bytes):
         self.whole = whole
@@ -112,7 +112,7 @@ def first_difference(found: bytes, expected: bytes) -> str | None:
 
 
 def lines_of(data: bytes) -> list:
-    """Lines without their line feed; the last one may lack it."""
+    """Returns lines without their line feed; the last one may lack it."""
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -120,7 +120,7 @@ def lines_of(data: bytes) -> list:
 
 
 def too_long(case: Case, role: str, length_max: int | None) -> bool:
-    """Whether a line is longer than --max-record allows."""
+    """Returns true if a line is longer than --max-record allows."""
     return length_max is not None and any(
         length_max < len(line) for _, data in case.read(role) for line in lines_of(data))
 
@@ -130,7 +130,7 @@ def record_max(case: Case) -> int | None:
 
 
 def run(command: list, folder: pathlib.Path, stdin: bytes = b"", codes=(0,)) -> bytes:
-    """What an oracle prints."""
+    """Returns the output of an oracle."""
     done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, env=C_LOCALE)
     if done.returncode not in codes:
         raise Dispute(f"{command[0]} ended with code {done.returncode}: {done.stderr.decode(errors='replace')}")
@@ -139,20 +139,21 @@ def run(command: list, folder: pathlib.Path, stdin: bytes = b"", codes=(0,)) -> 
 
 C_LOCALE = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin", "RIPGREP_CONFIG_PATH": ""}
 
-# Names that a shell, a sort or a parser may stumble over.
+# Names that a shell, a sort or a parser may handle wrongly.
 NAMES = ["a", "b", "Z", "a b", "ä", "x'y", "-v", "new\nline", "tab\there", "c:d", "é%41", "$HOME", "*", "\\n"]
 
 
 def draw_files(draw, contents: list, of_text: bool = True, mark: bool = True) -> tuple:
-    """Files of these contents, and the paths by which an input names them. Files that are not `of_text` are known by their
-    names alone."""
+    """Draws files of these contents, and the paths by which an input names them. Files that are not `of_text` are known only by
+    their names.
+    """
     names = draw.sample(NAMES, len(contents)) if draw.random() < 0.3 else [f"f{n}" for n in range(len(contents))]
     in_folder = 0.15 > draw.random()
     files = []
     for name, data in zip(names, contents):
         packed = draw.choice(["gz", "zst", "bz2"]) if draw.random() < 0.15 else ""
         hidden, marked = of_text and draw.random() < 0.5, of_text and mark and draw.random() < 0.08
-        # A file name that begins with - is not a flag: inputs are typed behind --, values of flags are not.
+        # A file name that starts with - is not a flag: inputs are typed after --, values of flags are not.
         name = f"in/{name}" if in_folder else f"./{name}" if name.startswith("-") else name
         files.append(File(name, data, packed, hidden, marked))
     if in_folder:

@@ -7,27 +7,27 @@ guessed. Nodes:
     ("look", ours, python, kind)        an assertion
     ("cat", nodes), ("alt", nodes), ("group", kind, node), ("rep", node, least, most, lazy), ("flags", on, off, node)
 
-Where ripgrep (13) is not asked, because it differs by design:
+Not compared with ripgrep (13), because it differs by design:
   - `\A`, `\z` and anchors that are not of lines (`(?-m:^)`): it searches whole buffers, so they mean the file; ours the line;
-  - `(?R)`, `\b{start}` and its like: its regex crate is too old to know them (`(?<name>` is written
+  - `(?R)`, `\b{start}` and similar: its regex crate is too old to know them (`(?<name>` is written
     `(?P<name>` for it);
-  - `(?x)` around a pattern with blanks is the same in both, and asked;
-  - boundaries of words on text that is not all ASCII: its old crate takes `\b` behind `é` for none where a search begins
-    there, and lets `\B` hold beside a byte that is not UTF-8;
-  - the pieces (-o, --count-matches) of patterns with boundaries of words: of `A*` it takes `\b[^a]` for one match, where
-    python and GNU grep find the second, which begins at the end of the first;
-  - empty matches of -o: it prints empty lines, or the whole line where there are no others; its pieces are taken from
-    --json, without the empty ones;
-  - the counts of -c: it says nothing about files with no match, ours says 0 for a single file.
-Where python is not asked:
+  - `(?x)` around a pattern with blanks is the same in both, and compared;
+  - word boundaries on text that is not all ASCII: its old crate does not match `\b` after `é` if a search starts there, and
+    matches `\B` next to a byte that is not UTF-8;
+  - the pieces (-o, --count-matches) of patterns with word boundaries: of `A*` it treats `\b[^a]` as one match, where python
+    and GNU grep find the second, which starts at the end of the first;
+  - empty matches of -o: it prints empty lines, or the whole line if there are no others; its pieces are taken from --json,
+    without the empty ones;
+  - the counts of -c: it prints nothing for files without a match, ours prints 0 for a single file.
+Not compared with python:
   - parts without Unicode (`(?-u:...)`) inside a pattern with it: it has none;
-  - boundaries of words on text with a continuation byte of UTF-8 that continues nothing: the regex crate looks past it, back
-    to the character before (`k\xa9|` has a boundary where the bar is); the old one of ripgrep does not, so nobody is asked;
-Nobody is asked for the pieces (-o, --count-matches) of patterns that repeat something which can match nothing, such as
-`(?:|a){2,}`: which of several ways to match is taken differs between engines that go back, engines that do not, and the old
-crate of ripgrep. Which lines match does not differ, and is compared.
+  - word boundaries on text with a stray continuation byte of UTF-8: the regex crate looks past it, back to the character
+    before (`k\xa9|` has a boundary where the bar is). The old one of ripgrep does not, so neither is compared.
+Not compared at all are the pieces (-o, --count-matches) of patterns that repeat something that can match nothing, such as
+`(?:|a){2,}`. Engines with backtracking, engines without, and the old crate of ripgrep choose different matches. The set of
+matching lines is the same, and is compared.
 Python reads bytes that are not UTF-8 as surrogates, which no class here contains; `\B` and the half boundaries never match
-beside one.
+next to one.
 """
 import base64
 import collections
@@ -131,7 +131,7 @@ def repeat(least: int, most) -> str:
 
 
 def python(node, swapped: bool = False) -> str | None:
-    """The same pattern for `re`; None where it has no such thing."""
+    """Returns the same pattern for `re`; None if it does not support it."""
     kind = node[0]
     if kind in ("lit", "class", "look"):
         return node[2]
@@ -169,7 +169,7 @@ def nullable(node) -> bool:
 
 
 def smaller(node):
-    """Patterns with one part less."""
+    """Yields patterns with one part less."""
     kind = node[0]
     if kind in ("cat", "alt"):
         for at, part in enumerate(node[1]):
@@ -225,12 +225,12 @@ def pattern_text(case: Case) -> str:
         return case.pattern
     of_bytes, tree = case.pattern
     text = f"(?-u:{ours(tree)})" if of_bytes else ours(tree)
-    names = itertools.count()  # no two groups may have one name
+    names = itertools.count()  # group names must be unique
     return re.sub("<n>", lambda _: f"<n{next(names)}>", text)
 
 
 def has_word_boundary(case: Case, of_bytes: bool = False) -> bool:
-    """Whether the pattern has a boundary of words of Unicode, or of bytes if those count too."""
+    """Returns true if the pattern has a word boundary of Unicode, or of bytes if those count too."""
     if isinstance(case.pattern, str) or (case.pattern[0] and not of_bytes):
         return False
     return any(node[0] == "look" and (node[3] in ("word", "half", "new half") or node[1].startswith(r"\b"))
@@ -252,7 +252,7 @@ def ripgrep_knows(case: Case, text: bytes) -> bool:
 
 
 def compiled(case: Case):
-    """What python searches lines with, and whether it reads them as bytes; None where it is not asked."""
+    """Returns the compiled pattern of python, and whether it reads lines as bytes; None if it is not compared."""
     flags = re.IGNORECASE if "--ignore-case" in case.options else 0
     if isinstance(case.pattern, str):
         return re.compile(re.escape(case.pattern), flags), False
@@ -266,8 +266,8 @@ def compiled(case: Case):
 
 
 def pieces(pattern, line):
-    """Matches from left to right that are not empty, by the rule of the regex crate: after an empty match at the end of the
-    one before, the search goes on a character further."""
+    """Yields nonempty matches from left to right, by the rule of the regex crate: after an empty match at the end of the
+    previous one, the search continues a character further."""
     at, last = 0, None
     while at <= len(line):
         match = pattern.search(line, at)
@@ -298,7 +298,7 @@ def expected(case: Case, folder):
         if ambiguous:
             return None
     if twin is None and not ask_ripgrep:
-        return None  # nobody knows
+        return None  # undefined
     answers = []
     if ask_ripgrep:
         answers.append(of_ripgrep(case, text, files, folder))
@@ -339,7 +339,7 @@ def of_ripgrep(case: Case, text: str, files: list, folder) -> bytes:
                text.replace("(?<n", "(?P<n"), "-"]
     out, ranked = [], collections.Counter()
     for path, data in files:
-        # An exit code of 1 says that nothing matched.
+        # Exit code 1 means that nothing matched.
         lines = lines_of(run(command, folder, data, codes=(0, 1)))
         if "--count" in case.options:
             out.append((path, int(lines[0]) if lines else 0))
@@ -360,7 +360,7 @@ def written(case: Case, files: list, out: list, ranked) -> bytes:
         pairs = sorted(ranked.items(), key=lambda pair: (-pair[1], pair[0]))
         return b"".join(b"%d\t%s\n" % (count, string) for string, count in pairs)
     if "--count" in case.options:
-        # A file whose compressed form holds nothing has no line to count.
+        # A file whose compressed form is empty has no line to count.
         out = [pair for pair, (_, data) in zip(out, files) if data]
         if len(out) <= 1 and len(case.inputs[""]) == 1:
             return b"%d\n" % sum(count for _, count in out)

@@ -1,10 +1,10 @@
-"""join: all types and strategies, against a parser and a join of our own, and for what comes out of them sqlite.
+"""join: all types and strategies, against a separate parser and join, and for the resulting rows sqlite.
 
-The rule of quotes, as `worker/src/input/border.rs` has it: a quote opens a quoted part only as the first byte of a field;
-inside, two stand for one and a single one ends it; what follows up to the next delimiter is literal. Outside quotes a row
-ends at a line feed, and one carriage return before it belongs to the line end. Blank lines are no rows. A mark of the byte
-order at the beginning of a file belongs to no row. Every file ends with itself. Refused are quotes that are never closed,
-rows of other lengths than the first, and headers that name other columns; the same ones may come in any order.
+The rule of quotes, as `worker/src/input/border.rs` has it: a quote opens a quoted part only as the first byte of a field.
+Inside, two quotes mean one and a single one ends the part; the text up to the next delimiter is then literal. Outside quotes
+a row ends at a line feed, and one carriage return before it belongs to the line end. Blank lines are not rows. A byte order
+mark at the start of a file belongs to no row. A row cannot span files. Refused are quotes that are never closed, rows of
+other lengths than the first, and headers that name other columns; the same columns may come in any order.
 (The csv module of python is no oracle: it reads bare carriage returns as line ends.)
 """
 import collections
@@ -16,7 +16,7 @@ from . import Case, Dispute, Exactly, Refused, draw_files, first_difference, lin
 FLAGS = ["--left", "--right", "--on", "--type", "--columns", "--header", "--delimiter", "--strategy", "--broadcast-max",
          "--group-max"]
 TYPES = ["inner", "left", "right", "full", "semi", "anti"]
-# What a row of the held side takes beside its bytes; --group-max counts it.
+# Size of a row of the held side besides its bytes; --group-max counts it.
 HELD_ROW_BYTES = 8
 
 
@@ -65,7 +65,7 @@ def draw(random, combination, big: bool = False) -> Case:
                     row[on[0]] += b"%d" % random.randrange(20_000)
                 rows.append([row[place] for place in order])
             if fields is PLAIN and rows and random.random() < 0.05:
-                rows[random.randrange(len(rows))].append(b"more")  # refused, or left out
+                rows[random.randrange(len(rows))].append(b"more")  # refused, or skipped
                 if random.random() < 0.7:
                     general["--skip-bad-records"] = random.choice(["1", "3", "10000"])
             if named:
@@ -115,25 +115,26 @@ def draw(random, combination, big: bool = False) -> Case:
 
 
 def safe(name: str) -> bool:
-    """Whether a name can be written in --on and --columns."""
+    """Returns true if a name can be written in --on and --columns."""
     return not set(name) & set(",=.")
 
 
 def is_number(word: str) -> bool:
-    """Whether a word means a place where no column is called so."""
+    """Returns true if a word means a position if no column has this name."""
     digits = word.removeprefix("#")
     return digits.isdigit() and not digits.startswith("0")
 
 
 def draw_table(random, rows: list, delimiter: bytes, plain: bool) -> bytes:
-    """CSV of these rows: with quotes where they are needed and sometimes elsewhere, with all kinds of line ends."""
+    """Returns CSV of these rows: with quotes where they are needed and sometimes elsewhere, with all kinds of line
+    ends."""
     out = [b"\xef\xbb\xbf"] if random.random() < 0.05 else []
     ends = random.choice([[b"\n"], [b"\r\n"], [b"\n", b"\r\n"], [b"\n", b"\r\n", b"\n\n", b"\n\r\n"]]) if not plain else [b"\n"]
     zeal = random.choice([0, 0, 0.2, 1])
     for row in rows:
         cells = []
         for number, field in enumerate(row):
-            # A carriage return may stand bare where no line feed follows it, a quote where it is not the first byte.
+            # A bare carriage return is valid if no line feed follows it, a quote if it is not the first byte.
             last = number == len(row) - 1
             needed = delimiter in field or b"\n" in field or field.startswith(b'"') or (last and field.endswith(b"\r"))
             if needed or (not plain and random.random() < zeal) or (len(row) == 1 and not field.strip(b"\r\n")):
@@ -146,12 +147,12 @@ def draw_table(random, rows: list, delimiter: bytes, plain: bool) -> bytes:
     if rows and random.random() < 0.4:
         out.pop()  # no last line end
         if not plain and random.random() < 0.4:
-            out.append(b"\r")  # a lone one: it belongs to the last field, or stands behind its quote
+            out.append(b"\r")  # a lone one: it belongs to the last field, or follows its quote
     return b"".join(out)
 
 
 def parse(data: bytes, delimiter: bytes) -> list | None:
-    """The rows of one file, byte by byte; None if a quote is never closed."""
+    """Returns the rows of one file, parsed byte by byte; None if a quote is never closed."""
     at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     rows, row, field, begin = [], [], bytearray(), at
     field_begins = True
@@ -197,7 +198,7 @@ def parse(data: bytes, delimiter: bytes) -> list | None:
 
 
 def is_cut_by_returns(data: bytes) -> bool:
-    """Whether a carriage return outside quotes stands before the last byte."""
+    """Returns true if a carriage return outside quotes is before the last byte."""
     pieces = data[:-1].split(b'"')[::2]
     return any(b"\r" in piece for piece in pieces)
 
@@ -336,7 +337,7 @@ def size(text: str) -> int:
 
 
 def held_side(kind: str, strategy: str, left: Table, right: Table, broadcast_max: int):
-    """The side that is held, and whether it is broadcast; None if it has to be and cannot."""
+    """Returns the side that is held, and whether it is broadcast; None if it has to be and cannot."""
     if strategy != "repartition":
         smaller = "left" if left.stored_bytes < right.stored_bytes else "right"
         side = {"inner": smaller, "right": "left", "full": None}.get(kind, "right")
@@ -360,8 +361,9 @@ def group_is_too_large(kind, table: Table, keys: list, written: list, delimiter:
 
 
 def join(kind: str, tables: dict, keys: dict, held: str, broadcast: bool) -> list:
-    """Pairs of rows, one of them perhaps missing, in the order of the output: of the rows that stream if the other side is
-    broadcast, else of keys, and within a key again of the rows that stream."""
+    """Returns pairs of rows, one of them possibly missing, in the order of the output: that of the streamed rows if the other side
+    is broadcast, else that of keys, and within a key again that of the streamed rows.
+    """
     streamed = "right" if held == "left" else "left"
     key_of = lambda side, row: tuple(row[place] for place in keys[side])
     of_key = collections.defaultdict(list)
@@ -391,7 +393,7 @@ def join(kind: str, tables: dict, keys: dict, held: str, broadcast: bool) -> lis
 
 
 def compare_with_sqlite(kind, tables: dict, keys: dict, places: list, delimiter: bytes, text: list) -> None:
-    """The second oracle: the same rows in any order."""
+    """Compares with the second oracle: the same rows in any order."""
     if 2000 < len(text):
         return
     database = sqlite3.connect(":memory:")
@@ -414,7 +416,7 @@ def compare_with_sqlite(kind, tables: dict, keys: dict, places: list, delimiter:
 
 
 class Rows:
-    """Rows by key; which part has which keys is not said, but each part is in the order of the whole."""
+    """Expected rows by key; each part must be in the order of the whole, with any distribution of keys over parts."""
 
     def __init__(self, text: list, single: bool):
         self.text, self.single = text, single
@@ -423,7 +425,7 @@ class Rows:
         whole = b"".join(row + b"\n" for row in self.text)
         if self.single:
             return first_difference(b"".join(parts), whole)
-        # Rows hold quoted line breaks: compare what rows become when all lines are put in order.
+        # Rows contain quoted line breaks, so the sorted lines of all rows are compared.
         found = b"".join(parts)
         if sorted(found.split(b"\n")) != sorted(whole.split(b"\n")):
             return first_difference(b"\n".join(sorted(found.split(b"\n"))), b"\n".join(sorted(whole.split(b"\n"))))

@@ -1,7 +1,7 @@
 """sort: every combination of flags, against a plain sort in python and `LC_ALL=C sort`.
 
-Where coreutils is not asked: records of fixed length, which it does not know, and keys by bytes of lines that hold the
-byte that is named as its separator (a key of coreutils ends at the end of a field, ours at the end of the record).
+Not compared with coreutils: records of fixed length, which it does not support, and keys by bytes of lines that contain the
+separator byte (a key of coreutils ends at the end of a field, ours at the end of the record).
 """
 import functools
 import itertools
@@ -61,14 +61,14 @@ def draw(random, combination, big: bool = False) -> Case:
 
 
 def number(text: bytes) -> tuple:
-    """A decimal number of any length as something that compares exactly."""
+    """Returns a decimal number of any length as a value that compares exactly."""
     negative, whole, fraction = re.match(rb"[ \t]*(-?)([0-9]*)(?:\.([0-9]*))?", text).groups()
     whole, fraction = whole.lstrip(b"0"), (fraction or b"").rstrip(b"0")
     if not whole and not fraction:
         return (0, 0, b"", b"")
     if negative:
         turned = bytes.maketrans(b"0123456789", b"9876543210")
-        # Of negative fractions the shorter one is the larger: close them with something above all digits.
+        # Of negative fractions the shorter one is larger: a sentinel above all digits ends them.
         return (-1, -len(whole), whole.translate(turned), fraction.translate(turned) + b"~")
     return (1, len(whole), whole, fraction)
 

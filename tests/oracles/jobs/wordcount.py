@@ -1,6 +1,6 @@
 """wordcount: every flag, against plain counting, and `tr | sort | uniq -c` of the C locale.
 
-Words of Unicode are found by the rules of UAX 29 written down below for the characters that the generator draws: letters,
+Words of Unicode are found by the rules of UAX 29, implemented below for the characters that the generator draws: letters,
 digits, the connectors and punctuation between them, combining marks, katakana, ideographs, and bytes that are not UTF-8.
 """
 import collections
@@ -64,7 +64,7 @@ def expected(case: Case, folder):
 
 
 def compare_with_uniq(case: Case, counts, folder) -> None:
-    """The second oracle. `uniq -c` pads its counts with blanks."""
+    """Compares with the second oracle. `uniq -c` pads its counts with blanks."""
     text = b"\n".join(data for _, data in case.read(""))
     lower = "| tr A-Z a-z" if "--lowercase" in case.options else ""
     script = rf"tr -s ' \t\n\v\f\r' '\n' {lower} | grep -av '^$' | sort | uniq -c"
@@ -77,7 +77,7 @@ def compare_with_uniq(case: Case, counts, folder) -> None:
 
 
 class Counts:
-    """Each word stands once in all parts, and each part is in order of the bytes."""
+    """Expected counts: each word must be once in all parts, and each part in byte order."""
 
     def __init__(self, counts):
         self.counts = counts
@@ -95,7 +95,7 @@ class Counts:
                                 b"".join(b"%s\t%d\n" % pair for pair in sorted(self.counts.items())))
 
 
-# Classes of the characters above by UAX 29, table 3; what is not named is Other.
+# Classes of the characters above by UAX 29, table 3; all others are Other.
 def word_class(letter: str) -> str:
     if letter in "'":
         return "Single_Quote"
@@ -123,7 +123,7 @@ def word_class(letter: str) -> str:
 
 
 def unicode_words(text: str) -> list:
-    """The pieces between word boundaries that hold a letter or a digit."""
+    """Returns the pieces between word boundaries that contain a letter or a digit."""
     classes = [word_class(letter) for letter in text]
     words, begin = [], 0
     for at in range(1, len(text) + 1):
@@ -134,7 +134,7 @@ def unicode_words(text: str) -> list:
 
 
 def base(classes: list, at: int) -> int:
-    """The character that the marks up to here belong to (WB4)."""
+    """Returns the position of the character that the marks up to here belong to (WB4)."""
     while 0 < at and classes[at] == "Extend" and classes[at - 1] != "Newline":
         at -= 1
     return at

@@ -1,6 +1,7 @@
-"""Runs mrjob's tests of `hadoop fs` on the `hadoop` in PATH, and prints what came of them as JSON. For run.py.
+"""Runs mrjob's tests of `hadoop fs` on the `hadoop` in PATH, and prints the results as JSON. For run.py.
 
-The tests put files where mrjob's stand-in keeps them: there is the root of `hdfs:` then. Nothing else of them is changed.
+The tests put files where mrjob's stand-in stores them: that directory becomes the root of `hdfs:`. The tests are otherwise
+unchanged.
 """
 import json
 import os
@@ -11,13 +12,13 @@ from tests import fs
 from tests.mockhadoop import get_mock_hdfs_root
 
 HADOOP_PATH = os.environ["PATH"]
-# Those that look where mrjob finds a `hadoop` make their own.
+# Tests that check where mrjob finds a `hadoop` create their own.
 os.environ["PATH"] = HADOOP_PATH.partition(":")[2]
 del os.environ["HADOOP_HOME"]
 
 
 def mock_popen(self, module, main, env):
-    """In the place of mrjob's stand-in: the real program."""
+    """Replaces mrjob's stand-in by the real program."""
     os.environ["PATH"] = HADOOP_PATH
     os.environ["GRISTMILL_HDFS_ROOT"] = get_mock_hdfs_root(env)
 

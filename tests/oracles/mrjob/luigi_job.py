@@ -35,7 +35,7 @@ class WordCount(luigi.contrib.hadoop.JobTask):
 
 
 def use_client(client, text: str) -> None:
-    """Every call that tasks make of the client."""
+    """Makes every call of the client that tasks make."""
     client.mkdir("/texts", parents=True)
     client.put(text, "/texts/text.txt")
     assert client.exists("/texts/text.txt") and not client.exists("/texts/nope")

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs what mrjob and luigi ship on the program under its name `hadoop`, and compares it with their own local runners.
+"""Runs the jobs and tests of mrjob and luigi on the program under its name `hadoop`, and compares with their local runners.
 
 usage: tests/oracles/mrjob/run.py [--program target/debug/gristmill] [--environment FOLDER] [--only NAME]
 
-From PyPI come mrjob 0.7.4 (also its source, for its tests) and luigi, into an environment of its own in a temporary folder,
-or in FOLDER, where it stays. mrjob needs a Python up to 3.11, which need not be the one that runs this.
-- mrjob's example jobs, `-r hadoop` beside `-r inline`: the same lines once sorted, the same counters of the job's own.
-- A job that fails: the traceback of its mapper is the probable cause that mrjob tells, with the input that it was about.
+mrjob 0.7.4 (also its source, for its tests) and luigi come from PyPI, into an environment in a temporary directory, or in
+FOLDER, where it is kept. mrjob needs a Python up to 3.11, which need not be the one that runs this.
+- mrjob's example jobs, `-r hadoop` compared with `-r inline`: the same lines once sorted, the same counters of the job.
+- A job that fails: mrjob reports the traceback of its mapper as the probable cause, with the input that caused it.
 - mrjob's own tests of `hadoop fs` (tests.fs.test_hadoop), on our `fs` instead of its stand-in.
 - luigi: a job of luigi.contrib.hadoop, and every call of its hdfs client.
 
-Ends with code 0 if all is as it should be, 1 if not, and 3, with one line that says why, if they cannot be installed.
+Ends with code 0 if all checks pass, 1 if not, and 3, with one line that gives the reason, if they cannot be installed.
 """
 import argparse
 import ast
@@ -34,7 +34,7 @@ PACKAGES = [MRJOB, LUIGI, "setuptools<70"]
 INSTALL_SECONDS_MAX = 300
 RUN_SECONDS_MAX = 180
 PYTHONS = ["python3.11", "python3.10", "python3.9", "python3.8"]
-# Tests of mrjob's that ask for what is refused here, and how each is told.
+# Tests of mrjob that request what is refused here, with the error of each.
 REFUSED_TESTS = {
     "test_ls_s3n": "Could not ls s3n://",
     "test_ls_s3a": "Could not ls s3a://",
@@ -45,20 +45,20 @@ stones and water water and stones the mill goes round
 the corn is gold the flour is white the bread is brown
 """
 
-# `beside`: the runner of mrjob's that it is compared with.
+# `beside`: the runner of mrjob that it is compared with.
 Example = collections.namedtuple("Example", "name job arguments inputs beside", defaults=["inline"])
 
 
 class Wrong(Exception):
-    """What is not as it should be."""
+    """A failed check."""
 
 
 class CannotInstall(Exception):
-    """Why there is nothing to compare with."""
+    """Reason why the libraries cannot be installed."""
 
 
 def call(words, seconds=RUN_SECONDS_MAX, **options):
-    """Runs a program to its end, with what it says."""
+    """Runs a program to its end and captures its output."""
     try:
         return subprocess.run(words, capture_output=True, text=True, timeout=seconds, **options)
     except subprocess.TimeoutExpired as expired:
@@ -66,7 +66,7 @@ def call(words, seconds=RUN_SECONDS_MAX, **options):
 
 
 def old_python():
-    """A Python that still has what mrjob imports."""
+    """Returns a Python that still has the modules that mrjob imports."""
     if sys.version_info < (3, 12):
         return sys.executable
     for name in PYTHONS:
@@ -77,7 +77,7 @@ def old_python():
 
 
 class Environment:
-    """Where mrjob and luigi are installed."""
+    """The environment with mrjob and luigi."""
 
     def __init__(self, folder: pathlib.Path):
         self.python = folder / "bin" / "python"
@@ -104,11 +104,11 @@ class Environment:
 
 
 class Home:
-    """A home of Hadoop whose programs are ours, with a root of `hdfs:` of its own."""
+    """A home directory of Hadoop with our programs, and a root of `hdfs:` of its own."""
 
     def __init__(self, base: pathlib.Path, program: pathlib.Path, python: pathlib.Path):
         self.base = base
-        # What commands find as `python3`: one that mrjob runs on.
+        # The `python3` of commands: a version that mrjob supports.
         self.pythons = python.parent
         self.hadoop = base / "home" / "bin" / "hadoop"
         self.hdfs = base / "hdfs"
@@ -148,8 +148,9 @@ def examples(environment: Environment, base: pathlib.Path):
 
 
 def comparable(line: str, inputs) -> str:
-    """A line without what may differ: where a runner has put its inputs, in which order a job has filled an object or added
-    up numbers, and the tab that Hadoop writes also behind a line that has none."""
+    """Returns a line without what may differ: where a runner has put its inputs, in which order a job has filled an object or
+    added up numbers, and the tab that Hadoop also writes after a line without one.
+    """
     names = "|".join(re.escape(pathlib.Path(path).name) for path in inputs)
     line = re.sub(rf"[\w:/.\-]*/({names})", r"\1", line.removesuffix("\t"))
     try:
@@ -160,7 +161,7 @@ def comparable(line: str, inputs) -> str:
 
 
 def run_example(environment: Environment, home: Home, example: Example, runner: str):
-    """Sorted lines and counters of a job."""
+    """Returns the sorted lines and counters of a job."""
     words = [environment.python, CHILDREN / "example.py", example.name, example.job, "-r", runner, *example.arguments]
     finished = call([*words, *example.inputs], cwd=home.base, env=home.variables())
     if finished.returncode:
@@ -188,7 +189,7 @@ def check_example(environment: Environment, home: Home, example: Example) -> str
 
 
 def check_counters(environment: Environment, home: Home) -> str:
-    """Counters of a job's own, of every step."""
+    """Checks the counters of a job, of every step."""
     text = home.base / "counted.txt"
     text.write_text(TEXT)
     example = Example(str(CHILDREN / "counting.py"), "MRCounting", [], [str(text)])
@@ -196,7 +197,7 @@ def check_counters(environment: Environment, home: Home) -> str:
 
 
 def check_failure(environment: Environment, home: Home) -> str:
-    """What mrjob tells of a mapper that raises."""
+    """Checks the report of mrjob about a mapper that raises."""
     text = home.base / "failing.txt"
     text.write_text("one\ntwo\n")
     finished = call([environment.python, CHILDREN / "failing.py", "-r", "hadoop", text], cwd=home.base, env=home.variables())
@@ -210,7 +211,7 @@ def check_failure(environment: Environment, home: Home) -> str:
 
 
 def check_tests_of_mrjob(environment: Environment, home: Home) -> str:
-    """mrjob's own tests of `hadoop fs`, on ours."""
+    """Runs mrjob's own tests of `hadoop fs` on ours."""
     variables = home.variables(PYTHONPATH=str(environment.source))
     finished = call([environment.python, CHILDREN / "file_tests.py"], cwd=environment.source, env=variables)
     if finished.returncode:
@@ -224,7 +225,7 @@ def check_tests_of_mrjob(environment: Environment, home: Home) -> str:
 
 
 def check_luigi(environment: Environment, home: Home) -> str:
-    """A job of luigi, and its hdfs client."""
+    """Checks a job of luigi, and its hdfs client."""
     text = home.base / "luigi.txt"
     text.write_text(TEXT)
     configuration = home.base / "luigi.cfg"
@@ -241,7 +242,7 @@ def check_luigi(environment: Environment, home: Home) -> str:
 
 
 def checks(environment: Environment, base: pathlib.Path):
-    """Every check with its name."""
+    """Yields every check with its name."""
     for example in examples(environment, base):
         yield example.name, lambda home, example=example: check_example(environment, home, example)
     for name, check in [("counters", check_counters), ("failure", check_failure), ("fs", check_tests_of_mrjob), ("luigi", check_luigi)]:
@@ -249,7 +250,7 @@ def checks(environment: Environment, base: pathlib.Path):
 
 
 def run(environment: Environment, base: pathlib.Path, program: pathlib.Path, only) -> int:
-    """Makes all checks; answers how many found something wrong."""
+    """Runs all checks; returns the number that failed."""
     failed = 0
     for name, check in checks(environment, base):
         if only and name not in only:
