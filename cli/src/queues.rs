@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Split arriving tasks over workers
 ///
 /// Prints the tasks per second of each worker, and the mean sojourn time (MST) of a job with one task on
-/// each: the mean time of its slowest task, with a lower and an upper bound.
+/// each. This is the mean time of its slowest task, with a lower and an upper bound.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -73,9 +73,9 @@ pub struct SizeCommand {
 
 /// Fit a distribution to measured task times
 ///
-/// Prints the delayed tailed distribution (DTD) with the maximum likelihood: `T` is the minimum time, `a` the
-/// weight of the exponential tail and `b` of the Pareto tail, with the mean squared error against the
-/// measured distribution.
+/// Prints the delayed tailed distribution (DTD) with the maximum likelihood, and its mean squared error
+/// against the measured distribution. `T` is the minimum time, `a` the weight of the exponential tail and `b`
+/// of the Pareto tail.
 #[derive(Args)]
 #[command(after_help = "\
 Example:

@@ -1,6 +1,6 @@
-//! Cost of one event in the core, in virtual time: one job of empty maps on simulated workers. Also the
-//! cost of one decision under every policy that can decide live, with 100 jobs waiting, and the cost of a
-//! lost output, which should not grow with the partitions.
+//! Cost of one event in the core, in virtual time: one job of empty maps on simulated workers. Also the cost
+//! of one decision under every live policy with 100 jobs waiting, and the cost of a lost output. The latter
+//! should not grow with the partitions.
 //!
 //! Prints nanoseconds for each call, event and task, for growing numbers of tasks and of workers: the
 //! columns should stay flat. `cargo bench -p gristmill-scheduler`. Not here: frames, sockets and threads,

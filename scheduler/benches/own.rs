@@ -1,5 +1,5 @@
-//! Our own policy compared with those of the papers, on the cluster simulator with estimated sizes: mean
-//! flow times with paired intervals, the slowest jobs, and the contribution of each of its rules.
+//! Our own policy compared with those of the papers, on the cluster simulator with estimated sizes. Reports
+//! mean flow times with paired intervals, the slowest jobs, and the contribution of each of its rules.
 //!
 //! `cargo bench -p gristmill-scheduler --bench own`; arguments: names of settings, `seeds=20`,
 //! `jobs=100`, `estimator=linear`, and `rivals=all` for every policy that can run live. The same

@@ -268,8 +268,8 @@ pub enum Event {
     /// A reduce attempt stopped at a boundary between groups of keys as ordered, and has released its slot. It keeps
     /// its state.
     AttemptSuspended { attempt: AttemptId },
-    /// A running reduce attempt cannot be suspended as ordered: its worker has no room to keep its state next to the
-    /// task that would get its slot, or keeps too many already. It gets no further such orders.
+    /// A running reduce attempt cannot be suspended as ordered. Its worker has no room to keep its state next
+    /// to the task that would get its slot, or keeps too many already. It gets no further such orders.
     SuspensionRefused { attempt: AttemptId },
     /// A suspended attempt has written its state and ended, so that the next attempt of its task can continue from
     /// there, on any worker.

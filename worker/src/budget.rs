@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Memory of a worker process apart from its data: code and heap of an idle one (4 MiB measured), and chunks of
-/// segments that are fetched to disk and served from it (4 MiB each at most).
+/// Memory of a worker process apart from its data. This includes code and heap of an idle one (4 MiB
+/// measured), and chunks of segments that are fetched to disk and served from it (4 MiB each at most).
 const PROCESS_BYTES: usize = 12 << 20;
 
 /// Memory of each slot apart from what it collects or merges: buffers before files, a block of input that cannot be

@@ -1,8 +1,9 @@
 //! Sanitizing of untrusted text before display: names, messages, task logs.
 //!
-//! Text is sanitized when it is received, and again when it is displayed. Characters that could control a terminal or
-//! disguise a text (control characters including C1, and marks that change the direction of writing or are invisible)
-//! are written as `\u` and four digits, as in JSON, so that JSON stays valid. File names are handled in `folder`.
+//! Text is sanitized when it is received, and again when it is displayed. Characters that could control a
+//! terminal or disguise a text are written as `\u` and four digits, as in JSON, so that JSON stays valid.
+//! These are control characters including C1, and marks that change the direction of writing or are
+//! invisible. File names are handled in `folder`.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -48,9 +48,9 @@ pub fn nonce_of(probe: &PlainName) -> &str {
     probe.as_str().strip_prefix(PROBE).unwrap_or_default()
 }
 
-/// Returns the name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name differs from job
-/// to job, also between jobs of different masters: an attempt that lingers after its job has ended must not conflict
-/// with one of the next job in the same output directory.
+/// Returns the name of the file in [`TEMPORARY`] in which an attempt builds its part. The probe's name
+/// differs from job to job, also between jobs of different masters. An attempt that lingers after its job has
+/// ended must not conflict with one of the next job in the same output directory.
 #[must_use]
 pub fn built_name(probe: &PlainName, attempt: AttemptId) -> String {
     format!("{probe}-{}", attempt.file_name())

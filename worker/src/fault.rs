@@ -1,10 +1,11 @@
 //! Fault points at which a test can stop a worker or a submitter, to kill or continue it, and time spans that it can
 //! shorten.
 //!
-//! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file named
-//! after the fault point, such as `commit.before`. A process that reaches the fault point takes the token (so a fault
-//! occurs exactly once per token, over all processes), creates `PLACE.hit` with its process id in it, and waits until
-//! that file is removed. A token with the content `panic` causes a panic instead. In release builds this does nothing.
+//! Only in builds with debug assertions, and only if `GRISTMILL_FAULTS` names a directory. A token is a file
+//! named after the fault point, such as `commit.before`. A process that reaches the fault point takes the
+//! token, so a fault occurs exactly once per token, over all processes. It creates `PLACE.hit` with its
+//! process id in it, and waits until that file is removed. A token with the content `panic` causes a panic
+//! instead. In release builds this does nothing.
 
 /// Directory of the tokens.
 #[cfg(debug_assertions)]

@@ -9,9 +9,9 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// Memory of a process beyond its budget: buffers, tables of segments, stacks and overhead of the allocator. In
-/// measurements 50 times a second, word counts, sorts and streaming with `--memory 32MiB` and `64MiB` took at most 1
-/// MiB more than it; rankings and joins that hold a table took 22 MiB more.
+/// Memory of a process beyond its budget: buffers, tables of segments, stacks and overhead of the allocator.
+/// In measurements 50 times a second, word counts, sorts and streaming with `--memory 32MiB` and `64MiB` took
+/// at most 1 MiB more than it. Rankings and joins that hold a table took 22 MiB more.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 
 /// Additional allowance for each slot.

@@ -1,8 +1,8 @@
 //! Buffers of ended tasks, reused by later ones of the same kind.
 //!
-//! Recently used memory is far cheaper than new memory, which the kernel has to clear page by page. A task holds at
-//! most one such buffer, within what its slot may collect, and takes over or frees one at its start, so that running
-//! tasks and kept buffers together never exceed the worker's slots.
+//! Recently used memory is far cheaper than new memory, which the kernel has to clear page by page. A task
+//! holds at most one such buffer, within what its slot may collect, and takes over or frees one at its start.
+//! So running tasks and kept buffers together never exceed the worker's slots.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -36,7 +36,7 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Start a worker and join a master
 ///
-/// Ctrl-C or SIGTERM lets it leave in good order: it gets no new tasks, finishes those that it runs and stays
+/// Ctrl-C or SIGTERM lets it leave in good order. It gets no new tasks, finishes those that it runs and stays
 /// until others have fetched its data, for at most 80 s. A second signal ends it at once; its tasks run again
 /// elsewhere.
 #[derive(Args)]

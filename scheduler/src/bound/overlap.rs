@@ -112,8 +112,8 @@ pub fn lower_bound(jobs: impl IntoIterator<Item = Sizes>) -> f64 {
     bound.finish().1
 }
 
-/// Returns the ends of the jobs of a batch, served in this order at both stations: `F_i = max(F_(i-1) + y_i, M_i)` with
-/// `M_i = M_(i-1) + x_i`, in the given order.
+/// Returns the ends of the jobs of a batch, served in the given order at both stations. `F_i = max(F_(i-1) +
+/// y_i, M_i)` with `M_i = M_(i-1) + x_i`.
 #[must_use]
 pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
     let (mut maps_end, mut end) = (0.0_f64, 0.0_f64);
@@ -130,8 +130,8 @@ pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
 /// Maximum number of jobs whose orders are all tried.
 pub const BATCH_MAX: usize = 9;
 
-/// Returns the smallest total response time and the smallest makespan of a batch over all orders that are the same at
-/// both stations; `None` if there are more than [`BATCH_MAX`] jobs.
+/// Returns the smallest total response time and the smallest makespan of a batch over all orders that are the
+/// same at both stations. Returns `None` if there are more than [`BATCH_MAX`] jobs.
 #[must_use]
 pub fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
     fn extend(rest: &mut Vec<[f64; 2]>, state: [f64; 3], best: &mut [f64; 2]) {

@@ -154,8 +154,9 @@ impl Core {
     /// Time never decreases: an earlier `now` counts as the last one.
     ///
     /// # Panics
-    /// On events that only a bug of the driver can produce: an id that is used twice, a job that fails
-    /// [`JobSpec::check`](crate::job::JobSpec::check), a worker without slots, a map reported as a reduce.
+    /// On events that only a bug of the driver can produce. Examples are an id that is used twice, a job that
+    /// fails [`JobSpec::check`](crate::job::JobSpec::check), a worker without slots, and a map reported as a
+    /// reduce.
     pub fn handle(&mut self, now: Time, events: &[Event], commands: &mut Vec<Command>) {
         let now = now.max(self.ledger.now);
         let span = now.since(self.ledger.now);
@@ -213,8 +214,9 @@ impl Core {
         wish
     }
 
-    /// Requests one standing wake: the earliest of these wishes, the end of a pause, the end of a grace period (without
-    /// workers, or without those that maps are pinned to), and the next try of a cut route.
+    /// Requests one standing wake, at the earliest of several times. These are the given wishes, the end of a
+    /// pause, the end of a grace period (without workers, or without those that maps are pinned to), and the
+    /// next try of a cut route.
     fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);

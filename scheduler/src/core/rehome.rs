@@ -140,8 +140,8 @@ impl Ledger {
         moves
     }
 
-    /// True if a worker with an idle slot, which may be slow, would finish a reduce before a home where this many tasks
-    /// come before it and at least one runs.
+    /// True if an idle worker would finish a reduce before its keep. The idle worker has an idle slot, which
+    /// may be slow. At the keep this many tasks come before the reduce, and at least one of them runs.
     fn is_sooner(&self, idle: WorkerId, home: WorkerId, before: u32) -> bool {
         let slots = self.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
         let (here, there) = (self.workers.delay(home), self.workers.delay(idle));

@@ -1,10 +1,10 @@
 //! Completion time of a job, and the slots that it needs to end in time, estimated from its finished maps.
 //!
-//! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the tasks of one
-//! worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`]. Equation 4, the slots
-//! that no job requires, is part of the min-scheduler. Unknown values are estimated by the mean: running and future
-//! tasks take as long as the finished ones; a reduce takes as long as a map unless the user gives the ratio of their
-//! costs.
+//! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the
+//! tasks of one worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`].
+//! Equation 4, the slots that no job requires, is part of the min-scheduler. Unknown values are estimated by
+//! the mean: running and future tasks take as long as the finished ones. A reduce takes as long as a map
+//! unless the user gives the ratio of their costs.
 //!
 //! Deviation: an overdue task, which has run longer than the mean, has zero time left instead of a negative time.
 
@@ -112,13 +112,14 @@ pub struct Need {
     pub possible: bool,
 }
 
-/// Returns the minimum total number of slots with which work of `left` (slot-seconds of maps, seconds of the network,
-/// slot-seconds of reduces) ends within `seconds`, if the shuffle overlaps with the maps and the reduces follow them.
-/// `tasks` are the numbers of maps and reduces left, which cannot be split further.
+/// Returns the minimum total number of slots with which work of `left` ends within `seconds`, if the shuffle
+/// overlaps with the maps and the reduces follow them. `left` is in slot-seconds of maps, seconds of the
+/// network, and slot-seconds of reduces. `tasks` are the numbers of maps and reduces left, which cannot be
+/// split further.
 ///
-/// With maps of work M on m slots and reduces of work R on r slots, `M / m + R / r = seconds`; `m + r` is minimal for
-/// `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and similarly for `r`. This estimate is not from the paper, whose
-/// equation 3 counts maps and reduces alike.
+/// With maps of work M on m slots and reduces of work R on r slots, `M / m + R / r = seconds`. Then `m + r`
+/// is minimal for `m = sqrt(M) (sqrt(M) + sqrt(R)) / seconds`, and similarly for `r`. This estimate is not
+/// from the paper, whose equation 3 counts maps and reduces alike.
 #[must_use]
 pub fn need(left: PerStation<f64>, tasks: [f64; 2], seconds: f64) -> Need {
     let PerStation([maps, shuffle, reduces]) = left;

@@ -1,10 +1,10 @@
 //! Fit of a delayed tailed distribution to measured times, by maximum likelihood.
 //!
-//! Stragglers thesis, section 3-2. The offset is the shortest time. For `x_i`, the times minus the offset, the
-//! logarithm of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is concave in `a,
-//! b >= 0`, and at its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. One unknown remains, which is found by
-//! bisection with a check of both ends (a purely exponential, a purely Pareto tail). The error is the mean of
-//! `(F(t_(i)) - i / n)^2` over the sorted times.
+//! Stragglers thesis, section 3-2. The offset is the shortest time. Let `x_i` be the times minus the offset.
+//! The logarithm of the likelihood, `sum of ln(a + b / (1 + x_i)) - a sum of x_i - b sum of ln(1 + x_i)`, is
+//! concave in `a, b >= 0`. At its maximum `a sum of x_i + b sum of ln(1 + x_i) = n`. One unknown remains,
+//! which is found by bisection with a check of both ends (a purely exponential, a purely Pareto tail). The
+//! error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times.
 
 use crate::queueing::Dtd;
 use std::fmt;

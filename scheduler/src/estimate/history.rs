@@ -1,11 +1,11 @@
 //! Remembers jobs by name: until its own maps have finished, a job is estimated by the mean of earlier jobs of that
 //! name.
 //!
-//! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled:
-//! slot-seconds of map and bytes of output per byte of input (per map, if inputs have no size), and seconds of a
-//! reduce. From its first finished map on, a job is estimated by its own maps (`linear`), and its reduces by its own
-//! once one has finished.
-//! Required: names, where jobs of equal name are similar. Its memory can be kept over restarts of the master.
+//! Paper: overlap, 4.3 (historical data of similar jobs). The rates of all earlier jobs of a name are pooled.
+//! They are slot-seconds of map and bytes of output per byte of input (per map, if inputs have no size), and
+//! seconds of a reduce. From its first finished map on, a job is estimated by its own maps (`linear`), and
+//! its reduces by its own once one has finished. Required: names, where jobs of equal name are similar. Its
+//! memory can be kept over restarts of the master.
 
 use crate::catalogue::Entry;
 use crate::estimate::linear::{Linear, Rates};

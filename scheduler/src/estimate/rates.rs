@@ -1,7 +1,7 @@
 //! Speed of each worker: exponentially weighted mean times of its finished tasks.
 //!
-//! `mean <- (1 - weight) mean + weight * seconds`, and the service rate is `1 / mean`, in tasks per second: the `mu_i`
-//! of the stragglers thesis, for placements that assign tasks to workers in advance.
+//! `mean <- (1 - weight) mean + weight * seconds`, and the service rate is `1 / mean`, in tasks per second.
+//! This is the `mu_i` of the stragglers thesis, for placements that assign tasks to workers in advance.
 
 use crate::ids::WorkerId;
 use std::collections::BTreeMap;

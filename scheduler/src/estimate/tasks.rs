@@ -1,9 +1,8 @@
 //! Counts tasks: uses only their number and the lengths of finished ones.
 //!
-//! Until a map has finished, a map is assumed to take a second and to output as many bytes as it reads; then maps are
-//! estimated by the mean of those finished. A reduce takes as long as a map until one has finished.
-//! Required: nothing.
-//! Limits: it does not predict from bytes (`linear` does).
+//! Until a map has finished, a map is assumed to take a second and to output as many bytes as it reads. Then
+//! maps are estimated by the mean of those finished. A reduce takes as long as a map until one has finished.
+//! Required: nothing. Limits: it does not predict from bytes (`linear` does).
 
 use crate::catalogue::Entry;
 use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};

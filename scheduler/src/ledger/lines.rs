@@ -44,8 +44,8 @@ impl LineCredits {
         }
     }
 
-    /// True if the line may hold one more slot: a whole slot of its own, or the slot that it shares with others if none
-    /// of those is further below its share.
+    /// True if the line may hold one more slot. That is a whole slot of its own, or the slot that it shares
+    /// with others if none of those is further below its share.
     pub(crate) fn open(&self, line: Line, capacity: f64) -> bool {
         let room = |line: usize| self.wanted[line] * capacity - f64::from(self.held[line]);
         let broken = |line: usize| ROUNDING < room(line) && room(line) < 1.0 - ROUNDING;

@@ -1,8 +1,8 @@
 //! Lines of waiting tasks, indexed so that a fitting task for an idle worker is found in constant time.
 //!
-//! Invariant: every waiting map is in exactly one of `open`, `preferring`, `retrying`, `backing_off`, `orphans`, in
-//! `assigned` under one live worker, or in `pinned` under each worker that it may run on; `near` and `near_host` index
-//! `preferring`.
+//! Invariant: every waiting map is in exactly one of `open`, `preferring`, `retrying`, `backing_off`,
+//! `orphans`, `assigned` and `pinned`. It is in `assigned` under one live worker, and in `pinned` under each
+//! worker that it may run on. `near` and `near_host` index `preferring`.
 
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::job::MapSpec;

@@ -18,9 +18,9 @@ pub(crate) enum MapState {
     },
 }
 
-/// State of a reduce. Legal changes: `Gathering -> Ready -> Running -> Done`; `Running -> Suspended` and back; from
-/// `Running` or `Suspended` to `Ready` when the attempt failed; from these three to `Gathering` when it moves to
-/// another home.
+/// State of a reduce. Legal changes are `Gathering -> Ready -> Running -> Done`, and `Running -> Suspended`
+/// and back. A failed attempt leads from `Running` or `Suspended` to `Ready`. A move to another keep leads
+/// from these three to `Gathering`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum ReduceState {
     /// Segments are missing, or it has no home.

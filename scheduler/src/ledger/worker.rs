@@ -137,9 +137,9 @@ impl Worker {
         0 < self.ready && self.free(TaskKind::Reduce) == 0
     }
 
-    /// Length of the queue relative to the slots that work it off. `None` if no map may be queued here: a slot is free,
-    /// no slot becomes free soon, a task that can only run here waits for the next slot, or the worker gets no new
-    /// tasks.
+    /// Length of the queue relative to the slots that work it off. `None` if no map may be queued here. The
+    /// reasons are that a slot is free, that no slot becomes free soon, that a task that can only run here
+    /// waits for the next slot, or that the worker gets no new tasks.
     pub(crate) fn level(&self) -> Option<u64> {
         let full = self.free(TaskKind::Map) == 0 && !self.gets_nothing();
         let queues = full && 0 < self.quick && self.awaited[0] == 0;

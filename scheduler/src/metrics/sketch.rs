@@ -100,8 +100,8 @@ impl Sketch {
         None
     }
 
-    /// Returns the distribution function as (value, fraction of samples up to it), in ascending order: at each
-    /// different sample while they are few, else at the end of each non-empty bucket.
+    /// Returns the distribution function as (value, fraction of samples up to it), in ascending order. There
+    /// is one entry for each different sample while they are few, else for the end of each non-empty bucket.
     #[must_use]
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let part = |below: u64| below as f64 / self.total as f64;

@@ -109,8 +109,8 @@ impl Interval {
         }
     }
 
-    /// Returns the difference to the mean of this many more samples with the same variance: an interval that contains 0
-    /// in 95 of 100 cases if both have the same distribution.
+    /// Returns the difference to the mean of this many more samples with the same variance. The interval
+    /// contains 0 in 95 of 100 cases if both have the same distribution.
     #[must_use]
     pub fn minus_drawn_alike(&self, other: f64, samples: u64) -> Interval {
         let widened = (1.0 + self.samples as f64 / samples.max(1) as f64).sqrt();

@@ -35,8 +35,9 @@ pub fn two_sided(t: f64, freedom: u64) -> f64 {
     (1.0 - within).clamp(0.0, 1.0)
 }
 
-/// Returns the distance from 0 that a t of this many degrees of freedom exceeds on either side with probability
-/// `level`: the half width of an interval of `1 - level`, in standard errors. Infinite for a level of 0.
+/// Returns the distance from 0 that a t of this many degrees of freedom exceeds on either side with
+/// probability `level`. It is the half width of an interval of `1 - level`, in standard errors. Infinite for
+/// a level of 0.
 ///
 /// # Panics
 /// If `freedom` is 0, or `level` is not a probability.
@@ -63,8 +64,8 @@ pub fn critical(level: f64, freedom: u64) -> f64 {
     high
 }
 
-/// [`critical`] for the usual level, which is needed for streams of millions: a table up to 30, then the expansion of
-/// Cornish and Fisher around the normal quantile, correct to six digits there.
+/// [`critical`] for the usual level, which is needed for streams of millions. Uses a table up to 30, then the
+/// expansion of Cornish and Fisher around the normal quantile, correct to six digits there.
 fn critical_of_95(freedom: u64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157,

@@ -1,13 +1,13 @@
 //! G/M/1 split: the same completion times at every worker for arrivals that are not Poisson.
 //!
-//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. The time in a G/M/1 queue is exponential with the rate `mu
-//! (1 - r)`, where `r` in (0, 1) solves `r = A*(mu (1 - r))` and `A*` is the Laplace-Stieltjes transform of the time
-//! between arrivals. All of these rates shall equal `alpha`: then `A_i*(alpha) = 1 - alpha / mu_i`, and for every
-//! arrival law here that can be solved for the arrival rate `lambda_i`.
-//! Required: `mu_i` and the arrival law. For `arrivals=m` it equals pure-stochastic.
-//! Parameters: `arrivals`; `d` must be 0 here.
-//! Deviations: bisection instead of the secant method, whose start can leave (0, max mu). Workers with `mu_i <= alpha`
-//! get nothing, and count in the largest time with an exponential time at their own rate.
+//! Thesis, Lemma 6 and Algorithm 1, equations 26 and 27. The time in a G/M/1 queue is exponential with the
+//! rate `mu (1 - r)`. Here `r` in (0, 1) solves `r = A*(mu (1 - r))`, and `A*` is the Laplace-Stieltjes
+//! transform of the time between arrivals. All of these rates shall equal `alpha`: then `A_i*(alpha) = 1 -
+//! alpha / mu_i`, and for every arrival law here that can be solved for the arrival rate `lambda_i`.
+//! Required: `mu_i` and the arrival law. For `arrivals=m` it equals pure-stochastic. Parameters: `arrivals`;
+//! `d` must be 0 here. Deviations: bisection instead of the secant method, whose start can leave (0, max mu).
+//! Workers with `mu_i <= alpha` get nothing, and count in the largest time with an exponential time at their
+//! own rate.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::placement::split::{Division, Split};

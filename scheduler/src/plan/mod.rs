@@ -1,8 +1,8 @@
 //! Plan of a policy: an ordered list of grants, executed as it is written.
 //!
-//! This file defines the meaning of the four shares. It deliberately does not use the ledger: it asks a `Floor` for
-//! free capacity, so that the same grants apply to the slots of a cluster, the machines of the slotted model and the
-//! rates of the fluid one.
+//! This file defines the meaning of the four shares. It deliberately does not use the ledger, but asks a
+//! `Floor` for free capacity. So the same grants apply to the slots of a cluster, the machines of the slotted
+//! model and the rates of the fluid one.
 //!
 //! Invariant: after `finish` no tier is open.
 

@@ -1,14 +1,13 @@
 //! Shuffle-heavy jobs first, which ends a batch as early as possible.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 3.1. Rule: jobs
-//! with `y_i >= x_i` before jobs with `y_i < x_i` at both stations, in the order of arrival within each class, where x
-//! and y are a job's whole map and shuffle work in seconds of the whole station. If all jobs arrive at once, the last
-//! one ends at `max(sum x, sum y)`, which is optimal.
-//! Required: for each job, if its shuffle is the larger part. Favours shuffle-heavy jobs and harms map-heavy ones,
-//! which may wait forever while others arrive.
-//! Parameters: none.
-//! Deviations: sizes are updated whenever the estimate changes. Ready reduces go first within their job.
-//! Limits: it does not aim at short response times; within a class it is first in, first out.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 3.1.
+//! Rule: jobs with `y_i >= x_i` before jobs with `y_i < x_i` at both stations, in the order of arrival within
+//! each class. Here x and y are a job's whole map and shuffle work in seconds of the whole station. If all
+//! jobs arrive at once, the last one ends at `max(sum x, sum y)`, which is optimal. Required: for each job,
+//! if its shuffle is the larger part. Favours shuffle-heavy jobs and harms map-heavy ones, which may wait
+//! forever while others arrive. Parameters: none. Deviations: sizes are updated whenever the estimate
+//! changes. Ready reduces go first within their job. Limits: it does not aim at short response times; within
+//! a class it is first in, first out.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason};

@@ -1,19 +1,17 @@
 //! Serves the job first that would end first with the whole cluster to itself.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.1, Algorithm
-//! 1.
-//! Rule: each station serves the job with the smallest `L_i(t) = max(x_i(t), y_i(t))`, where x and y are its map and
-//! shuffle work left in seconds of the whole station; ties to the older job. It is 2a/(1+a)-speed 1-competitive and, if
-//! all jobs arrive at once, within that factor of the optimum (Theorem 3, Corollary 4), where a is the largest
-//! imbalance `max(x/y, y/x)` of any job.
-//! Required: map and shuffle work of every job. Favours jobs that are short in both. Harms long ones, and with
-//! unbalanced jobs it leaves stations idle that `split-srpt` uses.
-//! Parameters: `shuffle=all` (as in the paper's section 5) lets later jobs use the shuffle capacity that the first in
-//! order leaves. `shuffle=head` (sufficient for section 4.1) gives the shuffle to the first alone, and then carries
-//! less load.
-//! Deviations: sizes are the current ones, so a job can pass another even if all arrived at once, where the paper keeps
-//! the order by `max(x, y)`. Ready reduces go first within their job.
-//! Limits: it is not the shortest remaining processing time of the sum of both, which is `srpt`.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.1,
+//! Algorithm 1. Rule: each station serves the job with the smallest `L_i(t) = max(x_i(t), y_i(t))`; ties to
+//! the older job. Here x and y are its map and shuffle work left in seconds of the whole station. It is
+//! 2a/(1+a)-speed 1-competitive, where a is the largest imbalance `max(x/y, y/x)` of any job. If all jobs
+//! arrive at once, it is within that factor of the optimum (Theorem 3, Corollary 4). Required: map and
+//! shuffle work of every job. Favours jobs that are short in both. Harms long ones, and with unbalanced jobs
+//! it leaves stations idle that `split-srpt` uses. Parameters: `shuffle=all` (as in the paper's section 5)
+//! lets later jobs use the shuffle capacity that the first in order leaves. `shuffle=head` (sufficient for
+//! section 4.1) gives the shuffle to the first alone, and then carries less load. Deviations: sizes are the
+//! current ones, so a job can pass another even if all arrived at once, where the paper keeps the order by
+//! `max(x, y)`. Ready reduces go first within their job. Limits: it is not the shortest remaining processing
+//! time of the sum of both, which is `srpt`.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, order_of};

@@ -1,15 +1,15 @@
 //! Processor sharing: the jobs share a station equally; in a variant only the k oldest share the maps.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 2.2 and 5.1.
-//! Rule: the k oldest jobs with maps left share the map station by weight, all jobs share the shuffle by weight;
-//! capacity that a job cannot use goes to the others (max-min). `ps` has no k. With k = 1 it is the FIFO map with
-//! shared shuffle by which the paper models Hadoop (figure 4); `k-lps:k=100` is its fair scheduler.
-//! Required: weights.
-//! Favours no size of jobs: the slowdown is nearly the same for all. Harms the mean, since all jobs end late together.
-//! Parameters: `k`, jobs at the map at once, 100 by default.
-//! Deviations: the paper leaves open what happens to a share that a job without data to shuffle cannot use. Its numbers
-//! are reproduced if the share goes to other jobs, not if it is lost. Ready reduces are shared like maps, by all jobs.
-//! Limits: unlike `fair`, which counts slots held by pools, it has no pools; in the fluid model it is exact.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 2.2
+//! and 5.1. Rule: the k oldest jobs with maps left share the map station by weight. All jobs share the
+//! shuffle by weight. Capacity that a job cannot use goes to the others (max-min). `ps` has no k. With k = 1
+//! it is the FIFO map with shared shuffle by which the paper models Hadoop (figure 4); `k-lps:k=100` is its
+//! fair scheduler. Required: weights. Favours no size of jobs: the slowdown is nearly the same for all. Harms
+//! the mean, since all jobs end late together. Parameters: `k`, jobs at the map at once, 100 by default.
+//! Deviations: the paper leaves open what happens to a share that a job without data to shuffle cannot use.
+//! Its numbers are reproduced if the share goes to other jobs, not if it is lost. Ready reduces are shared
+//! like maps, by all jobs. Limits: unlike `fair`, which counts slots held by pools, it has no pools; in the
+//! fluid model it is exact.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};

@@ -1,21 +1,20 @@
 //! Serves map-heavy and shuffle-heavy jobs concurrently, each class with its own fraction of both stations.
 //!
 //! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 4.2,
-//! Algorithm 2. With `b(t) = min max(x_i/y_i, y_i/x_i)` over the jobs present (whole sizes), `u1 = 1/(1+b)` and `u2 =
-//! b/(1+b)`: jobs with `x_i >= y_i` (S1) get u2 of the map and u1 of the shuffle, smallest map work left first; jobs
-//! with `x_i < y_i` (S2) get u1 of the map and u2 of the shuffle, smallest shuffle work left first; ties to the older
-//! job. x and y are in seconds of the whole station. It is (1+1/b)-speed 1-competitive and, if all jobs arrive at once,
-//! within that factor of the optimum (Theorem 5, Corollary 6).
-//! Required: map and shuffle work of every job.
-//! Favours short jobs, and long ones more than `max-srpt` does. Harms short ones while jobs are balanced, since each
-//! class then has only half of each station.
-//! Parameters: `idle`, the use of a share that its class cannot use. `hand-over` gives it to the other class: at the
-//! map when a class has no maps left, at the shuffle to S2 and then S1 after both took their shares. `lost` is the text
-//! as printed. `empty` gives everything to a class only while the other has no job at all. Both leave capacity idle and
-//! carry no load near the paper's 0.75.
-//! Deviations: a job with x = 0 or y = 0 has no imbalance and is left out of the minimum; without any jobs in it b is
-//! infinite. On a live cluster ready reduces go before all maps, since they finish their job.
-//! Limits: it has no pools. The classes follow from sizes, and a job whose estimate changes may change class.
+//! Algorithm 2. With `b(t) = min max(x_i/y_i, y_i/x_i)` over the jobs present (whole sizes), `u1 = 1/(1+b)`
+//! and `u2 = b/(1+b)`. Jobs with `x_i >= y_i` (S1) get u2 of the map and u1 of the shuffle, smallest map work
+//! left first. Jobs with `x_i < y_i` (S2) get u1 of the map and u2 of the shuffle, smallest shuffle work left
+//! first. Ties go to the older job. x and y are in seconds of the whole station. It is (1+1/b)-speed
+//! 1-competitive and, if all jobs arrive at once, within that factor of the optimum (Theorem 5, Corollary 6).
+//! Required: map and shuffle work of every job. Favours short jobs, and long ones more than `max-srpt` does.
+//! Harms short ones while jobs are balanced, since each class then has only half of each station. Parameters:
+//! `idle`, the use of a share that its class cannot use. `hand-over` gives it to the other class: at the map
+//! when a class has no maps left, at the shuffle to S2 and then S1 after both took their shares. `lost` is
+//! the text as printed. `empty` gives everything to a class only while the other has no job at all. Both
+//! leave capacity idle and carry no load near the paper's 0.75. Deviations: a job with x = 0 or y = 0 has no
+//! imbalance and is left out of the minimum; without any jobs in it b is infinite. On a live cluster ready
+//! reduces go before all maps, since they finish their job. Limits: it has no pools. The classes follow from
+//! sizes, and a job whose estimate changes may change class.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Line, Plan, Reason, Share, order_of};

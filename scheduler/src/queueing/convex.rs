@@ -1,9 +1,10 @@
 //! Split with the smallest mean sojourn time, numerically: thesis, equations 14 to 16.
 //!
-//! With `R_i = offset_i + D lambda_i / mu_i + E_i / (mu_i - lambda_i)`, where `E_i` is exponential with mean 1 for any
-//! split, every `R_i` is convex in `lambda_i` for every outcome, and so is the mean of the largest of them. So equal
-//! workers get the same rate, a local minimum is the minimum, and the derivatives bound the distance to it. The method:
-//! projected gradients, each rate scaled by its own curvature, and halved steps where they overshoot.
+//! Let `R_i = offset_i + D lambda_i / mu_i + E_i / (mu_i - lambda_i)`, where `E_i` is exponential with mean 1
+//! for any split. Every `R_i` is convex in `lambda_i` for every outcome, and so is the mean of the largest of
+//! them. So equal workers get the same rate, a local minimum is the minimum, and the derivatives bound the
+//! distance to it. The method: projected gradients, each rate scaled by its own curvature, and halved steps
+//! where they overshoot.
 
 use crate::queueing::level::positive_root;
 use crate::queueing::quadrature::Node;

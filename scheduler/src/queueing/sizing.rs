@@ -178,9 +178,10 @@ pub struct WorkerMix {
     pub cost: f64,
 }
 
-/// Returns the mix of workers with the smallest mean sojourn time that the budget buys, by trying all: Lemma 12,
-/// equation 48, `f = N H_N / (sum of N_i mu_i - lambda)`. Ties go to the mix with fewer of the first kind. `None` if no
-/// mix can carry the load. At low load equation 48 lets slow workers pass work on (a negative rate).
+/// Returns the mix of workers with the smallest mean sojourn time that the budget buys, by trying all. Lemma
+/// 12, equation 48: `f = N H_N / (sum of N_i mu_i - lambda)`. Ties go to the mix with fewer of the first
+/// kind. `None` if no mix can carry the load. At low load equation 48 lets slow workers pass work on (a
+/// negative rate).
 ///
 /// # Errors
 /// No kind, rates, prices or a budget out of range, and more combinations than [`COMBINATIONS_MAX`].

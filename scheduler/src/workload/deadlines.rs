@@ -1,11 +1,12 @@
 //! Approximation of the scenario of the deadlines paper: Simulator, WordCount and two Joins on 60 map slots.
 //!
-//! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It gives the
-//! numbers of tasks, the deadlines, the weights and the time of each job alone (3549, 1264 and 101 s), and shows the
-//! lengths of tasks in figures without numbers. It does not give the times of submission. So lengths are drawn such
-//! that each job alone takes about the given time: Simulator in four phases, each longer than the previous; WordCount
-//! around 91 s except for a slower first wave and a few stragglers; Join as documented at [`Joins`]. Jobs arrive 1000 s
-//! apart. The lengths in the first half of a Join decide if its deadline is met, so there are three ways to draw them.
+//! Paper: Polo et al., *Performance-Driven Task Co-Scheduling for MapReduce Environments*, section V. It
+//! gives the numbers of tasks, the deadlines, the weights and the time of each job alone (3549, 1264 and 101
+//! s). It shows the lengths of tasks in figures without numbers. It does not give the times of submission. So
+//! lengths are drawn such that each job alone takes about the given time. Simulator has four phases, each
+//! longer than the previous. WordCount is around 91 s except for a slower first wave and a few stragglers.
+//! Join is documented at [`Joins`]. Jobs arrive 1000 s apart. The lengths in the first half of a Join decide
+//! if its deadline is met, so there are three ways to draw them.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};

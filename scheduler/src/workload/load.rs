@@ -1,9 +1,10 @@
 //! Offered load of each station while jobs arrive, and if it provably exceeds the capacity.
 //!
-//! The load is work over capacity, divided by the time in which it arrives. A queue grows without bound if the load of
-//! the arrival process is above 1; the load of a small sample may be anything. So it has a confidence interval by batch
-//! means: consecutive jobs form batches, each with its work and its time, and the variance of the ratio of the two sums
-//! follows from the batches. Batches preserve correlations of jobs that are near in time, such as a burst.
+//! The load is work over capacity, divided by the time in which it arrives. A queue grows without bound if
+//! the load of the arrival process is above 1; the load of a small sample may be anything. So it has a
+//! confidence interval by batch means. Consecutive jobs form batches, each with its work and its time, and
+//! the variance of the ratio of the two sums follows from the batches. Batches preserve correlations of jobs
+//! that are near in time, such as a burst.
 
 use super::Job;
 use crate::metrics::Interval;

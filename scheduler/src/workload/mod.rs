@@ -24,8 +24,9 @@ pub use load::{Growth, LOAD_JOBS_MIN, OfferedLoad, offered_load};
 pub use read::{Format, Reading, Trace, read};
 pub use scale::{Costs, Scale};
 
-/// Job of a workload, for every simulator: the fluid model uses `work` of map and shuffle, the slotted one whole units
-/// of map and of each reduce, the cluster every task. Times are in seconds (slots, in the slotted model).
+/// Job of a workload, for every simulator. The fluid model uses `work` of map and shuffle, the slotted one
+/// whole units of map and of each reduce, the cluster every task. Times are in seconds (slots, in the slotted
+/// model).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Job {
     /// Time of arrival; not before that of the previous job.

@@ -1,11 +1,11 @@
 //! Workloads of the overlap paper: log-normal jobs in a Poisson stream, and an approximation of its Google trace.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 5.1 and 5.3.
-//! Map sizes are log-normal with mean 1 and standard deviation 3.65; a job's shuffle size is its map size times a
-//! log-normal ratio of mean 1 and standard deviation 3.28 (the 3.65 of section 5.1 does not reproduce the printed
-//! numbers). Both stations have capacity 1, so the load is the rate of arrivals. The trace itself is not public in this
-//! form. Its approximation has the same number of jobs, the printed moments, and arrivals with the described daily and
-//! weekly pattern and the printed peak.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, sections 5.1
+//! and 5.3. Map sizes are log-normal with mean 1 and standard deviation 3.65. A job's shuffle size is its map
+//! size times a log-normal ratio of mean 1 and standard deviation 3.28. (The 3.65 of section 5.1 does not
+//! reproduce the printed numbers.) Both stations have capacity 1, so the load is the rate of arrivals. The
+//! trace itself is not public in this form. Its approximation has the same number of jobs, the printed
+//! moments, and arrivals with the described daily and weekly pattern and the printed peak.
 
 use super::{Generator, Job, LoadError};
 use crate::catalogue::{Entry, Parameter};

@@ -1,9 +1,9 @@
 //! Workload of the stragglers thesis: jobs in a Poisson stream, split into map tasks with delayed tailed times.
 //!
-//! Thesis, sections 2-3 and 3-1: jobs arrive at random and each has a number of map tasks, so tasks arrive at the rate
-//! `lambda` = jobs per second times tasks per job; a task takes a delayed tailed time on a worker of speed 1. The
-//! defaults are in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis ends at the barrier.
-//! The thesis only names its traces, so they are not available here.
+//! Thesis, sections 2-3 and 3-1. Jobs arrive at random and each has a number of map tasks, so tasks arrive at
+//! the rate `lambda` = jobs per second times tasks per job. A task takes a delayed tailed time on a worker of
+//! speed 1. The defaults are in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis
+//! ends at the barrier. The thesis only names its traces, so they are not available here.
 
 use super::{Generator, Job};
 use crate::catalogue::{Entry, Parameter};

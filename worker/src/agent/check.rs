@@ -78,9 +78,8 @@ pub fn wall_ms() -> u64 {
 const PRINTED_BYTES_MAX: u64 = 64 << 10;
 const PRINTED_NAMES_MAX: usize = 10_000;
 
-/// Returns a checksum of a path, by which two machines detect if they see the same: for a file of its
-/// length and first bytes, for a directory of its names. Names of probes, which are temporary, do not
-/// count.
+/// Returns a checksum of a path, by which two machines detect if they see the same. For a file it covers the
+/// length and first bytes, for a directory its names. Names of probes, which are temporary, do not count.
 #[must_use]
 pub fn fingerprint(path: &Path) -> Option<u32> {
     let found = fs::metadata(path).ok()?;

@@ -1,9 +1,10 @@
 //! Samples of a fixed number of values out of any number, each set of that size with the same probability.
 //!
-//! Instead of the random draws of the classic reservoir, each value has a name, whose random number follows from the
-//! seed, and the values with the smallest numbers stay (bottom-k). So a task that runs twice keeps the same values, the
-//! sample does not depend on the split of the input, and the union of samples is associative and commutative, as a
-//! combiner requires. Samples with weights or with replacement are not supported.
+//! Instead of the random draws of the classic reservoir, each value has a name, whose random number follows
+//! from the seed, and the values with the smallest numbers stay (bottom-k). So a task that runs twice keeps
+//! the same values, and the sample does not depend on the split of the input. The union of samples is
+//! associative and commutative, as a combiner requires. Samples with weights or with replacement are not
+//! supported.
 
 use crate::collect::Combiner;
 use crate::input::Record;

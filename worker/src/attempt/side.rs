@@ -60,13 +60,13 @@ impl SideInputs {
         Self { inputs: Vec::new(), access: None, limits: InputLimits::default(), narrates: false }
     }
 
-    /// Returns the value that `build` creates of the files of side input `index`, in input order: one block for each
-    /// with all its records, without the header; files without records are left out. Built by the first caller; others
-    /// wait. If it fails, the next caller tries again.
+    /// Returns the value that `build` creates of the files of side input `index`, in input order. There is
+    /// one block for each file with all its records, without the header. Files without records are left out.
+    /// Built by the first caller; others wait. If it fails, the next caller tries again.
     ///
     /// # Errors
-    /// An index that the plan does not have, a type that differs from the one built, input that cannot be read or is
-    /// larger than 1 GiB, or the error of `build`.
+    /// An index that the plan does not have, or a type that differs from the one built. Input that cannot be
+    /// read or is larger than 1 GiB, or the error of `build`.
     pub fn get<T: Any + Send + Sync>(
         &self,
         index: usize,

@@ -116,8 +116,9 @@ pub fn decode_json<T: DeserializeOwned>(text: &[u8], memory_max: usize) -> Resul
     deserializer.end().map(|()| value)
 }
 
-/// Decodes all of `bytes`. `limit` applies to the memory claimed by one string inside, and to the total bytes; it is
-/// rounded up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB. Places in lists are not counted.
+/// Decodes all of `bytes`. `limit` applies to the memory claimed by one string inside, and to the total
+/// bytes. It is rounded up to the next of 64 KiB, 256 KiB, 1 MiB and so on to 4 GiB. Places in lists are not
+/// counted.
 ///
 /// # Errors
 /// Bytes that are not exactly one encoding of the type, or claim more than the limit.

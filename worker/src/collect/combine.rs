@@ -14,9 +14,9 @@ use crate::value::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Odd multiplier of hashes for some tables. Keys in the order of their hashes would fill a table that is too small for
-/// all of them from its start, and probe for very long before it counts as full. With this multiplier they fill all
-/// parts of the table.
+/// Odd multiplier of hashes for some tables. Keys in the order of their hashes would fill a table that is too
+/// small for all of them from its start. They would probe for very long before the table counts as full. With
+/// this multiplier they fill all parts of the table.
 const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Maximum bytes of long keys in a batch; beyond it the batch ends early.
 const BATCH_LONG_BYTES: usize = 64 << 10;
@@ -171,8 +171,8 @@ impl<V: Value> Combining<V> {
         Self::with_slots(combiner, limit_bytes, slots, (1, 1), memory)
     }
 
-    /// Creates a table of `slots` slots for keys in the order of their hashes: once, from one of `shares` equal shares
-    /// of the hash space, or from small parts of it, one after another.
+    /// Creates a table of `slots` slots for keys in the order of their hashes. The keys come once, from one
+    /// of `shares` equal shares of the hash space, or from small parts of it, one after another.
     pub(crate) fn for_share(
         combiner: Box<dyn CombineRun<V>>,
         limit_bytes: usize,

@@ -1,7 +1,7 @@
 //! Block of input of the current call of a mapper, so that keys in it can be loaded from there.
 //!
-//! Loading sixteen bytes at a short key and masking the rest is faster than loading just its bytes, but requires that
-//! the bytes after it may be read, which a slice alone does not guarantee.
+//! Loading sixteen bytes at a short key and masking the rest is faster than loading just its bytes. It
+//! requires that the bytes after the key may be read, which a slice alone does not guarantee.
 
 /// Bytes loaded at once.
 const LOAD_BYTES: usize = 16;

@@ -1,9 +1,10 @@
 //! Connections of a server: those that have shown a secret, and unauthenticated ones.
 //!
-//! The number of unauthenticated connections is limited, so that they never take the descriptors needed for work. When
-//! one more arrives at the limit, one is closed, of the network with most of them: the oldest of those without a
-//! complete hello or, if there are none, the oldest of those that were greeted. A peer that knows the secret sends its
-//! hello within a few milliseconds and then shows the secret. Many idle connections therefore keep no such peer out.
+//! The number of unauthenticated connections is limited, so that they never take the descriptors needed for
+//! work. When one more arrives at the limit, one is closed, of the network with most of them. It is the
+//! oldest of those without a complete hello or, if there are none, the oldest of those that were greeted. A
+//! peer that knows the secret sends its hello within a few milliseconds and then shows the secret. Many idle
+//! connections therefore keep no such peer out.
 //!
 //! Invariant: a connection is counted until its socket closes, including upgrades. It is either known or
 //! unauthenticated, or was sent away.

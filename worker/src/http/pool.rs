@@ -76,9 +76,10 @@ impl Pool {
     /// Sends a request, whose URI is a path, on an idle connection or a new one, and returns its response with any
     /// status.
     ///
-    /// If the peer had closed the connection before the request was sent, it is sent on another one: an idle connection
-    /// may have been closed since, and one without a shown secret is closed when many unauthenticated peers connect.
-    /// The number of tries is limited, and a request of which a byte may have been sent is never repeated.
+    /// If the peer had closed the connection before the request was sent, it is sent on another one. An idle
+    /// connection may have been closed since, and one without a shown secret is closed when many
+    /// unauthenticated peers connect. The number of tries is limited, and a request of which a byte may have
+    /// been sent is never repeated.
     ///
     /// # Errors
     /// As [`Connection::open`] and [`Connection::send`].

@@ -131,8 +131,8 @@ fn check_private(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()
 /// Returns the content of a private file of at most this many bytes; `None` if the file does not exist.
 ///
 /// # Errors
-/// A file that other users may read, that belongs to another user, is too long, not text, or not a regular file: a link
-/// is not followed, and a pipe is not waited for.
+/// A file that other users may read, that belongs to another user, is too long, not text, or not a regular
+/// file. A link is not followed, and a pipe is not waited for.
 pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     use rustix::fs::OFlags;
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();

@@ -1,12 +1,12 @@
 //! Mutual proof of a secret without sending it: the server proves first, then the client with each request.
 //!
-//! A client opens with `POST /hello` and a random number, its *nonce*. The server responds with its own nonce and a
-//! proof: a MAC, under the secret of the route that the client names, over both nonces and the address at which the
-//! server was reached, or its key inside TLS. Only a server that knows the secret can create the proof, and it cannot
-//! be reused: a server that forwards to another port or server gets a proof for that other one. A value known only to
-//! these two is the key of the connection's *session*. Every request carries a MAC under it over its number, method and
-//! target. Between machines all of this runs inside TLS with a pinned key; the proof itself neither hides nor protects
-//! bodies.
+//! A client opens with `POST /hello` and a random number, its *nonce*. The server responds with its own nonce
+//! and a proof. The proof is a MAC, under the secret of the route that the client names. It covers both
+//! nonces and the address at which the server was reached, or its key inside TLS. Only a server that knows
+//! the secret can create the proof, and it cannot be reused. A server that forwards to another port or server
+//! gets a proof for that other one. A value known only to these two is the key of the connection's *session*.
+//! Every request carries a MAC under it over its number, method and target. Between machines all of this runs
+//! inside TLS with a pinned key; the proof itself neither hides nor protects bodies.
 //!
 //! The primitives are HMAC-SHA256 and the system's randomness ([`Secret::derive`], [`Secret::generate`]).
 
@@ -244,8 +244,8 @@ fn signed(headers: &HeaderMap) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, signature))
 }
 
-/// For test peers that know the secret but are otherwise invalid: returns the response to a request's head if it is a
-/// hello, with the proof of a server that was reached at this address.
+/// For test peers that know the secret but are otherwise invalid. Returns the response to a request's head if
+/// it is a hello, with the proof of a server that was reached at this address.
 #[cfg(test)]
 pub(crate) fn answer_to_hello(head: &str, reached: SocketAddr, secret: &Secret) -> Option<Vec<u8>> {
     let hello = head.lines().find_map(|line| {

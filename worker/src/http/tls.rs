@@ -1,8 +1,9 @@
 //! TLS 1.3 between machines: servers with their own key, and clients that know its fingerprint.
 //!
-//! There is no certificate authority and no host name check: a client compares the SHA-256 of the server's public key
-//! with the given pin, and verifies the handshake's signature by that key. Validity dates are ignored, so different
-//! clocks do no harm. Clients are not authenticated by TLS; they show a secret to the gate.
+//! There is no certificate authority and no host name check. A client compares the SHA-256 of the server's
+//! public key with the given pin, and verifies the handshake's signature by that key. Validity dates are
+//! ignored, so different clocks do no harm. Clients are not authenticated by TLS; they show a secret to the
+//! gate.
 
 use crate::exit::ExitsWith;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Time limits of a server's connection: for heads, silence and stalled writes.
 //!
-//! hyper has one timer for a head, and starts it when it begins to wait for one. That would close a kept-alive
-//! connection after the few seconds that a head may take. [`HeadTimer`] gives hyper a sleep with two limits: until the
-//! first byte of a later request it lasts as long as silence may, from then on as long as a head may. It is only for
-//! heads.
+//! hyper has one timer for a head, and starts it when it begins to wait for one. That would close a
+//! kept-alive connection after the few seconds that a head may take. [`HeadTimer`] gives hyper a sleep with
+//! two limits. Until the first byte of a later request it lasts as long as silence may, from then on as long
+//! as a head may. It is only for heads.
 
 use std::future::Future;
 use std::io::{self, IoSlice};

@@ -1,8 +1,8 @@
 //! Keys: by which pairs are grouped and sorted. The order of a key's bytes is the order of the key.
 //!
-//! So the engine never decodes a key to compare it. `FORMAT.md` has the encodings. A type has two: the whole form, used
-//! where its end is known (a `String` is its bytes), and the part form, used inside tuples, `Option` and `Vec`, which
-//! is prefix-free: no encoding of a value is a prefix of another one.
+//! So the engine never decodes a key to compare it. `FORMAT.md` has the encodings. A type has two. The whole
+//! form is used where its end is known (a `String` is its bytes). The part form is used inside tuples,
+//! `Option` and `Vec`, and is prefix-free: no encoding of a value is a prefix of another one.
 
 pub(crate) mod hash;
 mod impls;
@@ -43,9 +43,10 @@ pub type GroupPrefix = fn(&[u8]) -> usize;
 /// Type by which pairs are grouped and sorted: integers, `bool`, `char`, floats (by `total_cmp`), `String`,
 /// [`ByteString`], `()`, tuples of two to six, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys.
 ///
-/// For custom types use [`key_newtype!`](crate::key_newtype), or implement this trait with another key's encodings. The
-/// laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for both forms; equal keys have
-/// equal encodings; part encodings are prefix-free; decoding returns the encoded key.
+/// For custom types use [`key_newtype!`](crate::key_newtype), or implement this trait with another key's
+/// encodings. The laws: `a < b` exactly if the encoding of `a` is less than that of `b` byte by byte, for
+/// both forms. Equal keys have equal encodings. Part encodings are prefix-free. Decoding returns the encoded
+/// key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     note = "keys are whole numbers, `bool`, `char`, floats, `String`, `ByteString`, `()`, and tuples, `Option`, `Vec` and \

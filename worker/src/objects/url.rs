@@ -1,8 +1,8 @@
 //! URLs of objects and prefixes: `s3://BUCKET/KEY`, `gs://`, `az://CONTAINER/KEY`, `http://`, `https://`.
 //!
-//! URLs of stores are used as typed, without percent-encoding, as in the tools of the stores. Those of
-//! web servers are ordinary URLs. A URL is sent with its job and is visible to users, so one that could
-//! contain a secret is refused: a user name, and for web servers everything after `?`.
+//! URLs of stores are used as typed, without percent-encoding, as in the tools of the stores. Those of web
+//! servers are ordinary URLs. A URL is sent with its job and is visible to users, so one that could contain a
+//! secret is refused. That means a user name, and for web servers everything after `?`.
 
 use super::error::{ObjectError, ObjectFailure};
 use std::fmt;

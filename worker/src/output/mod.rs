@@ -154,7 +154,7 @@ impl Output {
     /// ```
     ///
     /// # Errors
-    /// A name other than 1 to 64 of letters, digits, `-` and `_` with a letter or digit first, one that
+    /// A name other than 1 to 64 of letters, digits, `-` and `_` with a letter or digit first. A name that
     /// starts with `part-` or `arriving-`, or more than 16 names in a task.
     pub fn named(&mut self, name: &str) -> TaskResult<&mut Output> {
         let wrong = |why: &str| TaskError::config(format!("no output can be called {name:?}: {why}"));

@@ -1,8 +1,9 @@
 //! Shuffle of one worker: it holds map outputs and serves their segments, and it gathers the segments of its partitions
 //! over HTTP while maps still run.
 //!
-//! [`plan`] decides what to fetch next and [`lanes`] the order of jobs by the master's order (both pure), [`pace`]
-//! limits bytes to the rate of a slower network, [`store`] holds the data, [`serve`] and [`fetch`] move bytes.
+//! [`plan`] decides what to fetch next and [`lanes`] the order of jobs by the master's order (both pure).
+//! [`pace`] limits bytes to the rate of a slower network, [`store`] holds the data, and [`serve`] and
+//! [`fetch`] move bytes.
 
 pub mod fetch;
 pub mod lanes;

@@ -1,7 +1,7 @@
 //! Fields of records: plain ones between delimiters, and those of CSV with quotes.
 //!
-//! Quotes follow the rule by which rows are found: a quote opens a quoted part only as the first byte of a field;
-//! inside, two quotes stand for one and a single one ends it; anything else is literal.
+//! Quotes follow the rule by which rows are found: a quote opens a quoted part only as the first byte of a
+//! field. Inside, two quotes mean one and a single one ends it. Anything else is literal.
 
 use memchr::{memchr, memchr3};
 use std::borrow::Cow;

@@ -18,8 +18,8 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Returns the words of a text by Unicode's rules (UAX 29): runs that contain a letter or a digit, without the
 /// punctuation around them.
 ///
-/// The library deviates from them in one case: a letter, punctuation that may be within a word, a joiner (U+200D) and
-/// an emoji stay one word (`a.\u{200d}🛑`), where the rules end the word after the letter.
+/// The library deviates from them in one case. A letter, punctuation that may be within a word, a joiner
+/// (U+200D) and an emoji stay one word (`a.\u{200d}🛑`), where the rules end the word after the letter.
 pub fn unicode_words(text: &str) -> impl Iterator<Item = &str> {
     unicode_segmentation::UnicodeSegmentation::unicode_words(text)
 }

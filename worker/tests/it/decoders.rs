@@ -160,8 +160,8 @@ fn streams_of_frames_end_or_are_refused() {
     }
 }
 
-/// Values of user code are not frames: they are in segments with a checksum, and capacity for a list in
-/// them is reserved up to 1 MiB, once for each level of lists.
+/// Values of user code are not frames: they are in segments with a checksum. Capacity for a list in them is
+/// reserved up to 1 MiB, once for each level of lists.
 #[test]
 fn values_decode_or_are_refused_within_memory() {
     type Listed = Vec<(u8, Option<String>, BTreeMap<u16, Vec<f64>>)>;

@@ -1,8 +1,8 @@
 //! Estimate of the time left of a running attempt, and if a speculative attempt would be faster: the estimate of LATE.
 //!
-//! Zaharia et al., *Improving MapReduce Performance in Heterogeneous Environments*, OSDI 2008, section 4: the progress
-//! rate of an attempt is its progress score divided by the time it has run, and the time left is `(1 - score) / rate`.
-//! Of those slower than a threshold, the one with the longest time left comes first.
+//! Zaharia et al., *Improving MapReduce Performance in Heterogeneous Environments*, OSDI 2008, section 4. The
+//! progress rate of an attempt is its progress score divided by the time it has run. The time left is `(1 -
+//! score) / rate`. Of those slower than a threshold, the one with the longest time left comes first.
 //!
 //! Deviations: the score of a map is only the fraction of its split that it has read. Attempts without progress reports
 //! are judged by their run time and, on a slow worker, by its slowness. An attempt is slow if it takes a number of

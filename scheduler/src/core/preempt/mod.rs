@@ -6,8 +6,9 @@
 //! fewer. The executed plan then fills the slots that are free by now. Maps are never suspended: they are short and run
 //! to their end.
 //!
-//! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one: its segments
-//! are gathered there, and the next attempt fetches the output so far and continues after its last key.
+//! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one. Its
+//! segments are collected there, and the next attempt fetches the output so far and continues after its last
+//! key.
 
 mod what_if;
 

@@ -3,9 +3,9 @@
 use super::{Blossom, Edge, NONE, VertexLabel};
 
 impl Blossom<'_> {
-    /// Returns the path from an outer node to the next outer node above it: the matched edge to the inner node above,
-    /// that node, its entry to the outer node above, and that node; each edge with the lower vertex first. `None` at
-    /// the root.
+    /// Returns the path from an outer node to the next outer node above it. It consists of the matched edge
+    /// to the inner node above, that node, its entry to the outer node above, and that node. Each edge has
+    /// the lower vertex first. `None` at the root.
     pub(super) fn above(&self, outer: u32) -> Option<(Edge, u32, Edge, u32)> {
         let base = self.nodes[outer as usize].base;
         let mate = self.mate[base as usize];

@@ -35,8 +35,8 @@ pub trait Split: Send {
     /// A setting without a solution for this split.
     fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError>;
 
-    /// Returns the weights of assignment while the arrival rate is unknown or exceeds the capacity of the workers: in
-    /// proportion to their service rates, which is the limit of splits as the load grows.
+    /// Returns the weights of assignment while the arrival rate is unknown or exceeds the capacity of the
+    /// workers. They are proportional to the service rates, which is the limit of splits as the load grows.
     fn under_full_load(&self, servers: &[Server]) -> Vec<f64> {
         servers.iter().map(|server| server.mu).collect()
     }

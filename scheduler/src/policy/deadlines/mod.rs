@@ -1,23 +1,22 @@
 //! Min-scheduler and max-scheduler: give each job the slots that it needs to meet its deadline.
 //!
-//! Paper: deadlines, III-B to IV. A job is UNDEAD once its deadline has passed, else NODATA until its first map has
-//! finished, else ADJUST. Slots are granted one at a time, with priorities recomputed after each. UNDEAD jobs come
-//! first, by how far their expected end is beyond the deadline, `(expected end - arrival) / (deadline - arrival)`. Then
-//! come NODATA jobs, oldest first, with all slots that they can use. Then come ADJUST jobs by the slots that they need
-//! in addition to those they hold, equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline -
-//! now) - running`, with `mu` of equation 1. A granted slot lowers that by 1. The min-scheduler stops when no job needs
-//! another slot and leaves the rest idle (equation 4). The max-scheduler continues in the same order until no slot is
-//! left. Both replan at every `tick`, since needs grow while slots idle.
-//! Required: deadlines; the mean length of finished maps (`estimate::completion`).
-//! Favours jobs with near deadlines, and those without data, which at first take all they can. Harms jobs with far
-//! deadlines and, under min, jobs whose last tasks are longer than their first.
-//! Parameters: `tick`, 1 s, the interval between plans of min; `reduce-cost`, 1, the cost of a reduce relative to a
-//! map.
-//! Deviations, where the paper leaves it open: jobs without a deadline need 0 slots (under min they get the slots that
-//! others leave idle). Only pending reduces count in equation 3, not running ones. A ready reduce goes before any map.
-//! Overdue tasks have zero time left, not less. The shuffle goes to the nearest deadline.
-//! Limits: deadlines are not guaranteed. Equation 3 targets the deadline exactly, so the last wave of tasks and the
-//! reduces end after it.
+//! Paper: deadlines, III-B to IV. A job is UNDEAD once its deadline has passed, else NODATA until its first
+//! map has finished, else ADJUST. Slots are granted one at a time, with priorities recomputed after each.
+//! UNDEAD jobs come first, by how far their expected end is beyond the deadline, `(expected end - arrival) /
+//! (deadline - arrival)`. Then come NODATA jobs, oldest first, with all slots that they can use. Then come
+//! ADJUST jobs by the slots that they need in addition to those they hold. Equation 3: `(sum of what running
+//! tasks have left / mu + pending) mu / (deadline - now) - running`, with `mu` of equation 1. A granted slot
+//! lowers that by 1. The min-scheduler stops when no job needs another slot and leaves the rest idle
+//! (equation 4). The max-scheduler continues in the same order until no slot is left. Both replan at every
+//! `tick`, since needs grow while slots idle. Required: deadlines; the mean length of finished maps
+//! (`estimate::completion`). Favours jobs with near deadlines, and those without data, which at first take
+//! all they can. Harms jobs with far deadlines and, under min, jobs whose last tasks are longer than their
+//! first. Parameters: `tick`, 1 s, the interval between plans of min; `reduce-cost`, 1, the cost of a reduce
+//! relative to a map. Deviations, where the paper leaves it open: jobs without a deadline need 0 slots (under
+//! min they get the slots that others leave idle). Only pending reduces count in equation 3, not running
+//! ones. A ready reduce goes before any map. Overdue tasks have zero time left, not less. The shuffle goes to
+//! the nearest deadline. Limits: deadlines are not guaranteed. Equation 3 targets the deadline exactly, so
+//! the last wave of tasks and the reduces end after it.
 
 mod judged;
 

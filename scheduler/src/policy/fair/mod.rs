@@ -1,14 +1,13 @@
 //! Max-min fair sharing of slots over pools, and over the jobs of a pool.
 //!
-//! Paper: the "fair" of the ASRPT and deadlines papers; Hadoop's fair scheduler. Rule: the next slot goes to the pool
-//! with the fewest slots per weight among those that can use it, and in the pool to the job with the fewest slots per
-//! weight: `argmin held / weight`, ties to the older. Filling in that order is max-min.
-//! Favours short jobs and harms long ones, which share their slots with all newcomers.
-//! Deviations: slots are not preempted, so shares are reached as attempts end. The shuffle is shared by weight, by the
-//! workers.
-//! Parameters: weight of each named pool; the default is the weight given by its first job, or 1. A job without a pool
-//! is a pool of its own weight.
-//! Limits: it is not fair in time or in bytes; a slot counts the same however long it is held.
+//! Paper: the "fair" of the ASRPT and deadlines papers; Hadoop's fair scheduler. Rule: the next slot goes to
+//! the pool with the fewest slots per weight among those that can use it. In the pool it goes to the job with
+//! the fewest slots per weight: `argmin held / weight`, ties to the older. Filling in that order is max-min.
+//! Favours short jobs and harms long ones, which share their slots with all newcomers. Deviations: slots are
+//! not preempted, so shares are reached as attempts end. The shuffle is shared by weight, by the workers.
+//! Parameters: weight of each named pool; the default is the weight given by its first job, or 1. A job
+//! without a pool is a pool of its own weight. Limits: it is not fair in time or in bytes; a slot counts the
+//! same however long it is held.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};

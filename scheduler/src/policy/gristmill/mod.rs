@@ -7,9 +7,10 @@
 //! 1. *Due.* A virtual run in parallel to the real one shares the cluster equally among all jobs. A job that is present
 //!    longer than `stretch` times its time there gets slots before all others, up to its equal share (`aging`).
 //! 2. *Pilot.* A job without a finished map gets one map at once; from then on estimators know the job (`pilot`).
-//! 3. *Nearest to the end.* All other grants go by the seconds that the job would still need with the whole cluster to
-//!    itself, `max(maps, shuffle) + reduces`, divided by its weight, smallest first, ties to the older; in a job ready
-//!    reduces go before maps. Lanes serve jobs in the same order, due jobs first.
+//! 3. *Nearest to the end.* All other grants go by the seconds that the job would still need with the whole
+//!    cluster to itself. This is `max(maps, shuffle) + reduces`, divided by its weight, smallest first, ties
+//!    to the older. In a job ready reduces go before maps. Lanes serve jobs in the same order, due jobs
+//!    first.
 //! 4. *Preemption.* A running reduce is suspended for a job that comes before its own (`preemptive`).
 //!
 //! Required: nothing. It uses the current estimates, and rules 1 and 2 bound the cost of errors.

@@ -1,14 +1,13 @@
 //! Shortest remaining processing time first, as if reduces did not have to wait for maps.
 //!
-//! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by their work left at map and reduce together, smallest first, ties
-//! to the older; each takes all it can use, maps before reduces, both in the same slot. In the slotted model without
-//! precedence and with preemption, its total flow time is a lower bound of that of every schedule
-//! (`sim::slotted::lower_bound` computes the same in less time). Its virtual run controls `asrpt` and `dsrpt`.
-//! Required: the work left of every job, in slot-seconds.
-//! Favours small jobs; large ones wait while smaller ones arrive.
-//! Deviations: none. With precedence it is a feasible policy that starves reduces in favour of smaller jobs' maps.
-//! Parameters: none.
-//! Limits: it is not meant for live use, since the order that makes it a bound is not feasible with precedence.
+//! Paper: ASRPT, section VI and Lemma 1. Rule: jobs by their work left at map and reduce together, smallest
+//! first, ties to the older. Each takes all it can use, maps before reduces, both in the same slot. In the
+//! slotted model without precedence and with preemption, its total flow time is a lower bound of that of
+//! every schedule (`sim::slotted::lower_bound` computes the same in less time). Its virtual run controls
+//! `asrpt` and `dsrpt`. Required: the work left of every job, in slot-seconds. Favours small jobs; large ones
+//! wait while smaller ones arrive. Deviations: none. With precedence it is a feasible policy that starves
+//! reduces in favour of smaller jobs' maps. Parameters: none. Limits: it is not meant for live use, since the
+//! order that makes it a bound is not feasible with precedence.
 
 pub(crate) mod virtual_list;
 

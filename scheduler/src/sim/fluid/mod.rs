@@ -1,9 +1,10 @@
 //! Overlapping tandem queue: maps and shuffle as two fluids, computed exactly.
 //!
-//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 2.1. Both
-//! stations serve 1 unit of work in a unit of time. A job of map work x and shuffle work y can be shuffled as far as it
-//! is mapped: a unit of its map work adds y/x of shuffle work to its buffer. It ends when all is shuffled. A job
-//! without shuffle work ends with its maps; one without map work can be shuffled at once.
+//! Paper: Lin, Zhang, Wierman and Tan, *Joint Optimization of Overlapping Phases in MapReduce*, section 2.1.
+//! Both stations serve 1 unit of work in a unit of time. A job of map work x and shuffle work y can be
+//! shuffled as far as it is mapped. A unit of its map work adds y/x of shuffle work to its buffer. It ends
+//! when all is shuffled. A job without shuffle work ends with its maps; one without map work can be shuffled
+//! at once.
 //!
 //! Rates change only when a job arrives, when its maps end and when its buffer becomes empty; between these events
 //! everything is linear. No event is needed when one job passes another in a policy's order: the job that becomes first

@@ -121,8 +121,8 @@ fn wasted(sizes: &[[f64; 3]], pieces: &Pieces) -> [f64; 2] {
     wasted
 }
 
-/// Fails if a job is shuffled further than it is mapped, a station exceeds its capacity, a rate is out of range, or a
-/// job has not been served exactly its work at the end.
+/// Fails if a job is shuffled further than it is mapped, a station exceeds its capacity, or a rate is out of
+/// range. Also fails if a job has not been served exactly its work at the end.
 fn check_feasible(sizes: &[[f64; 3]], pieces: &Pieces) -> Result<(), TestCaseError> {
     let mut left: Vec<[f64; 2]> = sizes.iter().map(|&[_, map, shuffle]| [map, shuffle]).collect();
     let mut last = 0.0;

@@ -5,10 +5,10 @@ use crate::workload::Job;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Returns the number of slots from the first in which the job is served to the one in which it ends, if no other job
-/// is present and no machine idles while it could serve the job. Reduces start in their order; in the preemptive model
-/// they are spread over all machines. The result is the same for all policies, but the bound `srpt` ignores precedence
-/// and may be faster.
+/// Returns the number of slots from the first in which the job is served to the one in which it ends. No
+/// other job is present, and no machine idles while it could serve the job. Reduces start in their order; in
+/// the preemptive model they are spread over all machines. The result is the same for all policies, but the
+/// bound `srpt` ignores precedence and may be faster.
 ///
 /// O(reduces × log of machines); sizes are integer units as for [`run`](super::run).
 #[must_use]

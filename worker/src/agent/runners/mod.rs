@@ -6,11 +6,11 @@
 //! directory for spills, and only the key of its job. It ends with its worker, with the last job of its
 //! program here, and with an attempt that does not succeed.
 //!
-//! A runner reads inputs itself. It returns a map output as a spill file, which the worker takes over by a rename,
-//! and a part as the file that the worker created, which the worker syncs and publishes. It collects and merges in
-//! the memory of its slot, and ends itself if it takes more than that and an allowance. A killed runner costs its
-//! attempt, charged to no one; one that aborts, exits or hangs costs its attempt, charged to user code. Its attempt
-//! cannot be suspended.
+//! A runner reads inputs itself. It returns a map output as a spill file, which the worker takes over by a
+//! rename. It returns a part as the file that the worker created, which the worker syncs and publishes. It
+//! collects and merges in the memory of its slot, and ends itself if it takes more than that and an
+//! allowance. A killed runner costs its attempt, charged to no one; one that aborts, exits or hangs costs its
+//! attempt, charged to user code. Its attempt cannot be suspended.
 //!
 //! Rejected: a second worker of the other build with slots lent to it. Every policy and placement would have to know
 //! that not every worker can run every job.

@@ -1,9 +1,9 @@
 //! Sorting collector: short entries that are sorted in place, and the pairs that they refer to.
 //!
-//! A pair without a value whose key is in a mapped file stays there: nothing is copied until the sorted run is written,
-//! or not even then, if the whole map output may stay in the file. All other pairs are in an arena, exactly as they
-//! will be stored in their segment. One collector holds pairs of one kind at a time, so that positions ascend in the
-//! order of emission.
+//! A pair without a value whose key is in a mapped file stays there. Nothing is copied until the sorted run
+//! is written, or not even then, if the whole map output may stay in the file. All other pairs are in an
+//! arena, exactly as they will be stored in their segment. One collector holds pairs of one kind at a time,
+//! so that positions ascend in the order of emission.
 //!
 //! If another program changes a mapped file in the meantime, the sort may panic; the attempt then fails, as it does
 //! when the change is detected.

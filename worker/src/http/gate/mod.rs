@@ -1,11 +1,13 @@
 //! Gate that checks every request, for any method and path.
 //!
-//! The checks are, in this order: is the request for this server (421), does it come from a foreign web page (403), and
-//! does it carry the secret of its route (401)? A path without a route gets the same response as one whose secret is
-//! missing. The gate decides by the head alone and does no I/O; it is neither a router nor an access list.
+//! The checks are, in this order: the request must be for this server (421), must not come from a foreign web
+//! page (403), and must carry the secret of its route (401). A path without a route gets the same response as
+//! one whose secret is missing. The gate decides by the head alone and does no I/O; it is neither a router
+//! nor an access list.
 //!
-//! The Host check stops a web page from reaching a loopback server under a name that its owner resolves to 127.0.0.1:
-//! an address literal and `localhost` cannot be resolved elsewhere, and any other name must have been declared.
+//! The Host check stops a web page from reaching a loopback server under a name that its owner resolves to
+//! 127.0.0.1. An address literal and `localhost` cannot be resolved elsewhere, and any other name must have
+//! been declared.
 
 mod authority;
 mod guesses;

@@ -1,11 +1,11 @@
 //! Segments whose pairs are still in the input: only their order is held, 16 bytes for each pair.
 //!
-//! For sorts: a pair without a value whose key is in a mapped file need not be copied to become a map output. A merge
-//! on this worker reads the keys in place. A worker with the same file system receives only the order and maps the file
-//! itself; for others the bytes that a segment in memory would have are built as they are sent. After reading such a
-//! segment to its end, the reader checks that the file is still the one that the map read, as the map itself does. If
-//! not, the job fails for its input: a reduce that reads in place reports it at once, and a serving worker drops the
-//! output, so that the map runs again and reports it.
+//! For sorts: a pair without a value whose key is in a mapped file need not be copied to become a map output.
+//! A merge on this worker reads the keys in place. A worker with the same file system receives only the order
+//! and maps the file itself. For others the bytes that a segment in memory would have are built as they are
+//! sent. After reading such a segment to its end, the reader checks that the file is still the one that the
+//! map read, as the map itself does. If not, the job fails for its input. A reduce that reads in place
+//! reports it at once. A serving worker drops the output, so that the map runs again and reports it.
 
 mod read;
 mod receive;

@@ -38,8 +38,9 @@ pub struct FetchLimits {
 }
 
 impl Default for FetchLimits {
-    /// Returns 8 requests in total, 2 per source, 16 maps or 4 MiB in each; 4 tries with pauses of 0.1, 0.2 and 0.4 s,
-    /// which do not count in the first 10 s of a shortage; 2 failures of a second or more for a cut route.
+    /// Returns 8 requests in total, 2 per source, 16 maps or 4 MiB in each. Failed requests get 4 tries with
+    /// pauses of 0.1, 0.2 and 0.4 s, which do not count in the first 10 s of a shortage. A route is cut after
+    /// 2 failures of a second or more.
     fn default() -> Self {
         Self {
             requests_max: 8,

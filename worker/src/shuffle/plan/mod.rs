@@ -13,8 +13,8 @@
 //! * A request is sent whenever a served job has an output at a source with a free request.
 //! * Requests count against a job's limits only if they are at least as urgent as it: requests of less urgent jobs
 //!   cannot delay it. A stalled source holds the requests sent to it, and no others.
-//! * With an order in force, or on a paced network, a request is for at most `request_bytes_max` as far as sizes can be
-//!   predicted, or for one output: requests in flight when a more urgent job comes end soon.
+//! * With an order in force, or on a paced network, a request is for at most `request_bytes_max` as far as
+//!   sizes can be predicted, or for one output. So requests in flight when a more urgent job comes end soon.
 
 mod in_flight;
 mod limits;

@@ -1,5 +1,5 @@
-//! Tests of the same policies on the live core: with tasks of one slot, nothing to fetch and one worker, the core gives
-//! its slots to the same jobs, slot by slot.
+//! Tests of the same policies on the live core. With tasks of one slot, nothing to fetch and one worker, the
+//! core gives its slots to the same jobs, slot by slot.
 //!
 //! Outputs are empty, because a reduce with segments to fetch becomes ready after the slots of its job's last maps were
 //! given to others; there the models differ. Reduces of several slots would add nothing. Reduces on several workers
