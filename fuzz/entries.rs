@@ -1,4 +1,4 @@
-//! What fuzzing calls: one function for each thing that reads what others have written.
+//! Entry points of fuzzing: one function for each parser of external data.
 //!
 //! Each takes arbitrary bytes, must come back without a panic, and must agree with itself where it took them. The targets
 //! in `targets` call these under libFuzzer; `cli/tests/it/fuzz.rs` calls them with changed seeds under any compiler.
@@ -44,7 +44,7 @@ pub fn fetch_request(bytes: &[u8]) {
     message::<FetchRequest>(bytes);
 }
 
-/// What stands before each segment of an answer.
+/// The head before the segments of a response.
 pub fn fetch_head(bytes: &[u8]) {
     message::<FetchHead>(bytes);
 }

@@ -39,7 +39,7 @@ pub struct ClusterFlags {
     /// Placement of tasks: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
     #[arg(long, global = true, value_name = "PLACEMENT", hide_short_help = true)]
     pub placement: Option<String>,
-    /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
+    /// Estimator of job sizes; `gristmill lab sim --list` shows them [default: history]
     #[arg(long, global = true, value_name = "ESTIMATOR", hide_short_help = true)]
     pub estimator: Option<String>,
     /// Record every decision of the master, for `lab replay` and `lab whatif`; the file must not exist

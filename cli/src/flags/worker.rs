@@ -66,7 +66,7 @@ pub struct WorkerFlags {
     /// Disk space that spills leave free in the file system of each spill directory [default: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", hide_short_help = true)]
     pub disk_reserve: Option<String>,
-    /// How workers get segments [default: auto]
+    /// Transfer of segments between workers [default: auto]
     #[arg(long, global = true, value_parser = shuffles(), hide_short_help = true)]
     pub shuffle: Option<Shuffle>,
 }

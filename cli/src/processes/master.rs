@@ -59,7 +59,7 @@ pub struct MasterCommand {
     /// [default: pull]
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
-    /// How policies learn how large jobs are; `gristmill lab sim --list` shows them [default: history]
+    /// Estimator of job sizes; `gristmill lab sim --list` shows them [default: history]
     #[arg(long, value_name = "ESTIMATOR")]
     estimator: Option<String>,
     /// File for what estimators learn of jobs, kept over restarts [default: history.json in the state directory]

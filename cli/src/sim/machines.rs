@@ -60,7 +60,7 @@ pub struct MachineFlags {
     /// Placement of tasks (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
-    /// How policies learn how large jobs are (cluster model; in the other models they know it exactly)
+    /// Estimator of job sizes (cluster model; the other models use exact sizes)
     #[arg(long, value_name = "ESTIMATOR", default_value = DEFAULT_ESTIMATOR)]
     pub estimator: String,
 }

@@ -1,9 +1,9 @@
-/* Stands before the C library (LD_PRELOAD) and makes files fail, stall, or the wall clock jump, where a token lies.
+/* Preloaded before the C library (LD_PRELOAD). Tokens make writes fail or stall, or the wall clock jump.
  *
  * Tokens are files in $GRISTMILL_FAULTS. `shim.write.N` with "ERRNO PART" makes one write to a file whose path contains
- * PART fail with ERRNO; removing the token is what fires it, so it happens once over all processes. `shim.slow` with
- * "MILLISECONDS PART" delays each such write. `shim.clock` with seconds is added to the wall clock. What applies for
- * as long as its token lies there leaves NAME.hit when it has done so.
+ * PART fail with ERRNO. Removing the token fires it, so it happens once over all processes. `shim.slow` with
+ * "MILLISECONDS PART" delays each such write. `shim.clock` with seconds is added to the wall clock. The last two apply
+ * as long as their token exists, and create NAME.hit when they have had an effect.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ static void leave_hit(const char *name) {
     if (0 <= fd) close(fd);
 }
 
-/* Whether this write fails; errno is set then. */
+/* True if this write fails; errno is set then. */
 static int write_fails(int file) {
     char path[PATH_BYTES], part[PATH_BYTES], name[64];
     long number;

@@ -1,4 +1,4 @@
-"""Runs a program in a pseudo-terminal, plays keys and signals, and says how it left the terminal. For tests.
+"""Runs a program in a pseudo-terminal, sends keys and signals, and reports the final state of the terminal. For tests.
 
 usage: pty.py ROWS COLUMNS STEPS PROGRAM ARGUMENTS...   (STEPS is JSON: see, send, signal, say, end)
 """
@@ -24,7 +24,7 @@ def down():
 
 
 def show(text: str):
-    """As much of a terminal as is needed to read what stands on it."""
+    """Emulates as much of a terminal as is needed to read its contents."""
     text, at = state["rest"] + text, 0
     state["rest"] = ""
     while at < len(text):
