@@ -86,10 +86,10 @@
 //! }
 //! ```
 //!
-//! `cargo run --release -- run line-lengths book.txt` starts a master and workers, prints lines of length, tab and
-//! count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead. `--help` after any command
-//! lists its options. The same program is also `master`, `worker`, `submit`, `status` and so on: the workers of a
-//! cluster must run the program that submits, since that is how they know its jobs.
+//! `cargo run --release -- run line-lengths book.txt` starts a master and workers, prints lines of length,
+//! tab and count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead. `--help`
+//! after any command lists its options. The same program is also `master`, `worker`, `submit`, `status` and
+//! so on. The workers of a cluster must run the program that submits, since that is how they know its jobs.
 //!
 //! (`Add` and `WriteCount` need not be written: [`Sum::new`](prelude::Sum::new) and
 //! [`WriteTotal::<u64, Sum<u64>>::default`](prelude::WriteTotal) are the same.)
@@ -115,21 +115,22 @@
 //! # where M: Mapper + 'static, C: Combiner<Value = M::Value> + 'static,
 //! # R: Reducer<Key = M::Key, Value = M::Value> + 'static, P: Partitioner<Key = M::Key> {
 //! JobPlan::map(input.clone(), m)  // an input and its mapper
-//!     .map(input, m)              // another input, with a mapper of its own if need be
+//!     .map(input, m)              // another input, optionally with another mapper
 //!     .side(lookup)               // files that every task reads as a whole
-//!     .combine(c)                 // merge values of a key before they travel
+//!     .combine(c)                 // merge values of a key before they are sent
 //!     .partition(p)               // or .total_order(), or neither
-//!     .reduces(8)                 // insist on a number of parts
+//!     .reduces(8)                 // set the number of parts
 //!     .reduce(r)                  // the last step
 //! # }
 //! ```
 //!
 //! # Keys and values
 //!
-//! A **[`Key`](prelude::Key)** is what pairs are grouped and sorted by: integers, `bool`, `char`, floats (in the order
-//! of `total_cmp`), `String`, [`ByteString`](prelude::ByteString), `()`, tuples, `Option`, `Vec` and
-//! [`Reverse`](std::cmp::Reverse) of keys, and own newtypes by [`key_newtype!`](prelude::key_newtype). Keys are encoded
-//! so that the order of their bytes is their order, and so that no key is ever decoded to be compared.
+//! Pairs are grouped and sorted by their **[`Key`](prelude::Key)**. Keys are integers, `bool`, `char`, floats
+//! (in the order of `total_cmp`), `String`, [`ByteString`](prelude::ByteString), `()`, and own newtypes by
+//! [`key_newtype!`](prelude::key_newtype). Tuples, `Option`, `Vec` and [`Reverse`](std::cmp::Reverse) of keys
+//! are keys too. Keys are encoded so that the order of their bytes is their order, and so that no key is ever
+//! decoded to be compared.
 //!
 //! A **[`Value`](prelude::Value)** is any type with serde's `Serialize` and `Deserialize` that owns its data. Small
 //! whole numbers take one byte. `ByteString` is sent without any encoding.
@@ -163,9 +164,9 @@
 //!
 //! # Tests
 //!
-//! [`testing`] runs a mapper, a combiner or a reducer alone ([`testing::map`], [`testing::combine`], [`testing::reduce`]), a
-//! whole job over files in memory ([`testing::Trial`]), or several jobs on a cluster of threads in the test's own process
-//! ([`testing::LocalCluster`]).
+//! [`testing`] runs a mapper, a combiner or a reducer alone ([`testing::map`], [`testing::combine`],
+//! [`testing::reduce`]). It also runs a whole job over files in memory ([`testing::Trial`]), or several jobs
+//! on a cluster of threads in the test's own process ([`testing::LocalCluster`]).
 //!
 //! # Further
 //!
@@ -186,10 +187,11 @@
 //! * **Total order**: `total_order()` splits the range of keys by a seeded sample, so that the concatenated parts are
 //!   sorted.
 //! * **Map-only** jobs: [`JobPlan::map_only`](prelude::JobPlan::map_only); each split becomes a part, in input order.
-//! * **Inputs**: [`Input::lines`](prelude::Input::lines), [`Input::csv`](prelude::Input::csv) (one row, also with line
-//!   breaks in quotes) and [`Input::fixed`](prelude::Input::fixed); a directory means its files, without those whose
-//!   name starts with `_` or `.`; `.gz`, `.zst` and `.bz2` are unpacked. [`Record`](prelude::Record) dereferences to its bytes
-//!   and knows its file and offset. [`text`](prelude::text) has tokenisers, field splitters and number parsers.
+//! * **Inputs**: [`Input::lines`](prelude::Input::lines), [`Input::csv`](prelude::Input::csv) (one row, also
+//!   with line breaks in quotes) and [`Input::fixed`](prelude::Input::fixed). A directory means its files,
+//!   without those whose name starts with `_` or `.`. Files `.gz`, `.zst` and `.bz2` are unpacked.
+//!   [`Record`](prelude::Record) dereferences to its bytes and knows its file and offset.
+//!   [`text`](prelude::text) has tokenisers, field splitters and number parsers.
 //! * **Several inputs**: further `.map(input, mapper)` calls, all with the same key and value type.
 //! * **Side inputs**: `.side(input)`, then [`TaskContext::side`](prelude::TaskContext::side) in `setup` with a
 //!   function that builds a value from the files, a block of records each; it runs once for each worker process.

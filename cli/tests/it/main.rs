@@ -8,7 +8,7 @@
 //! - Faults: `crash` kills processes, `restart` masters, and `comeback` masters whose jobs continue. `cuts`
 //!   cuts routes between hosts, `drain` lets workers leave, and `backups` is about slow workers. `limits`
 //!   lowers limits of the operating system, `disk` fills disks, `user_code` misbehaves, and `words` checks
-//!   the messages. `faults` is a table of faults and the phases at which they strike, each judged by the same
+//!   the messages. `faults` is a table of faults and the phases at which they are injected, each judged by the same
 //!   ten invariants.
 //! - Command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (mistakes of new users), `cluster` (a
 //!   master and workers that a user starts), `cluster_flags` (their settings), `tokens`. `narrate` shows a

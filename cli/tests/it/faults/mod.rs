@@ -1,5 +1,5 @@
 //! Fault injection on real processes. A cluster has a proxy for every link, a table lists faults and the
-//! phases at which they strike, and one function judges the result.
+//! phases at which they are injected, and one function judges the result.
 //!
 //! - `proxy` is a link, and `cluster` puts one in front of every process.
 //! - `phase` and `row` are the axes of the table. Its rows are in `masters`, `processes`, `network`, `memory`

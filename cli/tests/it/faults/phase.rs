@@ -1,9 +1,9 @@
-//! Phases of a job at which a fault can strike, and the job that passes through each.
+//! Phases of a job at which a fault can be injected, and the job that passes through each.
 
 use crate::support::Sandbox;
 use crate::support::data::Random;
 
-/// Phase of a job at which the fault strikes.
+/// Phase of a job at which the fault is injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Before it is submitted.

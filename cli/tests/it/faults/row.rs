@@ -27,9 +27,9 @@ pub struct Row {
     pub test: &'static str,
     /// Lines of the menu that it covers.
     pub menu: &'static [&'static str],
-    /// Phases at which it strikes; the default suite runs the first.
+    /// Phases at which it is injected; the default suite runs the first.
     pub phases: &'static [Phase],
-    /// Reason why it does not strike at the other phases.
+    /// Reason why it is not injected at the other phases.
     pub otherwise: &'static str,
     /// Maximum time from the fault to the end of the job.
     pub bound: Duration,
@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// The moment at which a fault strikes.
+/// The moment at which a fault is injected.
 pub struct Scene<'s> {
     /// The cluster.
     pub cluster: &'s Cluster<'s>,

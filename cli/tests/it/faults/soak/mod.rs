@@ -3,7 +3,7 @@
 //!
 //! `tests/faults/soak MINUTES` sets `GRISTMILL_SOAK_SECONDS`. The default suite soaks for a few seconds, so
 //! that this code stays in use. Every acknowledged job must succeed with exactly its output. At the end
-//! nothing may be left. Memory and descriptors of the master, and of a worker that no fault brings down, must
+//! nothing may be left. Memory and descriptors of the master, and of a worker that no fault ends, must
 //! be flat (`flat`).
 //!
 //! `nemesis` causes the faults (`kind`), `flights` are the jobs.
@@ -35,7 +35,7 @@ const SECONDS_OF_A_FULL_SOAK: u64 = 600;
 const WORKERS: usize = 4;
 const JOBS: usize = 2;
 
-/// The worker that no fault brings down, so that its memory can grow all the time and jobs always have a
+/// The worker that no fault ends, so that its memory can grow all the time and jobs always have a
 /// worker.
 const SPARED: usize = 0;
 
