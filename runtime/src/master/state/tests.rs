@@ -5,6 +5,7 @@ mod compaction;
 mod counts;
 mod every_line;
 mod feed;
+mod notices;
 mod promises;
 
 use super::job::StatusContext;
