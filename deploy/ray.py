@@ -3,7 +3,7 @@
     ray.py up NAME ADDRESS NODES CPUS COMMAND...  < JOIN_LINE     e.g. gristmill worker --join -
     ray.py down NAME ADDRESS
 
-Used by `gristmill up --on ray` and `gristmill down`. Prints the host of each actor that has a node.
+Used by `gristmill cluster up --on ray` and `gristmill cluster down`. Prints the host of each actor that has a node.
 """
 import sys
 

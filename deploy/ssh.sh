@@ -1,4 +1,4 @@
-# Starts or ends the workers of one host. `gristmill up --on ssh` and `gristmill down` send this to `ssh HOST sh -s`,
+# Starts or ends the workers of one host. `gristmill cluster up --on ssh` and `gristmill cluster down` send this to `ssh HOST sh -s`,
 # with these variables in front of it, and the flags of the workers as positional parameters (`set -- FLAG...`):
 #   verb     start or end
 #   folder   directory of these workers, below the home directory; it exists

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws worked cases, computes them again from the papers' text, and compares with `gristmill verify` and `order`.
+"""Draws worked cases, computes them again from the papers' text, and compares with `gristmill lab verify` and `order`.
 
 usage: tests/oracles/cases.py [--program target/debug/gristmill] [--cases 300] [--seed 1] [--keep FILE]
 
@@ -7,7 +7,7 @@ Kinds `deadline-plan`, `order` and `online-order`: the computation follows the d
 and the pairs paper (Algorithms 1 to 8) line by line in exact fractions, independently of the program's code. If ties leave
 Algorithms 7 and 8 a choice (all matchings are tried), the order is not compared, but the program must report the choice;
 otherwise it must not.
-Ends with code 1 at differences; --keep writes the cases to a file that `gristmill verify` reads.
+Ends with code 1 at differences; --keep writes the cases to a file that `gristmill lab verify` reads.
 """
 import argparse
 import itertools

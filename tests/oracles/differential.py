@@ -54,7 +54,6 @@ LEFT_OUT = {
     "--show": "waits for somebody to look",
     "--no-open": "goes with --show",
     "--narrate": "prints a story in the place of the result",
-    "--narrate-html": "only for jobs of little input on a cluster of their own; `narrate` in the tests of the program compares it",
     "--recursive": "inputs are drawn without folders in folders",
     "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",
     "--read-columns": "inputs are drawn as text alone",
